@@ -36,8 +36,8 @@ export type Program = {
   internalUrl: string | undefined;
   /** The demo, until a start has shown its credentials. */
   demo: Demo | undefined;
-  /** Reads the certificates again now. False: the program has none. */
-  reloadCertificates(): boolean;
+  /** Reads the certificates and the route table again. Returns what it reads, which is nothing in some roles. */
+  reload(actor: string): readonly string[];
   stop(): Promise<void>;
 };
 
@@ -85,7 +85,12 @@ const startOnce = async (settings: Settings, log: Logger, stopping: AbortSignal)
       publicUrl: front?.url,
       internalUrl: internal?.listener.url,
       demo: front?.demo,
-      reloadCertificates: certificates.reload,
+      reload: (actor) => {
+        const reloaded = certificates.reload() ? ['the certificates'] : [];
+        if (front === undefined) return reloaded;
+        void front.reloadRoutes(actor);
+        return [...reloaded, 'the route table'];
+      },
       stop: closers.close,
     };
   } catch (error) {
@@ -168,6 +173,7 @@ const orderingDeps = (settings: Settings, { store, box, clock, log }: Installati
 type Front = {
   url: string;
   demo: Demo | undefined;
+  reloadRoutes: Gateway['reloadRoutes'];
   /** No new request comes in; running requests still find everything that they need. */
   stopAccepting(): Promise<void>;
 };
@@ -190,6 +196,7 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
   const panel = startPanel({
     installation,
     settings,
+    routeTable: gateway.routeTable,
     origin: listener.origin,
     ownOrigins,
     onStop: (stop) => closers.add(stop),
@@ -204,7 +211,7 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
     panel?.close();
     return listener.close(graceMs);
   };
-  return { url: listener.url, demo, stopAccepting };
+  return { url: listener.url, demo, reloadRoutes: gateway.reloadRoutes, stopAccepting };
 };
 
 const openGateway = async (

@@ -51,6 +51,11 @@ export const gatewaySettings = z.strictObject({
       'Route table (JSON or YAML): operations, scopes, limits, upstreams. Default: `config/routes.json` of the program',
     env: 'ORDERPASS_ROUTES_FILE',
   }),
+  routes_watch: z.enum(['on', 'off']).default('off').meta({
+    description:
+      '`on`: a changed route table is read and served within 3 s; SIGHUP and `config reload` work without it',
+    env: 'ORDERPASS_WATCH',
+  }),
   upstreams: upstreams.default({}).meta({
     description:
       'Addresses of the services behind the gateway, as name=url pairs, several for one name as url|url; they win over those in the route table; role all fills in its own',

@@ -20,14 +20,14 @@ import type { Service } from '#src/platform/supervisor.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { Traces } from '#src/platform/telemetry/traces.ts';
 import { openAuthCheck } from './access/auth-check.ts';
-import { openAccess } from './access/open-access.ts';
-import { openAnswers } from './answer/open-answers.ts';
+import { type Access, openAccess } from './access/open-access.ts';
+import { type Answers, openAnswers } from './answer/open-answers.ts';
 import type { WriteAnswer } from './answer/write-answer.ts';
 import { type Audit, openAudit } from './audit/open-audit.ts';
-import { type GatewaySettings, loadRouteTable, type RouteTable, routesFileOf } from './config.ts';
+import { type GatewaySettings, type RouteTable, routesFileOf } from './config.ts';
 import { readEpoch } from './credentials/lookup/epoch-store.ts';
 import { createCheckVersion } from './edge/check-version.ts';
-import { createGatewayMetrics } from './edge/gateway-metrics.ts';
+import { createGatewayMetrics, type GatewayMetrics } from './edge/gateway-metrics.ts';
 import { openDoor, type PublicDoor } from './edge/open-door.ts';
 import type { Page } from './edge/pages.ts';
 import { createReadiness, type Readiness } from './edge/readiness.ts';
@@ -36,17 +36,24 @@ import { methodNotAllowed } from './model/faults.ts';
 import { openSigningKeys } from './oauth/keys/signing-keys.ts';
 import { openOAuth } from './oauth/open-oauth.ts';
 import { createPipeline, type Steps, stepsFor } from './pipeline.ts';
-import { createDryRunLog } from './policy/dry-run-log.ts';
+import { createDryRunLog, type DryRunLog } from './policy/dry-run-log.ts';
 import { createTryScopes } from './policy/try-scopes.ts';
 import { createLimitBody } from './request/limit-body.ts';
 import { createAllowOrigins } from './routing/cors.ts';
+import { loadVersion } from './routing/load-route-table.ts';
 import { createMatchRoute } from './routing/match-route.ts';
+import { createCurrent } from './routing/reload/current.ts';
+import { openReload } from './routing/reload/open-reload.ts';
+import type { Reloaded, TableReloader } from './routing/reload/reload-table.ts';
+import { readRequest } from './routing/reload/served-store.ts';
 import { rewriteTarget } from './routing/rewrite-target.ts';
 import { type CompiledRoutes, compileRoutes } from './routing/route-table.ts';
 import { upstreamNames } from './upstream/addresses/resolve-upstreams.ts';
+import { createSharedUpstreams, type SharedUpstreams } from './upstream/addresses/shared-upstreams.ts';
 import { openUpstreams } from './upstream/open-upstreams.ts';
+import type { TunnelCount } from './upstream/upgrade.ts';
 import { createAnswerSelf } from './whoami/answer-self.ts';
-import { createDenialLog } from './whoami/denial-log.ts';
+import { createDenialLog, type DenialLog } from './whoami/denial-log.ts';
 
 export { type CallerUsage, reportCallerUsage, reportUsage } from './access/quotas/report-usage.ts';
 export { openExternalHeads } from './audit/chain/external-heads.ts';
@@ -99,6 +106,7 @@ export { reportDryRuns } from './policy/dry-run-report.ts';
 export { pageDryRuns } from './policy/page-dry-runs.ts';
 export { shrinkClientScopes } from './policy/shrink-scopes.ts';
 export { reportUnusedScopes } from './policy/unused-scopes.ts';
+export { listServedTables, type ReloadAnswers, requestReload } from './routing/reload/request-reload.ts';
 export { type ProbedAddress, probeUpstream } from './upstream/addresses/probe-upstream.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
 
@@ -118,7 +126,7 @@ export type GatewayDeps = {
   /** Path below /.well-known/ → body: public documents of other parts, served as the gateway's own. */
   moreDocuments?: Readonly<Record<string, () => string>>;
   /** Public pages and documents at paths of their own, answered before any route. */
-  pages?: ReadonlyMap<string, Page>;
+  pages?: (table: RouteTable) => ReadonlyMap<string, Page>;
   /** For /readyz. Default: the listeners have no certificate. */
   certificateState?: () => CertificateState | undefined;
   /** Default: limits are this process's own. */
@@ -133,6 +141,10 @@ export type GatewayDeps = {
 
 /** To be served with `gatewayServerOptions` and `attachDoor`. */
 export type Gateway = PublicDoor & {
+  /** Reads the route table again (routing/reload). Never rejects. `actor`: who asked for it, for the audit. */
+  reloadRoutes(actor: string): Promise<Reloaded>;
+  /** The table that is served now. */
+  routeTable(): RouteTable;
   services: Service[];
   /** Ends upgraded connections: they have left the server, which would wait for them when it closes. */
   endUpgrades: () => void;
@@ -142,44 +154,45 @@ export type Gateway = PublicDoor & {
 /** Rejects when the route table cannot be used or the store cannot be read. */
 export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const { settings, db, box, clock, log } = deps;
-  const table = loadRouteTable(routesFileOf(settings), Object.keys(deps.upstreams));
-  const routes = compileRoutes(table);
+  const firstRequest = (await readRequest(db)).number;
+  const first = loadVersion(routesFileOf(settings), Object.keys(deps.upstreams));
+  const current = createCurrent<ServedTable>();
   const kv = deps.kv ?? createMemoryKv();
   const metrics = createGatewayMetrics(deps.metrics ?? createMetrics({ process: false }), () => performance.now());
-  const { answered, refused, repeated, token: countToken, authenticated: countAuthentication } = metrics;
+  const { answered, refused, token: countToken, authenticated: countAuthentication } = metrics;
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
   const audit = await openAudit({ settings, db, box, clock, log });
-  const names = upstreamNames(table.upstreams, deps.upstreams);
-  const known = { ...deps, table, upstreamNames: names, limits, audit, keys, kv };
-  const access = openAccess({ ...known, countAuthentication, observeLag: metrics.revocationLag });
+  const known = { ...deps, limits, audit, keys, kv };
+  const access = openAccess({
+    ...known,
+    countAuthentication,
+    observeLag: metrics.revocationLag,
+    authenticate: (...presented) => current.get().authenticate(...presented),
+  });
   const { settle, refuse: auditRefusal } = access.decisions;
   const dryRuns = createDryRunLog({ db, clock, log });
   const denials = createDenialLog({ db, clock, log });
-  const { note: noteDenial } = denials;
-  const answers = openAnswers({ ...deps, answered, refused, settle, noteDenial, auditRefusal });
-  const upstreams = openUpstreams({ ...known, access, answers, noteDenial, answered, repeated });
-  const steps: Steps = {
-    ...matchRouteSteps(table, routes, answers.write),
-    checkVersion: createCheckVersion(),
-    ...access.steps,
-    tryScopes: createTryScopes({ noteDryRun: dryRuns.note }),
-    limitBody: createLimitBody(),
-    rewriteTarget,
-    answerSelf: createAnswerSelf({ db, clock, table, denials, write: answers.write }),
-    ...upstreams.steps,
+  const answers = openAnswers({ ...deps, answered, refused, settle, noteDenial: denials.note, auditRefusal });
+  const sharedUpstreams = createSharedUpstreams(deps.origin, log);
+  const tunnels = { open: 0 };
+  const shared = { ...deps, access, answers, metrics, dryRuns, denials, sharedUpstreams, tunnels };
+  const prepare = (table: RouteTable): Prepared => {
+    const served = serveTable(shared, table);
+    return { swap: () => current.swap(served), discard: served.close };
   };
-  const upgrades = upstreams.openUpgrades(stepsFor('upgrade', steps));
-  const authCheck = openAuthCheck({
-    settings,
-    steps: stepsFor('check', steps),
-    identifyTo: access.identifyTo,
-    answers,
+  prepare(first.table).swap();
+  const file = routesFileOf(settings);
+  const reload = openReload({ ...deps, file, first, firstRequest, prepare, count: metrics.reloaded });
+  const oauth = openOAuth({
+    ...known,
+    access,
+    countToken,
+    allScopes: () => current.get().scopes,
+    inspectToken: (token) => current.get().inspectToken(token),
   });
-  const pipeline = createPipeline(stepsFor('plain', steps), answers.writeFault);
-  const oauth = openOAuth({ ...known, access, countToken });
-  const readiness = openReadiness(deps, kv, audit);
-  const door = openDoor({ ...deps, routes, answers, metrics, oauth, readiness, pipeline, authCheck, upgrades });
+  const readiness = openReadiness(deps, kv, audit, reload);
+  const door = openDoor({ ...deps, current, answers, metrics, oauth, readiness });
   metrics.watch({
     auditWaiting: audit.recorder.waiting,
     auditLag: audit.recorder.lag,
@@ -188,20 +201,89 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     sharedHealth: kv.health,
     readiness,
     storeWaiting: () => deps.pool.waitingCount,
-    upstreamAddresses: upstreams.addresses,
+    upstreamAddresses: () => current.get().upstreamAddresses(),
+    routeTable: () => ({ version: reload.current().version, isRefused: reload.problems().length > 0 }),
   });
+  const endUpgrades = (): void => {
+    for (const { upgrades } of current.all()) upgrades.close();
+  };
   return {
     ...door,
-    endUpgrades: upgrades.close,
-    services: [...audit.services, ...access.services, keys.service, dryRuns.service, ...denials.services],
+    reloadRoutes: reload.reload,
+    routeTable: () => reload.current().table,
+    endUpgrades,
+    services: [
+      ...[...audit.services, ...access.services, keys.service, dryRuns.service],
+      ...[...denials.services, ...reload.services],
+    ],
     close: async () => {
       limits.close();
-      upgrades.close();
-      await upstreams.close();
+      endUpgrades();
+      await Promise.all(current.all().map((served) => served.close()));
       await access.close();
     },
   };
 };
+
+type Prepared = { swap: () => void; discard: () => Promise<void> };
+
+/** What every route table uses. */
+type SharedParts = Omit<GatewayDeps, 'metrics'> & {
+  access: Access;
+  answers: Answers;
+  metrics: GatewayMetrics;
+  dryRuns: DryRunLog;
+  denials: DenialLog;
+  sharedUpstreams: SharedUpstreams;
+  tunnels: TunnelCount;
+};
+
+/** Everything that depends on one route table. Throws when the table cannot be served, with nothing left open. */
+const serveTable = (shared: SharedParts, table: RouteTable) => {
+  const { settings, db, clock, access, answers, metrics, dryRuns, denials } = shared;
+  const routes = compileRoutes(table);
+  const {
+    authenticate,
+    inspectToken,
+    identifyTo,
+    steps: accessSteps,
+  } = access.forTable(table, upstreamNames(table.upstreams, shared.upstreams));
+  const answerSelf = createAnswerSelf({ db, clock, table, denials, write: answers.write });
+  const pages = shared.pages?.(table) ?? new Map<string, Page>();
+  const upstreams = openUpstreams({
+    ...shared,
+    table,
+    access: { authenticate, identifyTo, decisions: access.decisions },
+    noteDenial: denials.note,
+    answered: metrics.answered,
+    repeated: metrics.repeated,
+  });
+  const steps: Steps = {
+    ...matchRouteSteps(table, routes, answers.write),
+    checkVersion: createCheckVersion(),
+    ...accessSteps,
+    tryScopes: createTryScopes({ noteDryRun: dryRuns.note }),
+    limitBody: createLimitBody(),
+    rewriteTarget,
+    answerSelf,
+    ...upstreams.steps,
+  };
+  const upgrades = upstreams.openUpgrades(stepsFor('upgrade', steps));
+  return {
+    routes,
+    pages,
+    scopes: table.scopes.map(({ name }) => name),
+    authenticate,
+    inspectToken,
+    pipeline: createPipeline(stepsFor('plain', steps), answers.writeFault),
+    authCheck: openAuthCheck({ settings, steps: stepsFor('check', steps), identifyTo, answers }),
+    upgrades,
+    upstreamAddresses: upstreams.addresses,
+    close: upstreams.close,
+  };
+};
+
+type ServedTable = ReturnType<typeof serveTable>;
 
 /** An operation's OPTIONS is answered to every client; on behalf of another proxy it would allow a request without a caller. */
 const matchRouteSteps = (
@@ -230,6 +312,7 @@ const openReadiness = (
   { db, certificateState }: Pick<GatewayDeps, 'db' | 'certificateState'>,
   kv: Kv,
   { recorder }: Audit,
+  { current, problems }: TableReloader,
 ): (() => Promise<Readiness>) =>
   createReadiness({
     checkStore: async () => {
@@ -239,4 +322,5 @@ const openReadiness = (
     sharedHealth: kv.health,
     auditLag: recorder.lag,
     certificateState: certificateState ?? (() => undefined),
+    routes: () => ({ version: current().version, isRefused: problems().length > 0 }),
   });

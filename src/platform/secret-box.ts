@@ -6,7 +6,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assertRealFolder } from './real-folder.ts';
+import { assertRealFolder } from './files/real-folder.ts';
 
 export type SecretBox = {
   /** 32 bytes for one purpose; the same label gives the same key. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assertRealFolder } from '#src/platform/real-folder.ts';
+import { assertRealFolder } from '#src/platform/files/real-folder.ts';
 import { runCommand } from '../support/program.ts';
 
 test('a data folder on a file system of the kernel is refused at once, with a sentence', async () => {

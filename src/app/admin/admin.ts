@@ -2,7 +2,6 @@
  * The functions of the command line on an installation, running or not. Each function is one transaction over the features
  * that it changes, so that a restaurant never exists in the core and not in the gateway.
  */
-import { userInfo } from 'node:os';
 import { assertionKeyLabel } from '#src/contract/assertion.ts';
 import { Fault } from '#src/contract/fault.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
@@ -20,6 +19,7 @@ import { allMigrations } from '../installation/migrations.ts';
 import type { Settings } from '../settings/config.ts';
 import { createForwardEvents } from '../webhooks/forward-events.ts';
 import { createWebhookAdmin } from '../webhooks/webhook-admin.ts';
+import { actorName } from './actor-name.ts';
 import { createAuditAdmin } from './admin-audit.ts';
 import { createMenuAdmin, createRestaurantAdmin } from './admin-restaurants.ts';
 import { createUsersAdmin } from './admin-users.ts';
@@ -47,7 +47,7 @@ export type Admin = ReturnType<typeof createAdmin>;
 const createAdmin = (installation: Installation, settings: Settings) => {
   const { store, box, clock } = installation;
   const scopes = loadScopeNames(routesFileOf(settings.gateway));
-  const actor = `cli:${userName()}`;
+  const actor = actorName();
   const credentials = createCredentials({ db: store.db, box, clock, scopes, actor });
   const webhooks = createWebhookAdmin(installation, settings, actor);
   const forwardEvents = createForwardEvents(installation, settings, webhooks);
@@ -95,15 +95,6 @@ const usageAdmin = (deps: Parameters<typeof reportUsage>[0]) => ({
   reportUsage: (asked: Parameters<typeof reportUsage>[1]) => reportUsage(deps, asked),
   reportCallerUsage: (asked: Parameters<typeof reportCallerUsage>[1]) => reportCallerUsage(deps, asked),
 });
-
-/** The user of the command line, for the audit; a container may have no name for its user. */
-const userName = (): string => {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'unknown';
-  }
-};
 
 /** Opens the installation for one command; the caller closes it. */
 export const openAdmin = async (settings: Settings, log: Logger): Promise<Admin> =>

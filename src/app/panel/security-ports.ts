@@ -1,5 +1,4 @@
 /** The ports of the panel's security pages are functions of the gateway; reading the audit names the reader. */
-import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import {
   auditActions,
   chartAudit,
@@ -20,14 +19,13 @@ import {
 import type { Reader, SecurityPorts } from '#src/panel/index.ts';
 import type { PortDeps } from './port-deps.ts';
 
-export const createSecurityPorts = ({ installation, settings }: PortDeps): SecurityPorts => {
+export const createSecurityPorts = ({ installation, routeTable }: PortDeps): SecurityPorts => {
   const { store, box, clock, log } = installation;
   const { db } = store;
-  const table = readRouteTable(routesFileOf(settings.gateway));
   const as = (by: Reader) => ({ db, box, clock, ...by });
   return {
     actions: Object.keys(auditActions),
-    routes: () => table.routes.map(({ id }) => id),
+    routes: () => routeTable().routes.map(({ id }) => id),
     searchAudit: (by, search) => searchAudit(as(by), search),
     findEvent: (by, id) => findAuditEvent(as(by), id),
     exportAudit: (by, of) => exportFound(as(by), of),
@@ -39,9 +37,11 @@ export const createSecurityPorts = ({ installation, settings }: PortDeps): Secur
     listVerifications: (limit) => listVerifications({ db, box, clock }, limit),
     startVerification: (by) => startVerification({ db, box, clock, log }, by),
     listHeads: (page) => listHeads(db, page),
-    listDryRuns: (page) => pageDryRuns({ db, clock, table }, page),
+    listDryRuns: (page) => pageDryRuns({ db, clock, table: routeTable() }, page),
     triedScopes: () =>
-      table.routes.flatMap(({ id, dryRun }) => (dryRun === undefined ? [] : [{ route: id, scopes: dryRun.scopes }])),
+      routeTable().routes.flatMap(({ id, dryRun }) =>
+        dryRun === undefined ? [] : [{ route: id, scopes: dryRun.scopes }],
+      ),
     credentialMark: async () => JSON.stringify(await readEpoch(db)),
     auditMark: () => newestEvent(db),
   };

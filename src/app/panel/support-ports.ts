@@ -1,6 +1,6 @@
 /** The ports of the panel's support pages. */
 import { Fault } from '#src/contract/fault.ts';
-import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import type { RouteTable } from '#src/gateway/config.ts';
 import {
   createCredentials,
   newestCall,
@@ -21,10 +21,17 @@ import type { PortDeps } from './port-deps.ts';
 const limit = 25;
 const useWrittenMs = 15_000;
 
-export const createSupportPorts = ({ installation, settings }: PortDeps): SupportPorts => ({
+export const createSupportPorts = ({ installation, routeTable }: PortDeps): SupportPorts => ({
   ...restaurantPorts(installation),
-  ...clientPorts(installation, readRouteTable(routesFileOf(settings.gateway))),
+  ...clientPorts(installation, routeTable),
   ...marks(installation),
+  get scopes() {
+    return routeTable().scopes.map(({ name, description }) => ({
+      name,
+      description,
+      isRead: name.startsWith('read:'),
+    }));
+  },
 });
 
 type Installation = PortDeps['installation'];
@@ -51,10 +58,10 @@ const restaurantPorts = (installation: Installation) => {
   } satisfies Partial<SupportPorts>;
 };
 
-const clientPorts = ({ store, box, clock }: Installation, table: ReturnType<typeof readRouteTable>) => {
+const clientPorts = ({ store, box, clock }: Installation, routeTable: () => RouteTable) => {
   const { db } = store;
-  const scopes = table.scopes.map(({ name }) => name);
-  const by = (actor: string) => createCredentials({ db, box, clock, actor, scopes });
+  const scopesNow = (): string[] => routeTable().scopes.map(({ name }) => name);
+  const by = (actor: string) => createCredentials({ db, box, clock, actor, scopes: scopesNow() });
   return {
     listClients: ({ text, restaurant, live }, cursor) =>
       pageClients(db, { search: text, tenant: restaurant, live, cursor, limit }),
@@ -64,7 +71,6 @@ const clientPorts = ({ store, box, clock }: Installation, table: ReturnType<type
       const known = new Map((await findRestaurants(store, tenants)).map((one) => [one.restuid, one]));
       return { restaurants: tenants.flatMap((uid) => known.get(uid) ?? []), next };
     },
-    scopes: table.scopes.map(({ name, description }) => ({ name, description, isRead: name.startsWith('read:') })),
     createClient: (actor, client) => by(actor).createClient(client),
     rotateSecret: (actor, clientId, overlapHours) => by(actor).rotateClientSecret(clientId, overlapHours),
     retireSecret: (actor, clientId, secretId, force) => by(actor).retireClientSecret(clientId, secretId, force),
@@ -77,8 +83,10 @@ const clientPorts = ({ store, box, clock }: Installation, table: ReturnType<type
       }),
     withdraw: (actor, clientId, restuid) => by(actor).withdrawTenant(clientId, restuid),
     setScopes: (actor, clientId, wanted) => by(actor).setClientScopes(clientId, wanted),
-    shrinkScopes: (actor, clientId, keep) => shrinkClientScopes({ db, box, clock, actor, scopes }, clientId, keep),
-    clientUse: (actor, clients, days) => reportClientUse({ db, box, clock, actor, table }, clients, { days }),
+    shrinkScopes: (actor, clientId, keep) =>
+      shrinkClientScopes({ db, box, clock, actor, scopes: scopesNow() }, clientId, keep),
+    clientUse: (actor, clients, days) =>
+      reportClientUse({ db, box, clock, actor, table: routeTable() }, clients, { days }),
   } satisfies Partial<SupportPorts>;
 };
 

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { readRouteTable, routeFileSchema, routesFileOf } from '#src/gateway/config.ts';
+import { type RouteTable, routeFileSchema } from '#src/gateway/config.ts';
 import { describedSelfOperations, type Page } from '#src/gateway/index.ts';
 import { describedEvents, describedOperations } from '#src/ordering/index.ts';
 import {
@@ -21,23 +21,12 @@ import { buildOpenApi } from './openapi.ts';
 import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';
 import { webhooksPage } from './webhooks-page.ts';
 
-/** Path → page. Throws when the route table cannot be read. */
+/** Path → page, for a route table. Only the description of the operations depends on it. */
 export const createReference = (
-  { gateway, webhooks, panel }: Pick<Settings, 'gateway' | 'webhooks' | 'panel'>,
+  { webhooks, panel }: Pick<Settings, 'webhooks' | 'panel'>,
   origin: string,
-): ReadonlyMap<string, Page> => {
-  const table = readRouteTable(routesFileOf(gateway));
-  const document = buildOpenApi({
-    origin,
-    table,
-    operations: [...describedOperations(), ...describedWebhookOperations(kindScopes)],
-    selfOperations: describedSelfOperations(table.tenantWords),
-    events: describedEvents,
-    ownEvents: ownWebhookEvents(eventKinds),
-    signatureHeader: webhooks.signature_header,
-  });
-  return new Map<string, Page>([
-    ['/api/openapi.json', { type: 'application/json; charset=utf-8', body: JSON.stringify(document) }],
+): ((table: RouteTable) => ReadonlyMap<string, Page>) => {
+  const fixed: readonly (readonly [string, Page])[] = [
     ['/docs/routes.schema.json', { type: 'application/schema+json', body: JSON.stringify(routeFileSchema()) }],
     ['/docs', html(viewerPage({ hasPanel: panel.enabled === 'on' }))],
     ['/docs/errors', html(errorsPage())],
@@ -49,7 +38,22 @@ export const createReference = (
     ['/docs/assets/errors.css', style(errorsStyle)],
     ['/docs/assets/swagger-ui-bundle.js', script(viewerFile('swagger-ui-bundle.js'))],
     ['/docs/assets/swagger-ui.css', style(viewerFile('swagger-ui.css'))],
-  ]);
+  ];
+  return (table) => {
+    const document = buildOpenApi({
+      origin,
+      table,
+      operations: [...describedOperations(), ...describedWebhookOperations(kindScopes)],
+      selfOperations: describedSelfOperations(table.tenantWords),
+      events: describedEvents,
+      ownEvents: ownWebhookEvents(eventKinds),
+      signatureHeader: webhooks.signature_header,
+    });
+    return new Map<string, Page>([
+      ['/api/openapi.json', { type: 'application/json; charset=utf-8', body: JSON.stringify(document) }],
+      ...fixed,
+    ]);
+  };
 };
 
 /**

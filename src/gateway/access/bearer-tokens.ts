@@ -24,8 +24,8 @@ export type VerifiedToken = {
   jkt: string | undefined;
   /** Version of the revocations (credentials/lookup/cache.ts) at which the token was last found unrevoked. */
   aliveAt: number;
-  /** The caller made from `record`; a new record of the client needs a new caller. */
-  caller: { record: ClientRecord; principal: Principal } | undefined;
+  /** The caller made from `record` by `maker`; a new record of the client, and other scopes, need a new caller. */
+  caller: { maker: object; record: ClientRecord; principal: Principal } | undefined;
 };
 
 export type BearerTokens = {

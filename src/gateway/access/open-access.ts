@@ -13,7 +13,7 @@ import { type CheckAddress, createCheckAddress } from '../limits/check-address.t
 import type { Limits } from '../limits/limits.ts';
 import type { RouteTable } from '../model/route.ts';
 import type { Step } from '../request/exchange.ts';
-import { type Authenticator, createAuthenticator } from './authenticate.ts';
+import { type Authenticate, type Authenticator, createAuthenticator } from './authenticate.ts';
 import { type BearerTokens, createBearerTokens } from './bearer-tokens.ts';
 import { type CountAuthentication, countAuthentications } from './count-authentications.ts';
 import { createIdentifyCaller } from './identify-caller.ts';
@@ -28,9 +28,6 @@ import { createRequireScopes } from './require-scopes.ts';
 type AccessDeps = {
   settings: DpopSettings;
   origin: string;
-  table: RouteTable;
-  /** Names of all upstreams. */
-  upstreamNames: readonly string[];
   db: Kysely<unknown>;
   /** Connections that also listen for credential changes. */
   pool: Parameters<typeof createCredentialCache>[0]['pool'];
@@ -45,11 +42,13 @@ type AccessDeps = {
     current: () => IdentityKey;
   };
   countAuthentication: CountAuthentication;
+  /** With the current route table. */
+  authenticate: Authenticate;
   /** Seconds from a revocation to its refusal here. */
   observeLag: (seconds: number) => void;
 };
 
-export type Access = Authenticator & {
+export type Access = {
   credentials: CredentialCache;
   tokens: BearerTokens;
   /** Undefined: the operator has DPoP off. */
@@ -57,68 +56,74 @@ export type Access = Authenticator & {
   recordUse: (credentialId: string, address: string | undefined) => void;
   checkAddress: CheckAddress;
   decisions: RecordDecision;
-  identifyTo: IdentifyTo;
-  steps: Record<'identifyCaller' | 'requireScopes' | 'limitRate' | 'recordAllowed' | 'assertIdentity', Step>;
+  /** `upstreamNames`: names of all upstreams. Throws when an upstream cannot be told who calls. */
+  forTable(table: RouteTable, upstreamNames: readonly string[]): TableAccess;
   services: Service[];
   /** Returns what is held of quotas. */
   close(): Promise<void>;
 };
 
+/** What depends on the scopes and upstreams of a route table. */
+export type TableAccess = Authenticator & {
+  identifyTo: IdentifyTo;
+  steps: Record<'identifyCaller' | 'requireScopes' | 'limitRate' | 'recordAllowed' | 'assertIdentity', Step>;
+};
+
 export const openAccess = (deps: AccessDeps): Access => {
-  const { settings, origin, table, db, pool, box, clock, log, limits, audit, keys } = deps;
+  const { settings, origin, db, pool, box, clock, log, limits, audit, keys } = deps;
   const { failures, sourceOf } = limits;
   const { observeLag } = deps;
   const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onChange: keys.reload });
   const use = createCredentialUse({ db, clock, log });
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
-  const { authenticate, inspectToken } = createAuthenticator({
-    credentials,
-    tokens,
-    box,
-    clock,
-    failures,
-    sourceOf,
-    allScopes: table.scopes.map(({ name }) => name),
-    apiKeyScopes: table.apiKeyScopes,
-  });
   const dpop = createDpop({ settings, origin, db, box, clock, failures, sourceOf });
   const { recorder, fingerprint } = audit;
-  const decisions = createRecordDecision({ recorder, fingerprint, sourceOf, authenticate });
-  const identifyTo = createIdentifyTo({
-    ...{ origin, box, upstreams: deps.upstreamNames, policies: table.upstreams },
-    currentKey: keys.current,
-    now: () => clock.now().getTime(),
-  });
+  const decisions = createRecordDecision({ recorder, fingerprint, sourceOf, authenticate: deps.authenticate });
   const { quotas, usage, ...quotaParts } = openQuotas({ db, clock, log });
   const checkAddress = createCheckAddress({ addressOf: limits.addressOf, noteElsewhere: usage.countElsewhere });
-  const identifyCaller = createIdentifyCaller({
-    authenticate,
-    checkAddress,
-    requireProof: dpop?.requireProof,
-    recordUse: use.record,
+  const limitRate = createLimitUse({
+    limitRate: createLimitRate({ limits: limits.rates, running: limits.running, sourceOf }),
+    unitsOf,
+    quotas,
+    usage,
   });
+  const forTable: Access['forTable'] = (table, upstreamNames) => {
+    const authenticator = createAuthenticator({
+      ...{ credentials, tokens, box, clock, failures, sourceOf },
+      allScopes: table.scopes.map(({ name }) => name),
+      apiKeyScopes: table.apiKeyScopes,
+    });
+    const identifyTo = createIdentifyTo({
+      ...{ origin, box, upstreams: upstreamNames, policies: table.upstreams },
+      currentKey: keys.current,
+      now: () => clock.now().getTime(),
+    });
+    const identifyCaller = createIdentifyCaller({
+      authenticate: authenticator.authenticate,
+      checkAddress,
+      requireProof: dpop?.requireProof,
+      recordUse: use.record,
+    });
+    return {
+      ...authenticator,
+      identifyTo,
+      steps: {
+        identifyCaller: countAuthentications(identifyCaller, deps.countAuthentication),
+        requireScopes: createRequireScopes(),
+        limitRate,
+        recordAllowed: decisions.allow,
+        assertIdentity: createAssertIdentity(identifyTo),
+      },
+    };
+  };
   return {
-    authenticate,
-    inspectToken,
     credentials,
     tokens,
     dpop,
     recordUse: use.record,
     checkAddress,
     decisions,
-    identifyTo,
-    steps: {
-      identifyCaller: countAuthentications(identifyCaller, deps.countAuthentication),
-      requireScopes: createRequireScopes(),
-      limitRate: createLimitUse({
-        limitRate: createLimitRate({ limits: limits.rates, running: limits.running, sourceOf }),
-        unitsOf,
-        quotas,
-        usage,
-      }),
-      recordAllowed: decisions.allow,
-      assertIdentity: createAssertIdentity(identifyTo),
-    },
+    forTable,
     services: [credentials.service, use.service, ...quotaParts.services],
     close: quotaParts.close,
   };

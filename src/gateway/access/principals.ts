@@ -96,10 +96,10 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
       remember(secret, make(record, 'api_client', record.clientId, scopesOf(record), secret.secretId)),
     /** Scopes that the token names and the client still holds. */
     ofToken: (token: VerifiedToken, record: ClientRecord): Principal => {
-      if (token.caller?.record === record) return token.caller.principal;
-      const made = { ...anyToken(token, record), tokenId: token.jti };
-      const principal = Object.freeze(token.jkt === undefined ? made : { ...made, jkt: token.jkt });
-      token.caller = { record, principal };
+      if (token.caller?.record === record && token.caller.maker === made) return token.caller.principal;
+      const caller = { ...anyToken(token, record), tokenId: token.jti };
+      const principal = Object.freeze(token.jkt === undefined ? caller : { ...caller, jkt: token.jkt });
+      token.caller = { maker: made, record, principal };
       return principal;
     },
   };

@@ -23,10 +23,17 @@ type FrontDeps = {
   /** See Exchange. */
   dpop: boolean;
   ownPaths: OwnPaths;
+  /** To be called once for each request: what the current route table makes of it. */
+  enter: (res: ServerResponse) => Serving;
+  writeFault: WriteFault;
+};
+
+/** How one route table serves requests. */
+export type Serving = {
   /** Undefined: not offered, and its path does not exist. */
   authCheck: AuthCheck | undefined;
   pipeline: (exchange: Exchange) => void;
-  writeFault: WriteFault;
+  upgrades: { serve: (exchange: Exchange, socket: Socket, head: Buffer) => void };
 };
 
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void;
@@ -80,8 +87,9 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
   return (req, res) => {
     const exchange = openExchange(deps, req, res, awaitsContinue);
     if (!passesHead(deps, exchange)) return;
-    if (deps.authCheck?.owns(exchange.path)) return deps.authCheck.serve(exchange);
-    if (!deps.ownPaths.owns(exchange)) return deps.pipeline(exchange);
+    const { authCheck, pipeline } = deps.enter(res);
+    if (authCheck?.owns(exchange.path)) return authCheck.serve(exchange);
+    if (!deps.ownPaths.owns(exchange)) return pipeline(exchange);
     if (awaitsContinue) res.writeContinue();
     deps.ownPaths.serve(exchange);
   };

@@ -15,6 +15,8 @@ export type GatewayMetrics = {
   /** `outcome`: issued, or the error of RFC 6749. */
   token(outcome: string): void;
   revocationLag(seconds: number): void;
+  /** `result`: of reading the route table again. */
+  reloaded(result: 'reloaded' | 'unchanged' | 'refused'): void;
   /** A request lost its connection after it was sent. `isAllowed`: it is sent again, within the retry budget. */
   repeated(isAllowed: boolean): void;
   /** Adds figures that are read at each scrape. */
@@ -32,6 +34,7 @@ type GatewaySources = {
   tokenCache: () => TokenCacheFigures;
   sharedHealth: () => KvHealth;
   readiness: () => Promise<Readiness>;
+  routeTable: () => { version: string; isRefused: boolean };
 };
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -85,6 +88,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
       ofOutcome(outcome).inc();
       if (outcome === 'slow_down') overFailures.inc();
     },
+    reloaded: countReloads(metrics),
     revocationLag: (value) => lag.observe(value),
     repeated: countRepeats(metrics),
     watch: ({
@@ -93,6 +97,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
       auditProblems,
       storeWaiting,
       upstreamAddresses,
+      routeTable,
       tokenCache,
       sharedHealth,
       readiness,
@@ -101,6 +106,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
       metrics.gauge('audit_problems', 'Places at which the audit was found changed or removed', auditProblems);
       metrics.gauge('store_waiting', 'Statements that wait for a connection to the store', storeWaiting);
       watchUpstreams(metrics, upstreamAddresses);
+      watchRouteTable(metrics, routeTable);
       metrics.gauge('audit_lag_seconds', 'Age of the oldest event of the audit that is not written yet', auditLag);
       metrics.gauge('token_cache_entries', 'Verified tokens that are remembered', () => tokenCache().entries);
       metrics.total('token_cache_hits_total', 'Tokens that were remembered', () => tokenCache().hits);
@@ -114,6 +120,31 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
       );
     },
   };
+};
+
+const countReloads = (metrics: Metrics): GatewayMetrics['reloaded'] => {
+  const reloads = metrics.counter(
+    'config_reload_total',
+    'Readings of the route table since the start: reloaded, unchanged, or refused',
+    ['result'],
+  );
+  const children = {
+    reloaded: reloads.child({ result: 'reloaded' }),
+    unchanged: reloads.child({ result: 'unchanged' }),
+    refused: reloads.child({ result: 'refused' }),
+  };
+  return (result) => children[result].inc();
+};
+
+const watchRouteTable = (metrics: Metrics, routeTable: GatewaySources['routeTable']): void => {
+  metrics.gauges('config_info', '1 for the version of the route table that is served', ['version'], () => [
+    [{ version: routeTable().version }, 1],
+  ]);
+  metrics.gauge(
+    'config_refused',
+    '1: the file of the route table cannot be used, so the earlier table is served',
+    () => (routeTable().isRefused ? 1 : 0),
+  );
 };
 
 const countRepeats = (metrics: Metrics): GatewayMetrics['repeated'] => {

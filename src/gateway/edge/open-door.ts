@@ -1,14 +1,13 @@
 /** Opens the public door: from the server's events to the part of the gateway that answers. */
+import type { ServerResponse } from 'node:http';
 import type { Middleware } from 'koa';
 import type { Logger } from '#src/platform/log.ts';
 import type { Traces } from '#src/platform/telemetry/traces.ts';
-import type { AuthCheck } from '../access/auth-check.ts';
 import type { Answers } from '../answer/open-answers.ts';
 import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
 import { createRequestIds } from '../model/request-id.ts';
-import type { Exchange } from '../request/exchange.ts';
 import { allowOf, type CompiledRoutes } from '../routing/route-table.ts';
-import { createWantsUpgrade, type Upgrades } from '../upstream/upgrade.ts';
+import { createWantsUpgrade } from '../upstream/upgrade.ts';
 import { createCheckRequestHead } from './check-request-head.ts';
 import { createOnClientError } from './client-error.ts';
 import {
@@ -19,6 +18,7 @@ import {
   createUpgradeFront,
   type DoorHandlers,
   type RefuseHead,
+  type Serving,
 } from './front.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { createLogRequest } from './log-request.ts';
@@ -27,11 +27,16 @@ import type { Page } from './pages.ts';
 import type { Readiness } from './readiness.ts';
 import { createTraceRequest } from './trace-request.ts';
 
+/** What the door needs of one route table. */
+type DoorTable = Serving & { routes: CompiledRoutes; pages: ReadonlyMap<string, Page> };
+type FrontEnter = (res: ServerResponse) => Serving;
+
 type DoorDeps = {
   settings: { url_bytes_max: number; header_bytes_max: number };
   origin: string;
   log: Logger;
-  routes: CompiledRoutes;
+  /** What serves requests: `routes`, `pages` and steps of one route table. */
+  current: { get: () => DoorTable; enter: FrontEnter };
   answers: Answers;
   metrics: Pick<GatewayMetrics, 'answered' | 'refused'>;
   /** Undefined: nothing is traced. */
@@ -39,12 +44,7 @@ type DoorDeps = {
   /** Callers name the trace that a request belongs to. */
   trustsTraces?: boolean;
   oauth: Middleware;
-  pages?: ReadonlyMap<string, Page>;
   readiness: () => Promise<Readiness>;
-  pipeline: (exchange: Exchange) => void;
-  /** Undefined: not offered, and its path does not exist. */
-  authCheck: AuthCheck | undefined;
-  upgrades: Upgrades;
 };
 
 export type PublicDoor = DoorHandlers & {
@@ -53,7 +53,7 @@ export type PublicDoor = DoorHandlers & {
 };
 
 export const openDoor = (deps: DoorDeps): PublicDoor => {
-  const { settings, origin, log, routes, metrics, traces } = deps;
+  const { settings, origin, log, current, metrics, traces } = deps;
   const { edgeHeaders, dialects, writeHonestFault } = deps.answers;
   const requestIds = createRequestIds(Date.now);
   const front = {
@@ -68,14 +68,13 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
     }),
     ownPaths: createOwnPaths({
       oauth: deps.oauth,
-      pages: deps.pages ?? new Map(),
+      pages: () => current.get().pages,
       readiness: deps.readiness,
       answered: metrics.answered,
       edgeHeaders,
       writeFault: writeHonestFault,
     }),
-    authCheck: deps.authCheck,
-    pipeline: deps.pipeline,
+    enter: current.enter,
     // A refused head is read by the protocol and its proxies, not by a client of the interface.
     writeFault: writeHonestFault,
   };
@@ -85,11 +84,14 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
     continueHandler: createFront(front, true),
     expectationHandler: createExpectationFront(front),
     connectHandler: createRefuseUpgrade(front, (exchange) => {
-      const allow = allowOf(routes, exchange);
+      const allow = allowOf(current.get().routes, exchange);
       return allow === undefined ? noSuchOperation() : methodNotAllowed(allow);
     }),
     clientErrorHandler: createOnClientError({ edgeHeaders, dialects, requestIds, log, ...metrics }),
-    wantsUpgrade: createWantsUpgrade(routes),
-    upgradeHandler: createUpgradeFront({ ...front, serve: deps.upgrades.serve }),
+    wantsUpgrade: createWantsUpgrade(() => current.get().routes),
+    upgradeHandler: createUpgradeFront({
+      ...front,
+      serve: (exchange, socket, head) => current.enter(exchange.res).upgrades.serve(exchange, socket, head),
+    }),
   };
 };

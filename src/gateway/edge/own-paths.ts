@@ -13,7 +13,8 @@ import type { Readiness } from './readiness.ts';
 type OwnPathsDeps = {
   /** Answers /api/oauth/* and /.well-known/*; calls `next` for unknown paths. */
   oauth: Middleware;
-  pages: ReadonlyMap<string, Page>;
+  /** Those of the current route table. */
+  pages: () => ReadonlyMap<string, Page>;
   readiness: () => Promise<Readiness>;
   edgeHeaders: (requestId: string) => string[];
   /** Called for each answer made here. */
@@ -60,8 +61,8 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
       path.startsWith('/.well-known/') ||
       path === '/healthz' ||
       path === '/readyz' ||
-      deps.pages.has(path) ||
-      leadOf(deps.pages, path, req) !== undefined,
+      deps.pages().has(path) ||
+      leadOf(deps.pages(), path, req) !== undefined,
     serve: (exchange) => {
       const req: OwnRequest = exchange.req;
       req.exchange = exchange;
@@ -77,7 +78,7 @@ const firstPage = '/docs';
  * Redirects for addresses that people type by hand: `/` leads to the documents, for browsers only, since the 404 of an
  * unknown operation tells a program more; a page with a trailing slash leads to the page. Undefined: no redirect.
  */
-const leadOf = (pages: OwnPathsDeps['pages'], path: string, req: IncomingMessage): string | undefined => {
+const leadOf = (pages: ReadonlyMap<string, Page>, path: string, req: IncomingMessage): string | undefined => {
   if (req.method !== 'GET' && req.method !== 'HEAD') return undefined;
   if (path === '/') return pages.has(firstPage) && req.headers.accept?.includes('text/html') ? firstPage : undefined;
   const page = path.endsWith('/') ? path.slice(0, -1) : '';
@@ -86,7 +87,7 @@ const leadOf = (pages: OwnPathsDeps['pages'], path: string, req: IncomingMessage
 
 const createLeadOn = (pages: OwnPathsDeps['pages']): Middleware => {
   return (ctx, next) => {
-    const lead = leadOf(pages, ctx.path, ctx.req);
+    const lead = leadOf(pages(), ctx.path, ctx.req);
     if (lead === undefined) return next();
     ctx.status = ctx.path === '/' ? 302 : 308;
     ctx.set({ location: lead + ctx.search, 'cache-control': 'no-store', vary: 'accept' });

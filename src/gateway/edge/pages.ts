@@ -10,19 +10,23 @@ export type Page = { type: string; body: string | Buffer; headers?: Readonly<Rec
 const methods = 'GET, HEAD, OPTIONS';
 
 /** Serves exact paths; calls `next` for unknown ones. */
-export const createServePages = (pages: ReadonlyMap<string, Page>): Middleware => {
-  const forms = new Map([...pages].map(([path, { body }]) => [path, createForms(body)]));
+export const createServePages = (pages: () => ReadonlyMap<string, Page>): Middleware => {
+  const forms = new WeakMap<Page, FormIn>();
+  const formsOf = (page: Page): FormIn => {
+    const formIn = forms.get(page) ?? createForms(page.body);
+    forms.set(page, formIn);
+    return formIn;
+  };
   return async (ctx, next) => {
-    const page = pages.get(ctx.path);
-    const formIn = forms.get(ctx.path);
-    if (page === undefined || formIn === undefined) return next();
+    const page = pages().get(ctx.path);
+    if (page === undefined) return next();
     if (ctx.method === 'OPTIONS') {
       ctx.status = 204;
       ctx.set('allow', methods);
       return;
     }
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(methods);
-    const { encoding, body, tag } = await formIn(wishOf(ctx));
+    const { encoding, body, tag } = await formsOf(page)(wishOf(ctx));
     ctx.status = 200;
     ctx.set({ 'content-type': page.type, 'cache-control': 'public, max-age=300', ...page.headers });
     ctx.set({ etag: tag, vary: 'accept-encoding' });
@@ -34,6 +38,7 @@ export const createServePages = (pages: ReadonlyMap<string, Page>): Middleware =
 };
 
 type Encoding = 'br' | 'gzip' | 'identity';
+type FormIn = (wish: Encoding) => Promise<Form>;
 type Form = { encoding: Encoding; body: string | Buffer; tag: string };
 
 /** The smallest encoding that the caller accepts, whatever it prefers. */
@@ -53,7 +58,7 @@ const compressors = {
 };
 
 /** Each page is compressed once per encoding, at its first request, off the event loop. */
-const createForms = (body: string | Buffer): ((wish: Encoding) => Promise<Form>) => {
+const createForms = (body: string | Buffer): FormIn => {
   const plain: Form = { encoding: 'identity', body, tag: `"${tagOf(body)}"` };
   const bytes = Buffer.from(body);
   const made = new Map<Encoding, Promise<Form>>();

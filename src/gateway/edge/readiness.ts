@@ -14,6 +14,10 @@ export type Readiness = {
   audit: 'ok' | 'late';
   /** not_renewed: new files of a certificate cannot be used, so the earlier one is served. Undefined: no TLS here. */
   certificate?: CertificateState | undefined;
+  /** Version of the route table that is served; equal for equal tables. */
+  routes_version: string;
+  /** refused: the file was read again and cannot be used, so the earlier table is served. */
+  routes_file: 'ok' | 'refused';
 };
 
 type ReadinessDeps = {
@@ -25,6 +29,7 @@ type ReadinessDeps = {
   /** Seconds since the oldest event that is not written. */
   auditLag: () => number;
   certificateState: () => CertificateState | undefined;
+  routes: () => { version: string; isRefused: boolean };
 };
 
 const checkTimeoutMs = 2_000;
@@ -40,10 +45,12 @@ export const createReadiness =
     const shared_state = deps.sharedHealth();
     const audit = deps.auditLag() > lateSeconds ? 'late' : 'ok';
     const certificate = deps.certificateState();
-    const isWorse = shared_state === 'down' || audit === 'late' || (certificate ?? 'ok') !== 'ok';
+    const { version: routes_version, isRefused } = deps.routes();
+    const routes_file = isRefused ? 'refused' : 'ok';
+    const isWorse = shared_state === 'down' || audit === 'late' || (certificate ?? 'ok') !== 'ok' || isRefused;
     const isAway = store !== 'ok' || writes !== 'ok';
     const status = isAway ? 'unavailable' : isWorse ? 'degraded' : 'ok';
-    return { status, store, writes, shared_state, audit, certificate };
+    return { status, store, writes, shared_state, audit, certificate, routes_version, routes_file };
   };
 
 const reaches = async (checkStore: () => Promise<void>): Promise<boolean> => {

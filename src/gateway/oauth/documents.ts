@@ -6,7 +6,7 @@ import { assertionAlgorithms } from './verify-assertion.ts';
 
 type DocumentsDeps = {
   origin: string;
-  allScopes: readonly string[];
+  allScopes: () => readonly string[];
   /** Tokens may be bound to keys (RFC 9449). */
   dpop: boolean;
   keys: Pick<SigningKeys, 'jwks'>;
@@ -20,7 +20,7 @@ export const introspectionPath = '/api/oauth/introspect';
 
 const authMethods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
 
-/** Path → body. A document is serialised again only when the object that it is made from was replaced. */
+/** Path → body. The key set is serialised again only when it was replaced. */
 export const createDocuments = ({
   origin,
   allScopes,
@@ -29,11 +29,11 @@ export const createDocuments = ({
   moreDocuments = {},
 }: DocumentsDeps): ReadonlyMap<string, () => string> => {
   const proofs = dpop ? { dpop_signing_alg_values_supported: proofAlgorithms } : undefined;
-  const server = JSON.stringify({
+  const server = (): object => ({
     issuer: origin,
     token_endpoint: origin + tokenPath,
     jwks_uri: origin + jwksPath,
-    scopes_supported: allScopes,
+    scopes_supported: allScopes(),
     response_types_supported: [],
     grant_types_supported: ['client_credentials'],
     token_endpoint_auth_methods_supported: authMethods,
@@ -46,10 +46,10 @@ export const createDocuments = ({
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     ...proofs,
   });
-  const resource = JSON.stringify({
+  const resource = (): object => ({
     resource: origin,
     authorization_servers: [origin],
-    scopes_supported: allScopes,
+    scopes_supported: allScopes(),
     bearer_methods_supported: ['header'],
     ...proofs,
   });
@@ -61,8 +61,8 @@ export const createDocuments = ({
   };
   return new Map([
     [jwksPath, jwksText],
-    ['/.well-known/oauth-authorization-server', () => server],
-    ['/.well-known/oauth-protected-resource', () => resource],
+    ['/.well-known/oauth-authorization-server', () => JSON.stringify(server())],
+    ['/.well-known/oauth-protected-resource', () => JSON.stringify(resource())],
     ...Object.entries(moreDocuments),
   ]);
 };

@@ -7,7 +7,7 @@ import { OAuthRefusal, slowDown } from './oauth-answers.ts';
 
 export type IntrospectDeps = {
   origin: string;
-  allScopes: readonly string[];
+  allScopes: () => readonly string[];
   inspectToken: Authenticator['inspectToken'];
   /** Bounds the calls of one client. */
   throttleIntrospection: Throttle;
@@ -35,7 +35,10 @@ const describe = async (deps: IntrospectDeps, text: string): Promise<Record<stri
   const { token, principal } = await deps.inspectToken(text);
   return {
     active: true,
-    scope: deps.allScopes.filter((scope) => principal.scopes.has(scope)).join(' '),
+    scope: deps
+      .allScopes()
+      .filter((scope) => principal.scopes.has(scope))
+      .join(' '),
     client_id: token.clientId,
     sub: token.clientId,
     token_type: token.jkt === undefined ? 'Bearer' : 'DPoP',

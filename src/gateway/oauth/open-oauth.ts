@@ -5,12 +5,11 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import type { Access } from '../access/open-access.ts';
+import type { Access, TableAccess } from '../access/open-access.ts';
 import type { Audit } from '../audit/open-audit.ts';
 import { createRevokeToken } from '../credentials/change/revoke-token.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
-import type { RouteTable } from '../model/route.ts';
 import { createAuditOAuth } from './audit-oauth.ts';
 import type { OAuthSettings } from './config.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
@@ -22,14 +21,16 @@ import { markAssertionUsed } from './used-assertion-store.ts';
 type OpenOAuthDeps = {
   settings: OAuthSettings & { realm: string };
   origin: string;
-  table: Pick<RouteTable, 'scopes'>;
+  /** With the current route table. */
+  allScopes: () => readonly string[];
+  inspectToken: TableAccess['inspectToken'];
   db: Kysely<unknown>;
   box: SecretBox;
   clock: Clock;
   log: Logger;
   kv: Kv;
   keys: SigningKeys;
-  access: Pick<Access, 'credentials' | 'tokens' | 'inspectToken' | 'dpop' | 'recordUse' | 'checkAddress'>;
+  access: Pick<Access, 'credentials' | 'tokens' | 'dpop' | 'recordUse' | 'checkAddress'>;
   audit: Pick<Audit, 'recorder' | 'fingerprint'>;
   limits: Pick<Limits, 'failures' | 'sourceOf'>;
   /** 'issued', or the error. */
@@ -48,10 +49,10 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     realm: settings.realm,
     log,
     keys,
-    allScopes: deps.table.scopes.map(({ name }) => name),
+    allScopes: deps.allScopes,
     credentials: access.credentials,
     tokens: access.tokens,
-    inspectToken: access.inspectToken,
+    inspectToken: deps.inspectToken,
     recordUse: access.recordUse,
     checkAddress: access.checkAddress,
     dpop: access.dpop,

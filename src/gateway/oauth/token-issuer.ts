@@ -12,8 +12,8 @@ import type { Form } from './read-token-request.ts';
 export type TokenIssuerDeps = {
   origin: string;
   settings: Pick<OAuthSettings, 'token_lifetime'>;
-  /** Names of all scopes, in the sequence of the route table. */
-  allScopes: readonly string[];
+  /** Names of all scopes, in the sequence of the current route table. */
+  allScopes: () => readonly string[];
   keys: Pick<SigningKeys, 'current'>;
 };
 
@@ -32,7 +32,7 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
   return async (form, client, jkt) => {
     requireRights(client);
     requireResource(deps.origin, form.resource);
-    const scope = settleScope(deps.allScopes, form.scope, client);
+    const scope = settleScope(deps.allScopes(), form.scope, client);
     const key = deps.keys.current();
     // The provider's key set is fixed when it is made, so another key is another provider.
     if (made?.key !== key) {

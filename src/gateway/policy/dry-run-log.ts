@@ -15,7 +15,9 @@ const intervalMs = 1_000;
 /** Bound on the entries of one batch; further callers are counted with their next call in a later batch. */
 const entriesMax = 10_000;
 
-export const createDryRunLog = ({ db, clock, log }: DryRunLogDeps): { note: NoteDryRun; service: Service } => {
+export type DryRunLog = { note: NoteDryRun; service: Service };
+
+export const createDryRunLog = ({ db, clock, log }: DryRunLogDeps): DryRunLog => {
   let counts = new Map<string, DryRunCount>();
 
   const note: NoteDryRun = (route, caller, missing) => {

@@ -4,6 +4,7 @@ import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { ownUpstream, parseRouteTable, type RouteTable } from '../model/route.ts';
 import type { Problem } from '../model/route-contradictions.ts';
+import { type VersionedTable, versionOf } from './table-changes.ts';
 import { looseTlsFileProblems, tlsFileProblems, withAbsolutePaths } from './tls-files.ts';
 
 /** An invalid route table: every problem with its path. */
@@ -17,22 +18,29 @@ class RouteTableError extends Error {
 }
 
 /** Reads the table without checking that upstreams have addresses and usable files of TLS. Throws RouteTableError with all problems together. */
-export const readRouteTable = (file: string): RouteTable => {
-  const { table, problems } = parseRouteTable(readValue(file));
+export const readRouteTable = (file: string): RouteTable => tableIn(file, readValue(file));
+
+const tableIn = (file: string, value: unknown): RouteTable => {
+  const { table, problems } = parseRouteTable(value);
   if (table === undefined) throw new RouteTableError(file, problems.map(textOf));
   return withAbsolutePaths(table, file);
 };
 
 /** Throws RouteTableError with all problems together. `upstreamNames`: those that have an address outside the table. */
-export const loadRouteTable = (file: string, upstreamNames: readonly string[]): RouteTable => {
-  const table = readRouteTable(file);
+export const loadRouteTable = (file: string, upstreamNames: readonly string[]): RouteTable =>
+  loadVersion(file, upstreamNames).table;
+
+/** The table with its version, which is equal for equal tables. Throws as loadRouteTable. */
+export const loadVersion = (file: string, upstreamNames: readonly string[]): VersionedTable => {
+  const value = readValue(file);
+  const table = tableIn(file, value);
   const lost = lostUpstreams(
     table.routes.map(({ upstream }) => upstream),
     [...upstreamNames, ...addressedUpstreams(table)],
   );
   const problems = [...tlsFileProblems(table.upstreams), ...lost];
   if (problems.length > 0) throw new RouteTableError(file, problems);
-  return table;
+  return { table, version: versionOf(value) };
 };
 
 /** All problems for which `loadRouteTable` would throw. Missing addresses are found even when the table has other errors. */

@@ -1,6 +1,5 @@
 /** Opens the connections to the services behind the gateway, and what forwards requests and WebSockets over them. */
-import type { Logger } from '#src/platform/log.ts';
-import type { Access } from '../access/open-access.ts';
+import type { Access, TableAccess } from '../access/open-access.ts';
 import { honestStatus } from '../answer/legacy-status.ts';
 import type { Answers } from '../answer/open-answers.ts';
 import type { NoteDenial } from '../answer/write-answer.ts';
@@ -9,10 +8,10 @@ import { identityPolicyOf } from '../model/upstream-identity.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import { type AddressState, stateOf } from './addresses/address-health.ts';
 import { resolveUpstreams, type UpstreamSettings } from './addresses/resolve-upstreams.ts';
-import { closeUpstream, createUpstream } from './addresses/upstreams.ts';
+import type { SharedUpstreams } from './addresses/shared-upstreams.ts';
 import { createForward } from './forward.ts';
 import { createTranslateError } from './translate-errors.ts';
-import { createUpgrades, type Upgrades } from './upgrade.ts';
+import { createUpgrades, type TunnelCount, type Upgrades } from './upgrade.ts';
 
 type UpstreamsDeps = {
   settings: UpstreamSettings & { upgrades_max: number; upgrade_idle_ms: number };
@@ -22,13 +21,14 @@ type UpstreamsDeps = {
   upstreams: Readonly<Record<string, string>>;
   /** Callers name the trace that a request belongs to. */
   trustsTraces?: boolean;
-  access: Pick<Access, 'authenticate' | 'decisions' | 'identifyTo'>;
+  access: Pick<Access, 'decisions'> & Pick<TableAccess, 'authenticate' | 'identifyTo'>;
   answers: Answers;
   noteDenial: NoteDenial;
   answered: (exchange: Exchange, status: number) => void;
   /** See ForwardDeps. */
   repeated: (isAllowed: boolean) => void;
-  log: Logger;
+  sharedUpstreams: SharedUpstreams;
+  tunnels: TunnelCount;
 };
 
 type ShownAddress = { upstream: string; address: string; state: AddressState };
@@ -50,7 +50,7 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
   const upstreams = new Map(
     resolveUpstreams(table.upstreams, deps.upstreams, settings).map((options) => [
       options.name,
-      createUpstream(options, origin, deps.log),
+      deps.sharedUpstreams.take(options),
     ]),
   );
   const { protocol, host } = new URL(origin);
@@ -84,6 +84,7 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
         authenticate: access.authenticate,
         translate: createTranslateError({ ...common, writeFault: writeHonestFault, statusFor: honestStatus }),
         writeFault: writeHonestFault,
+        tunnels: deps.tunnels,
         upgradesMax: settings.upgrades_max,
         idleMs: settings.upgrade_idle_ms,
       }),
@@ -96,7 +97,7 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
         })),
       ),
     close: async () => {
-      await Promise.all([...upstreams.values()].map(closeUpstream));
+      await Promise.all([...upstreams.values()].map(deps.sharedUpstreams.release));
     },
   };
 };

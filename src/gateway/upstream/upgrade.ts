@@ -36,6 +36,8 @@ type UpgradesDeps = {
   translate: TranslateError;
   /** With real statuses: 200 is no answer to a handshake. */
   writeFault: WriteFault;
+  /** The bound holds over all route tables that are in use. */
+  tunnels: TunnelCount;
   upgradesMax: number;
   idleMs: number;
 };
@@ -46,6 +48,8 @@ export type Upgrades = {
   /** Ends every tunnel and refuses new ones. */
   close: () => void;
 };
+
+export type TunnelCount = { open: number };
 
 /** `unwatch`: called before http-proxy reads the socket. */
 type Tunnel = { exchange: Exchange; socket: Socket; unwatch: () => void };
@@ -65,9 +69,11 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
 
   const remember = (tunnel: Tunnel): void => {
     tunnels.add(tunnel);
+    deps.tunnels.open += 1;
     recheck ??= setInterval(() => tunnels.forEach(endUnlessAllowed), recheckMs);
     tunnel.socket.once('close', () => {
       tunnels.delete(tunnel);
+      deps.tunnels.open -= 1;
       if (tunnels.size > 0) return;
       clearInterval(recheck);
       recheck = undefined;
@@ -91,7 +97,7 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
     if (closed) throw overloaded('an upgrade while closing');
     for (const step of deps.steps) await step(exchange);
     const upstream = upstreamOf(deps, exchange);
-    if (tunnels.size >= deps.upgradesMax) throw overloaded('too many upgraded connections');
+    if (deps.tunnels.open >= deps.upgradesMax) throw overloaded('too many upgraded connections');
     if (socket.destroyed) return;
     const tunnel = { exchange, socket, unwatch: watchForEnd(socket) };
     remember(tunnel);
@@ -130,12 +136,12 @@ export type WantsUpgrade = (request: IncomingMessage) => boolean;
  * For the server's `shouldUpgradeCallback`. Any other protocol, and a WebSocket where there is none, is an offer that may be
  * ignored (RFC 9110 section 7.8): such a request stays an ordinary one.
  */
-export const createWantsUpgrade = (routes: CompiledRoutes): WantsUpgrade => {
+export const createWantsUpgrade = (routes: () => CompiledRoutes): WantsUpgrade => {
   return ({ url = '', method, headers }) => {
     if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
     const mark = url.indexOf('?');
     const path = mark === -1 ? url : url.slice(0, mark);
-    return findRoute(routes, { path, host: headers.host, method })?.upgrade === true;
+    return findRoute(routes(), { path, host: headers.host, method })?.upgrade === true;
   };
 };
 

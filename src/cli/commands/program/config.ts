@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
+import { reloadRoutes, showServedTables } from '#src/app/admin/reload-routes.ts';
 import { settingsProblems, settingsWarnings } from '#src/app/settings/check-settings.ts';
-import { maskedSettings, processSettingsSource, SettingsError } from '#src/app/settings/config.ts';
+import { loadProcessSettings, maskedSettings, processSettingsSource, SettingsError } from '#src/app/settings/config.ts';
 import { settingsTable } from '#src/app/settings/settings-table.ts';
-import type { Output } from '../../terminal/output.ts';
+import { createLog } from '#src/platform/log.ts';
+import { type Output, UsageError } from '../../terminal/output.ts';
+import { toWire } from '../../terminal/to-wire.ts';
 import { configFileOf } from '../../terminal/with-admin.ts';
 
 export const configCommands = (program: Command, output: Output): void => {
@@ -23,10 +26,48 @@ export const configCommands = (program: Command, output: Output): void => {
       output.result(maskedSettings(processSettingsSource(configFileOf(command))));
     });
   group
+    .command('reload')
+    .description('have every running gateway read its route table again, and show which version each serves now')
+    .option('--wait <seconds>', 'time for all gateways to answer, 1 to 300', waitSeconds, 15)
+    .action(async ({ wait }: { wait: number }, command: Command) => {
+      const { gateways, silent } = await reloadRoutes(...installationOf(command), wait * 1000);
+      if (output.json) output.result({ gateways: gateways.map(toWire), silent });
+      else showGateways(output, gateways);
+      for (const gateway of silent) output.error(`${gateway} has not answered within ${wait} s`);
+      if (silent.length > 0 || gateways.some(({ result }) => result === 'refused')) output.fail();
+    });
+  group
+    .command('status')
+    .description('show which version of its route table each running gateway serves, and why it refuses its file')
+    .action(async (_options: unknown, command: Command) => {
+      const gateways = await showServedTables(...installationOf(command));
+      if (output.json) output.result({ gateways: gateways.map(toWire) });
+      else showGateways(output, gateways);
+    });
+  group
     .command('table')
     .description('print every setting as a Markdown table (the one in config/README.md)')
     .action(() => {
       if (output.json) output.result({ table: settingsTable() });
       else output.line(settingsTable());
     });
+};
+
+const waitSeconds = (text: string): number => {
+  const seconds = Number(text);
+  if (!/^\d+$/.test(text) || seconds < 1 || seconds > 300) throw new UsageError('--wait is 1 to 300 seconds');
+  return seconds;
+};
+
+const installationOf = (command: Command) => {
+  const settings = loadProcessSettings({ configFile: configFileOf(command) });
+  return [settings, createLog({ level: settings.log_level, role: 'command' })] as const;
+};
+
+const showGateways = (output: Output, gateways: Awaited<ReturnType<typeof showServedTables>>): void => {
+  if (gateways.length === 0) output.line('No gateway is running.');
+  for (const { gateway, version, result, problems } of gateways) {
+    output.line(`${gateway}  serves ${version}${result === 'refused' ? ', and refuses its file:' : ''}`);
+    for (const problem of problems) output.line(`  ${problem}`);
+  }
 };

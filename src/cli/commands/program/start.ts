@@ -24,7 +24,7 @@ export const startCommand = (program: Command, output: Output): void => {
       for (const { path, message } of unknownNames(source)) log.warn(`${path} ${message}`);
       const stopping = stopOnSignal();
       let running: Program | undefined;
-      onHangUp(log, () => running?.reloadCertificates() ?? false);
+      onHangUp(log, (actor) => running?.reload(actor) ?? []);
       running = await startUnlessStopped(settings, log, stopping);
       if (running === undefined) return;
       const { demo, publicUrl, internalUrl } = running;
@@ -70,16 +70,17 @@ const stopOnSignal = (): AbortSignal => {
 
 /**
  * A closed terminal and log rotation send SIGHUP, which does not ask the program to end. It makes the program read its
- * certificates. Failed writes to a closed terminal are ignored too. `reloadCertificates`: false when there are none.
+ * certificates and its route table. Failed writes to a closed terminal are ignored too. `reload`: names what it reads.
  */
-const onHangUp = (log: Logger, reloadCertificates: () => boolean): void => {
-  process.on('SIGHUP', () =>
+const onHangUp = (log: Logger, reload: (actor: string) => readonly string[]): void => {
+  process.on('SIGHUP', () => {
+    const reloaded = reload('signal:SIGHUP').join(' and ');
     log.warn(
-      reloadCertificates()
-        ? 'SIGHUP: the certificates were read again; settings and routes are read at the start only'
-        : 'SIGHUP is ignored: settings and routes are read at the start only',
-    ),
-  );
+      reloaded === ''
+        ? 'SIGHUP is ignored: settings are read at the start only'
+        : `SIGHUP: ${reloaded} are read again; settings are read at the start only`,
+    );
+  });
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 };
 

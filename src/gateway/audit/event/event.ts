@@ -46,6 +46,7 @@ export const auditActions = {
   'user.sign_in_failed': 'a sign-in to the panel failed',
   'user.signed_out': 'a user signed out',
   'user.session_ended': 'sessions of a user were ended',
+  'config.reloaded': 'a gateway replaced its route table; `from` and `to` are its versions',
   'audit.read': 'the audit was read',
   'audit.dropped': 'events beyond the retention were dropped',
   'audit.broken': 'verification found a chain of the audit changed; the chain is not continued',

@@ -4,7 +4,7 @@
  */
 import { chmod, lstat, mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { assertRealFolder } from '../../real-folder.ts';
+import { assertRealFolder } from '../../files/real-folder.ts';
 import { type Account, canEnter } from './account.ts';
 
 /** Data is never put into a folder for temporary files, since the system cleans those. */

@@ -3,10 +3,10 @@
  * changed symbolic link as it notices a write, on every file system. New files are checked whole. Files that cannot be used
  * change nothing: the listener continues with the certificate that it has.
  */
-import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { watchFiles } from '../../files/watch-files.ts';
 import type { Logger } from '../../log.ts';
-import { pause, type Service } from '../../supervisor.ts';
+import type { Service } from '../../supervisor.ts';
 import {
   type Certificate,
   type CertificateFiles,
@@ -38,14 +38,13 @@ type CertificateDeps = {
   log: Logger;
 };
 
-const lookEveryMs = 1_000;
-
 /** Throws with every problem of the files. */
 export const openCertificate = ({ listener, files, host, log }: CertificateDeps): OpenCertificate => {
   const first = readCertificate(files);
   if (first.certificate === undefined) throw new Error(first.problems.map(({ message }) => message).join('; '));
   let certificate: Certificate = first.certificate;
   let isRefused = false;
+  const paths = [files.certFile, files.keyFile, files.clientCaFile].filter((path) => path !== undefined);
   const listeners: ((certificate: Certificate) => void)[] = [];
 
   const refuse = (reason: string): void => {
@@ -78,7 +77,10 @@ export const openCertificate = ({ listener, files, host, log }: CertificateDeps)
     },
     onChange: (changed) => void listeners.push(changed),
     reload,
-    service: { name: `certificate of the ${listener} listener`, run: (signal) => watch(files, reload, signal) },
+    service: {
+      name: `certificate of the ${listener} listener`,
+      run: (signal) => watchFiles(() => paths, reload, signal),
+    },
   };
 };
 
@@ -98,35 +100,4 @@ const warnAbout = (
   const { leaf } = certificate;
   const isNamed = host === undefined || (isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host)) !== undefined;
   if (!isNamed) log.warn({ listener, names: leaf.subjectAltName }, `the certificate does not name ${host}`);
-};
-
-/** A renewal writes several files in turn: they are read when nothing has changed between two looks. */
-const watch = async (files: CertificateFiles, reload: () => void, signal: AbortSignal): Promise<void> => {
-  let handled = await lookAt(files);
-  // A change between the start and the first look.
-  reload();
-  let before = handled;
-  while (!signal.aborted) {
-    await pause(lookEveryMs, signal);
-    const found = await lookAt(files);
-    if (found !== handled && found === before && !signal.aborted) {
-      handled = found;
-      reload();
-    }
-    before = found;
-  }
-};
-
-/** Changes whenever one of the files does. */
-const lookAt = async ({ certFile, keyFile, clientCaFile }: CertificateFiles): Promise<string> => {
-  const looks = [certFile, keyFile, clientCaFile].map(async (path) => {
-    if (path === undefined) return '';
-    try {
-      const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-      return [dev, ino, size, mtimeNs, ctimeNs].join(':');
-    } catch (error) {
-      return String(Reflect.get(Object(error), 'code'));
-    }
-  });
-  return (await Promise.all(looks)).join(' ');
 };

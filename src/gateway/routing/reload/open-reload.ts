@@ -1,0 +1,82 @@
+/** Joins what reloads the route table: its file, its checks, the audit, and the three ways to ask for it. */
+import { hostname } from 'node:os';
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { watchFiles } from '#src/platform/files/watch-files.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import { appendChange } from '../../audit/record/append-change.ts';
+import type { RouteTable } from '../../model/route.ts';
+import { loadVersion, plainAddressProblems, routeTableProblems } from '../load-route-table.ts';
+import type { VersionedTable } from '../table-changes.ts';
+import { createFollowRequests } from './follow-requests.ts';
+import { createTableReloader, type Reloaded, type TableReloader } from './reload-table.ts';
+
+type OpenReloadDeps = {
+  settings: { routes_watch: 'on' | 'off'; auth_check_audiences: readonly string[] };
+  file: string;
+  first: VersionedTable;
+  /** Number of the last request to reload when `first` was read. */
+  firstRequest: number;
+  /** Name -> address, from the settings. */
+  upstreams: Readonly<Record<string, string>>;
+  /** See createTableReloader. */
+  prepare: (table: RouteTable) => { swap: () => void; discard: () => Promise<void> };
+  count: (result: Reloaded['result']) => void;
+  db: Kysely<unknown>;
+  box: SecretBox;
+  clock: Clock;
+  log: Logger;
+};
+
+/** `services`: carry out requests of the command line, and notice a changed file where the operator wants it. */
+export const openReload = (deps: OpenReloadDeps): TableReloader & { services: Service[] } => {
+  const { file, db, box, clock } = deps;
+  const gateway = `${hostname()}:${process.pid}`;
+  const reloader = createTableReloader({
+    ...deps,
+    read: () => readChecked(deps),
+    audit: (actor, { from, to, changes }) =>
+      inTransaction(db, (tx) =>
+        appendChange(tx, box, clock.now(), {
+          action: 'config.reloaded',
+          actor,
+          details: JSON.stringify({ gateway, from, to, ...changes }),
+        }),
+      ),
+  });
+  const follow = createFollowRequests({ db, reloader, gateway, firstRequest: deps.firstRequest });
+  const watch: Service = {
+    name: 'route-table-watch',
+    run: (signal) =>
+      watchFiles(
+        () => [file, ...tlsFilesOf(reloader.current().table)],
+        () => reloader.reload('watch'),
+        signal,
+      ),
+  };
+  return { ...reloader, services: deps.settings.routes_watch === 'on' ? [follow, watch] : [follow] };
+};
+
+const tlsFilesOf = ({ upstreams }: RouteTable): string[] =>
+  Object.values(upstreams)
+    .flatMap(({ tls = {} }) => [tls.caFile, tls.certFile, tls.keyFile])
+    .filter((path) => path !== undefined);
+
+/** The same checks as at a start (app/settings/check-settings.ts). */
+const readChecked = ({ file, upstreams, settings }: OpenReloadDeps): ReturnType<CreateDeps['read']> => {
+  const names = Object.keys(upstreams);
+  const problems = [...routeTableProblems(file, names), ...plainAddressProblems(file, upstreams)];
+  if (problems.length > 0) return { problems };
+  const found = loadVersion(file, names);
+  const lost = settings.auth_check_audiences.filter(
+    (name) => !names.includes(name) && found.table.upstreams[name]?.addresses === undefined,
+  );
+  return lost.length === 0
+    ? { found }
+    : { problems: lost.map((name) => `upstreams: the setting auth_check_audiences needs an address for ${name}`) };
+};
+
+type CreateDeps = Parameters<typeof createTableReloader>[0];
