@@ -198,7 +198,8 @@ const readyz = async (): Promise<unknown> => {
   const answer = await fetch(`${program.url}/readyz`);
   return [answer.status, await answer.json()];
 };
-const isReady = [200, { status: 'ok', store: 'ok', writes: 'ok', shared_state: 'local', audit: 'ok' }];
+const routes = { routes_version: expect.stringMatching(/^[0-9a-f]{16}$/), routes_file: 'ok' };
+const isReady = [200, { status: 'ok', store: 'ok', writes: 'ok', shared_state: 'local', audit: 'ok', ...routes }];
 
 test('/readyz is 503 and names the store while that is away, /healthz stays 200, and both are 200 when it is back', async () => {
   expect(await readyz()).toEqual(isReady);
@@ -223,7 +224,7 @@ test('/readyz says that the audit is late while it cannot be written, and stays 
     await until(async () => ((await readyz()) as [number, { audit: string }])[1].audit === 'late', 20_000);
     expect(await readyz()).toEqual([
       200,
-      { status: 'degraded', store: 'ok', writes: 'ok', shared_state: 'local', audit: 'late' },
+      { status: 'degraded', store: 'ok', writes: 'ok', shared_state: 'local', audit: 'late', ...routes },
     ]);
     expect((await figures())('orderpass_audit_lag_seconds')).toBeGreaterThan(5);
   } finally {
@@ -243,7 +244,7 @@ test.skipIf(!hasRedis)(
       const answer = await fetch(`${other.url}/readyz`);
       return [answer.status, await answer.json()];
     };
-    const states = { store: 'ok', writes: 'ok', audit: 'ok' };
+    const states = { store: 'ok', writes: 'ok', audit: 'ok', ...routes };
     try {
       await until(async () => JSON.stringify(await said()).includes('"up"'));
       expect(await said()).toEqual([200, { ...states, status: 'ok', shared_state: 'up' }]);

@@ -56,7 +56,7 @@ export type Access = {
   recordUse: (credentialId: string, address: string | undefined) => void;
   checkAddress: CheckAddress;
   decisions: RecordDecision;
-  /** `upstreamNames`: names of all upstreams. Throws when an upstream cannot be told who calls. */
+  /** `upstreamNames`: names of all upstreams. Throws when the form in which an upstream learns its caller is not available. */
   forTable(table: RouteTable, upstreamNames: readonly string[]): TableAccess;
   services: Service[];
   /** Returns what is held of quotas. */

@@ -51,8 +51,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
   const limited = metrics.counter('rate_limited_total', 'Requests refused with 429, by the limit that was reached', [
     'limit',
   ]);
-  const overUnits = limited.child({ limit: 'units' });
-  const overFailures = limited.child({ limit: 'failures' });
+  const [overUnits, overFailures] = [limited.child({ limit: 'units' }), limited.child({ limit: 'failures' })];
   const authentications = metrics.counter(
     'authentications_total',
     'Requests by kind of credential and outcome: ok, or the reason of the refusal',

@@ -1,11 +1,11 @@
 /** Opens the public door: from the server's events to the part of the gateway that answers. */
-import type { ServerResponse } from 'node:http';
 import type { Middleware } from 'koa';
 import type { Logger } from '#src/platform/log.ts';
 import type { Traces } from '#src/platform/telemetry/traces.ts';
 import type { Answers } from '../answer/open-answers.ts';
 import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
 import { createRequestIds } from '../model/request-id.ts';
+import type { Closable } from '../routing/reload/current.ts';
 import { allowOf, type CompiledRoutes } from '../routing/route-table.ts';
 import { createWantsUpgrade } from '../upstream/upgrade.ts';
 import { createCheckRequestHead } from './check-request-head.ts';
@@ -29,14 +29,13 @@ import { createTraceRequest } from './trace-request.ts';
 
 /** What the door needs of one route table. */
 type DoorTable = Serving & { routes: CompiledRoutes; pages: ReadonlyMap<string, Page> };
-type FrontEnter = (res: ServerResponse) => Serving;
 
 type DoorDeps = {
   settings: { url_bytes_max: number; header_bytes_max: number };
   origin: string;
   log: Logger;
   /** What serves requests: `routes`, `pages` and steps of one route table. */
-  current: { get: () => DoorTable; enter: FrontEnter };
+  current: { get: () => DoorTable; enter: (request: Closable) => Serving };
   answers: Answers;
   metrics: Pick<GatewayMetrics, 'answered' | 'refused'>;
   /** Undefined: nothing is traced. */
@@ -91,7 +90,7 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
     wantsUpgrade: createWantsUpgrade(() => current.get().routes),
     upgradeHandler: createUpgradeFront({
       ...front,
-      serve: (exchange, socket, head) => current.enter(exchange.res).upgrades.serve(exchange, socket, head),
+      serve: (exchange, socket, head) => current.enter(socket).upgrades.serve(exchange, socket, head),
     }),
   };
 };

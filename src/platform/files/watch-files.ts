@@ -1,6 +1,6 @@
 /** Notices changed files. They are looked at by path, which notices a rename and a changed symbolic link as it notices a write. */
 import { stat } from 'node:fs/promises';
-import { pause } from '../supervisor.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const lookEveryMs = 1_000;
 
@@ -18,7 +18,7 @@ export const watchFiles = async (
   await changed();
   let before = handled;
   while (!signal.aborted) {
-    await pause(lookEveryMs, signal);
+    await sleep(lookEveryMs, undefined, { signal }).catch(() => undefined);
     const found = await lookAt(paths());
     if (found !== handled && found === before && !signal.aborted) {
       handled = found;

@@ -122,7 +122,12 @@ test('A-172 SIGHUP reads the certificates at once', async () => {
   mountVersion(pair);
   const before = stand.program.errors().length;
   stand.program.child.kill('SIGHUP');
-  await until(() => stand.program.errors().slice(before).includes('SIGHUP: the certificates were read again'));
+  await until(() =>
+    stand.program
+      .errors()
+      .slice(before)
+      .includes('SIGHUP: the program reads the certificates and the route table again'),
+  );
   expect((await certificateOf(stand.port)).serialNumber).toBe(serialOf(pair));
 });
 

@@ -78,7 +78,7 @@ const onHangUp = (log: Logger, reload: (actor: string) => readonly string[]): vo
     log.warn(
       reloaded === ''
         ? 'SIGHUP is ignored: settings are read at the start only'
-        : `SIGHUP: ${reloaded} are read again; settings are read at the start only`,
+        : `SIGHUP: the program reads ${reloaded} again; settings are read at the start only`,
     );
   });
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);

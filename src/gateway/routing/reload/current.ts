@@ -1,11 +1,13 @@
 /** What serves requests now, beside what earlier requests still use. */
-import type { ServerResponse } from 'node:http';
+
+/** A response or a socket. */
+export type Closable = { once(event: 'close', listener: () => void): unknown };
 
 export type Current<T> = {
   /** Throws before the first swap. */
   get(): T;
-  /** To be called once for each request: what serves it until `res` closes. */
-  enter(res: Pick<ServerResponse, 'on'>): T;
+  /** To be called once for each request: what serves it until its response, or the socket of its upgrade, closes. */
+  enter(request: Closable): T;
   /** Every later request gets `next`. What was there is closed when its last request has ended. */
   swap(next: T): void;
   /** All that is not closed, the current one first. */
@@ -42,10 +44,10 @@ export const createCurrent = <T extends { close(): Promise<void> }>(): Current<T
 
   return {
     get: () => now().value,
-    enter: (res) => {
+    enter: (request) => {
       const held = now();
       held.running += 1;
-      res.on('close', held.leave);
+      request.once('close', held.leave);
       return held.value;
     },
     swap: (next) => {

@@ -1,4 +1,4 @@
-/** Service that carries out requests to reload the route table, and tells the database what this gateway serves. */
+/** Service that carries out requests to reload the route table, and writes to the database what this gateway serves. */
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { pause, type Service } from '#src/platform/supervisor.ts';
@@ -23,8 +23,8 @@ const problemsMax = 100;
 export const createFollowRequests = ({ db, reloader, gateway, firstRequest }: FollowDeps): Service => {
   const processId = randomUUID();
   let request = firstRequest;
-  let told: Reloaded | undefined;
-  let toldAtMs = Number.NEGATIVE_INFINITY;
+  let written: Reloaded | undefined;
+  let writtenAtMs = Number.NEGATIVE_INFINITY;
 
   const stateNow = (): Reloaded => {
     const problems = reloader.problems().slice(0, problemsMax);
@@ -32,12 +32,12 @@ export const createFollowRequests = ({ db, reloader, gateway, firstRequest }: Fo
     return { version, problems, result: problems.length > 0 ? 'refused' : 'reloaded' };
   };
 
-  const tell = async (): Promise<void> => {
+  const writeState = async (): Promise<void> => {
     const state = stateNow();
-    if (JSON.stringify(state) === JSON.stringify(told) && performance.now() - toldAtMs < renewEveryMs) return;
+    if (JSON.stringify(state) === JSON.stringify(written) && performance.now() - writtenAtMs < renewEveryMs) return;
     await writeServed(db, processId, { gateway, request, ...state });
-    told = state;
-    toldAtMs = performance.now();
+    written = state;
+    writtenAtMs = performance.now();
   };
 
   return {
@@ -48,9 +48,9 @@ export const createFollowRequests = ({ db, reloader, gateway, firstRequest }: Fo
         if (asked.number !== request) {
           await reloader.reload(asked.actor);
           request = asked.number;
-          told = undefined;
+          written = undefined;
         }
-        await tell();
+        await writeState();
         await pause(lookEveryMs, signal);
       }
       await deleteServed(db, processId);

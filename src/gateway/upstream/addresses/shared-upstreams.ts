@@ -5,7 +5,7 @@ import type { UpstreamOptions } from './resolve-upstreams.ts';
 import { closeUpstream, createUpstream, type Upstream } from './upstreams.ts';
 
 export type SharedUpstreams = {
-  /** To be given back with `release`. */
+  /** Call `release` for each. */
   take(options: UpstreamOptions): Upstream;
   /** Closes the upstream when nothing else uses it. */
   release(upstream: Upstream): Promise<void>;
