@@ -195,9 +195,10 @@ test('a wrong version is refused before a missing credential, and a wrong method
 });
 
 test('health needs no credential: the process lives, the store is reachable', async () => {
+  const routes = { routes_version: expect.stringMatching(/^[0-9a-f]{16}$/), routes_file: 'ok' };
   const bodies = {
     '/healthz': { status: 'ok' },
-    '/readyz': { status: 'ok', store: 'ok', writes: 'ok', shared_state: 'local', audit: 'ok' },
+    '/readyz': { status: 'ok', store: 'ok', writes: 'ok', shared_state: 'local', audit: 'ok', ...routes },
   };
   for (const [target, body] of Object.entries(bodies)) {
     const answer = await sendRequest(door.url, 'GET', target);
