@@ -50,23 +50,27 @@ const applyStanding = (exchange: Exchange, standing: RateStanding): void => {
  * A request runs from here until its response has ended or its connection is closed, so streams and WebSockets count for as
  * long as they last. The slot comes before the charge, so that a request without a slot costs no units.
  */
-const takeSlot = async (
+const takeSlot = (
   { limits, running }: LimitRateDeps,
   exchange: Exchange,
   max: number,
   { caller, units, further }: Charge,
-): Promise<void> => {
-  const { res, principal } = exchange;
-  const slot = running.take(caller, max);
-  if (slot !== undefined) {
-    res.once('close', slot.release);
-    if (res.destroyed) slot.release();
-  }
-  if (slot === undefined || (slot.admitted !== true && !(await slot.admitted))) {
-    const standing = limits.look(caller, units, principal?.limits, further);
+): void | Promise<void> => {
+  const own = exchange.principal?.limits;
+  const refuse = (): never => {
+    const standing = limits.look(caller, units, own, further);
     exchange.rate = withConcurrency(standing, max, 0);
     throw tooManyRunning(max, standing.retryAfterSeconds ?? 1);
-  }
-  const standing = await limits.charge(caller, units, principal?.limits, further);
-  applyStanding(exchange, withConcurrency(standing, max, max - slot.running));
+  };
+  const slot = running.take(caller, max);
+  if (slot === undefined) return refuse();
+  exchange.res.once('close', slot.release);
+  if (exchange.res.destroyed) slot.release();
+  const apply = (standing: RateStanding): void =>
+    applyStanding(exchange, withConcurrency(standing, max, max - slot.running));
+  const charge = (): void | Promise<void> => {
+    const standing = limits.charge(caller, units, own, further);
+    return standing instanceof Promise ? standing.then(apply) : apply(standing);
+  };
+  return slot.admitted === true ? charge() : slot.admitted.then((isAdmitted) => (isAdmitted ? charge() : refuse()));
 };

@@ -67,8 +67,7 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
   const settlement = createChargeSettlement({ kv, elapsedMs });
   const find = createFindMetered(kv, policies);
 
-  const decideHere = (charged: readonly Metered[], units: number): RateStanding => {
-    const nowMs = elapsedMs();
+  const decideHere = (charged: readonly Metered[], units: number, nowMs = elapsedMs()): RateStanding => {
     const seconds = secondsUntilRoom(charged, units, nowMs);
     if (seconds !== undefined) return standingOf(charged, seconds, nowMs);
     for (const metered of charged) {
@@ -113,7 +112,7 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
       if (kv.health() !== 'up') return decideHere(charged, units);
       const nowMs = elapsedMs();
       const isShared = secondsUntilRoom(charged, units, nowMs) === undefined && mustAskShared(charged, units, nowMs);
-      return isShared ? decideShared(charged, units) : decideHere(charged, units);
+      return isShared ? decideShared(charged, units) : decideHere(charged, units, nowMs);
     },
     look: (callerId, units, own, further) => {
       const charged = find(callerId, own, further);

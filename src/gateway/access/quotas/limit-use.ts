@@ -3,7 +3,7 @@
  * which only callers with limits of their own have. It counts what each caller used.
  */
 import { Fault } from '#src/contract/fault.ts';
-import { limitField, policyField } from '../../limits/rate-headers.ts';
+import { limitField } from '../../limits/rate-headers.ts';
 import type { RateStanding } from '../../limits/rate-meters.ts';
 import { quotaUsedUp } from '../../model/faults.ts';
 import type { OwnLimits } from '../../model/own-limits.ts';
@@ -67,22 +67,21 @@ export const createLimitUse = ({ limitRate, unitsOf, quotas, usage }: LimitUseDe
 
 const hasQuota = ({ day, month }: OwnLimits): boolean => day !== undefined || month !== undefined;
 
-const withQuotas = (rate: RateStanding | undefined, quota: QuotaStanding): RateStanding => ({
-  headers: joinHeaders(rate?.headers ?? [], quota),
-  policies: [...(rate?.policies ?? []), ...quota.policies],
-  remaining: [...(rate?.remaining ?? []), ...quota.remaining],
-  resetSeconds: [...(rate?.resetSeconds ?? []), ...quota.resetSeconds],
-  retryAfterSeconds: quota.refused?.retryAfterSeconds,
-});
-
-/** Both fields are lists (RFC 9651), so further members follow a comma. */
-const joinHeaders = (headers: readonly string[], { policies, remaining, resetSeconds }: QuotaStanding): string[] => {
-  const added = [
-    ['ratelimit-policy', policyField(policies)],
-    ['ratelimit', limitField(policies, remaining, resetSeconds)],
-  ] as const;
-  return added.flatMap(([name, text]) => {
-    const at = headers.indexOf(name);
-    return [name, at === -1 ? text : `${headers[at + 1]}, ${text}`];
-  });
+const withQuotas = (rate: RateStanding | undefined, quota: QuotaStanding): RateStanding => {
+  const { policies, policyText, remaining, resetSeconds } = quota;
+  const retryAfterSeconds = quota.refused?.retryAfterSeconds;
+  const limitText = limitField(policies, remaining, resetSeconds);
+  if (rate === undefined) {
+    const headers = ['ratelimit-policy', policyText, 'ratelimit', limitText];
+    return { headers, policies, remaining, resetSeconds, retryAfterSeconds };
+  }
+  // Both fields are lists (RFC 9651), so further members follow a comma.
+  const [policyName = '', policyBefore, limitName = '', limitBefore] = rate.headers;
+  return {
+    headers: [policyName, `${policyBefore}, ${policyText}`, limitName, `${limitBefore}, ${limitText}`],
+    policies: rate.policies.concat(policies),
+    remaining: rate.remaining.concat(remaining),
+    resetSeconds: rate.resetSeconds.concat(resetSeconds),
+    retryAfterSeconds,
+  };
 };

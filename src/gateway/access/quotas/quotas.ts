@@ -23,6 +23,8 @@ import { createTakeUnits } from './take-units.ts';
 /** The state of a caller's quotas after a request. One figure per quota in all lists. */
 export type QuotaStanding = {
   policies: readonly QuotaLease['policy'][];
+  /** Their members of RateLimit-Policy. */
+  policyText: string;
   remaining: readonly number[];
   resetSeconds: readonly number[];
   /** Nothing was spent, since this quota has no room. */
@@ -110,6 +112,7 @@ export const createQuotas = ({ db, clock, log, elapsedMs = () => performance.now
 
 const standingOf = (leases: readonly QuotaLease[], full: QuotaLease | undefined, nowMs: number): QuotaStanding => ({
   policies: leases.map(({ policy }) => policy),
+  policyText: leases.map(({ policyText }) => policyText).join(', '),
   remaining: leases.map(leftOf),
   resetSeconds: leases.map(({ endsMs }) => secondsLeft(endsMs, nowMs)),
   refused: full && {
