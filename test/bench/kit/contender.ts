@@ -9,7 +9,8 @@ import { Pool } from 'undici';
 import { createBenchTlsServer } from './tls-server.ts';
 
 const path = '/api/orders/list';
-const connectionsMax = 256;
+/** Open event streams need one each (streams.ts); otherwise this is the default of the program. */
+const connectionsMax = Number(process.argv[5] ?? 256);
 
 /** A request as a browser-like client of an API would send it. */
 const plainHeaders = { accept: 'application/json', 'user-agent': 'bench/1.0' };
@@ -85,8 +86,11 @@ const startBare: Start = async (upstreamUrl) => {
     await pool.destroy();
   };
   const headers = { ...plainHeaders, authorization: `Bearer ${'x'.repeat(600)}` };
-  return { url, path, headers, others: { 'bare-tls': { url: secureUrl, path, headers } }, close };
+  const others = { 'bare-tls': { url: secureUrl, path, headers }, 'bare-stream': { url, path, headers } };
+  return { url, path, headers, others, close };
 };
+
+const issuer = 'http://127.0.0.1:8080';
 
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
@@ -94,8 +98,8 @@ const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).
 const signToken = (privateKey: string): string => {
   const now = Math.floor(Date.now() / 1000);
   const claims = {
-    iss: 'http://127.0.0.1:8080',
-    aud: 'http://127.0.0.1:8080',
+    iss: issuer,
+    aud: issuer,
     sub: 'opc_0000000000000000',
     client_id: 'opc_0000000000000000',
     scope: 'read:orders',
@@ -108,14 +112,24 @@ const signToken = (privateKey: string): string => {
   return `${input}.${signature.toString('base64url')}`;
 };
 
+const createKeys = (): { publicKey: string; privateKey: string } =>
+  generateKeyPairSync('ec', {
+    namedCurve: 'P-256',
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+
+const startHaproxyAlone: Start = async (upstreamUrl) => {
+  const { startHaproxy } = await import('./haproxy.ts');
+  const { publicKey, privateKey } = createKeys();
+  const { url, close } = await startHaproxy(upstreamUrl, { publicKey, issuer });
+  return { url, path, headers: { ...plainHeaders, authorization: `Bearer ${signToken(privateKey)}` }, close };
+};
+
 const startFastify =
   (cache: boolean): Start =>
   async (upstreamUrl) => {
-    const { publicKey, privateKey } = generateKeyPairSync('ec', {
-      namedCurve: 'P-256',
-      publicKeyEncoding: { type: 'spki', format: 'pem' },
-      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-    });
+    const { publicKey, privateKey } = createKeys();
     const app = fastify({ logger: false, keepAliveTimeout: 65_000 });
     await app.register(fastifyJwt, {
       secret: { public: publicKey, private: privateKey },
@@ -139,8 +153,11 @@ const revokedTokens = 10_000;
 
 const startGateway: Start = async (upstreamUrl, storeUrl) => {
   // Loaded only here, so that the other contenders' processes hold nothing that they do not use.
-  const { startBenchGateway, uploadPath } = await import('./gateway.ts');
-  const gateway = await startBenchGateway(upstreamUrl, { storeUrl, tokens, revokedTokens });
+  const [{ startBenchGateway }, { uploadPath }] = await Promise.all([
+    import('./gateway.ts'),
+    import('./bench-routes.ts'),
+  ]);
+  const gateway = await startBenchGateway(upstreamUrl, { storeUrl, tokens, revokedTokens, connectionsMax });
   const { url, secureUrl, authorizations, apiKey, clientId, clientSecret, close } = gateway;
   const target = (headers: Record<string, string>): Target => ({ url, path, headers: { ...plainHeaders, ...headers } });
   const others = {
@@ -148,6 +165,7 @@ const startGateway: Start = async (upstreamUrl, storeUrl) => {
     'gateway-client': target({ 'x-client-id': clientId, 'x-client-secret': clientSecret }),
     'gateway-key': target({ 'x-api-key': apiKey }),
     'gateway-tls': { ...target({ authorization: authorizations[0] ?? '' }), url: secureUrl },
+    'gateway-stream': target({ authorization: authorizations[0] ?? '' }),
     'gateway-upload': { ...target({ 'x-api-key': apiKey }), path: uploadPath },
   };
   return { ...target({ authorization: authorizations[0] ?? '' }), others, close };
@@ -213,6 +231,7 @@ const starts: Record<string, Start> = {
   provider: startProvider,
   fastify: startFastify(false),
   'fastify-cached': startFastify(true),
+  haproxy: startHaproxyAlone,
 };
 
 const [, , name = '', upstreamUrl = '', storeUrl = ''] = process.argv;

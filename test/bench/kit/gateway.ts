@@ -1,7 +1,6 @@
 /** The gateway for the bench, as the program builds it: a new database, migrations, a client, tokens. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -24,6 +23,7 @@ import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
 import { databaseUrl, run } from '../../support/test-server.ts';
+import { writeRoutes } from './bench-routes.ts';
 import { createBenchTlsServer } from './tls-server.ts';
 
 type Credentials = { clientId: string; clientSecret: string; apiKey: string };
@@ -37,14 +37,15 @@ type BenchGateway = Credentials & {
   close: () => Promise<void>;
 };
 
-/** Takes bodies of every type. */
-export const uploadPath = '/bench/upload';
+/** Of each credential: every kind is counted like any other, and never refused. */
+const never = 1_000_000_000;
+const limits = { minute: never, burst: never, day: never, month: never, concurrency: 10_000 };
 
-type BenchSettings = { storeUrl: string; tokens?: number; revokedTokens?: number };
+type BenchSettings = { storeUrl: string; tokens?: number; revokedTokens?: number; connectionsMax?: number };
 
 export const startBenchGateway = async (
   upstreamUrl: string,
-  { storeUrl, tokens = 1, revokedTokens = 0 }: BenchSettings,
+  { storeUrl, tokens = 1, revokedTokens = 0, connectionsMax }: BenchSettings,
 ): Promise<BenchGateway> => {
   tuneMemory();
   // The level that the program starts with.
@@ -62,10 +63,10 @@ export const startBenchGateway = async (
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const gateway = await createGateway({
-    // Counted like any other caller, and never refused.
     settings: gatewaySettings.parse({
-      rate_minute_units: 1_000_000_000,
-      rate_burst_units: 1_000_000_000,
+      rate_minute_units: never,
+      rate_burst_units: never,
+      upstream_connections_max: connectionsMax,
       routes_file: await writeRoutes(folder),
     }),
     origin: url,
@@ -84,8 +85,8 @@ export const startBenchGateway = async (
   const services = supervise(gateway.services, ended.signal, log);
   const credentials = createCredentials({ db, box, clock: systemClock });
   await credentials.createTenant('rst_1');
-  const client = await credentials.createClient({ name: 'bench', tenants: ['rst_1'] });
-  const key = await credentials.createApiKey({ tenant: 'rst_1', name: 'bench' });
+  const client = await credentials.createClient({ name: 'bench', tenants: ['rst_1'], limits });
+  const key = await credentials.createApiKey({ tenant: 'rst_1', name: 'bench', limits });
   const revoke = createRevokeToken({ db, box, clock: systemClock });
   // Written directly to the store, since each would have an entry in the audit; the last one makes all of them known.
   await sql`
@@ -119,20 +120,6 @@ export const startBenchGateway = async (
       await rm(folder, { recursive: true });
     },
   };
-};
-
-/** The table of the program with one more route. */
-const writeRoutes = async (folder: string): Promise<string> => {
-  const table = JSON.parse(readFileSync(new URL('../../../config/routes.json', import.meta.url), 'utf8')) as {
-    routes: object[];
-  };
-  const upload = {
-    ...{ id: 'bench.upload', method: 'POST', path: uploadPath, scopes: ['read:orders'], class: 'R' },
-    ...{ kinds: ['api_key', 'api_client', 'bearer'], upstream: 'ordering', body: 'any', bodyBytesMax: 100_000_000 },
-  };
-  const file = join(folder, 'routes.json');
-  await writeFile(file, JSON.stringify({ ...table, routes: [...table.routes, upload] }));
-  return file;
 };
 
 /** Every gateway of a run has a database of its own. */
