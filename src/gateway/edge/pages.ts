@@ -1,8 +1,7 @@
 /** Serves public pages and documents of other parts, without reading any credential (interface 4.3). */
 import { createHash } from 'node:crypto';
-import { promisify } from 'node:util';
-import zlib from 'node:zlib';
 import type { Context, Middleware } from 'koa';
+import { type Compression, createCompressed } from '#src/platform/http/compressed-body.ts';
 import { methodNotAllowed } from '../model/faults.ts';
 
 export type Page = { type: string; body: string | Buffer; headers?: Readonly<Record<string, string>> };
@@ -37,7 +36,7 @@ export const createServePages = (pages: () => ReadonlyMap<string, Page>): Middle
   };
 };
 
-type Encoding = 'br' | 'gzip' | 'identity';
+type Encoding = Compression | 'identity';
 type FormIn = (wish: Encoding) => Promise<Form>;
 type Form = { encoding: Encoding; body: string | Buffer; tag: string };
 
@@ -48,27 +47,14 @@ const wishOf = (ctx: Context): Encoding =>
 /** Compressing a smaller body saves no packet. */
 const bytesMin = 1024;
 
-const compressors = {
-  // Not the slowest level, which takes seconds for swagger-ui and saves a few percent.
-  br: (body: Buffer): Promise<Buffer> =>
-    promisify(zlib.brotliCompress)(body, {
-      params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 9, [zlib.constants.BROTLI_PARAM_SIZE_HINT]: body.length },
-    }),
-  gzip: (body: Buffer): Promise<Buffer> => promisify(zlib.gzip)(body, { level: 9 }),
-};
-
-/** Each page is compressed once per encoding, at its first request, off the event loop. */
 const createForms = (body: string | Buffer): FormIn => {
-  const plain: Form = { encoding: 'identity', body, tag: `"${tagOf(body)}"` };
+  const tag = tagOf(body);
+  const plain: Form = { encoding: 'identity', body, tag: `"${tag}"` };
   const bytes = Buffer.from(body);
-  const made = new Map<Encoding, Promise<Form>>();
-  return (wish) => {
-    if (wish === 'identity' || bytes.length < bytesMin) return Promise.resolve(plain);
-    const form =
-      made.get(wish) ??
-      compressors[wish](bytes).then((packed) => ({ encoding: wish, body: packed, tag: `"${tagOf(body)}-${wish}"` }));
-    made.set(wish, form);
-    return form;
+  const compressed = createCompressed(bytes);
+  return async (wish) => {
+    if (wish === 'identity' || bytes.length < bytesMin) return plain;
+    return { encoding: wish, body: await compressed(wish), tag: `"${tag}-${wish}"` };
   };
 };
 

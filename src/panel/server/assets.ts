@@ -1,11 +1,11 @@
 /**
  * Serves the style sheet and the scripts, which are public. Each file name contains a digest of the content, so browsers may
- * cache a file for ever: a new version has a new name. Files are compressed once, when the program starts.
+ * cache a file for ever: a new version has a new name.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { type Compression, createCompressed } from '#src/platform/http/compressed-body.ts';
 import type { AssetPaths } from '../view/layout.ts';
 import { acceptsEncoding } from './negotiate.ts';
 import type { Step } from './state.ts';
@@ -17,7 +17,10 @@ export type Assets = AssetPaths & {
 
 const assetsPath = '/panel/assets/';
 
-type Asset = { path: string; type: string; forms: readonly (readonly [encoding: string, body: Buffer])[] };
+type Asset = { path: string; type: string; body: Buffer; compressed: (encoding: Compression) => Promise<Buffer> };
+
+/** The first that the browser accepts is sent. */
+const compressions: readonly Compression[] = ['br', 'gzip'];
 
 const types: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
@@ -46,23 +49,20 @@ export const loadAssets = (): Assets => {
       if (asset === undefined) throw new Error(`there is no file ${name} in src/panel/assets`);
       return asset.path;
     },
-    serve: (ctx, next) => {
+    serve: async (ctx, next) => {
       const asset = byPath.get(ctx.path);
       if (asset === undefined) return next();
       const accepted = ctx.get('accept-encoding');
-      const [encoding, body] = asset.forms.find(([name]) => name === 'identity' || acceptsEncoding(accepted, name)) ?? [
-        '',
-        '',
-      ];
+      const encoding = compressions.find((one) => acceptsEncoding(accepted, one));
       ctx.set({
         'content-type': asset.type,
         'cache-control': 'public, max-age=31536000, immutable',
         'x-content-type-options': 'nosniff',
         'cross-origin-resource-policy': 'same-origin',
         vary: 'accept-encoding',
-        ...(encoding === 'identity' ? undefined : { 'content-encoding': encoding }),
+        ...(encoding === undefined ? undefined : { 'content-encoding': encoding }),
       });
-      ctx.body = body;
+      ctx.body = encoding === undefined ? asset.body : await asset.compressed(encoding);
     },
   };
 };
@@ -81,10 +81,7 @@ const assetOf = (name: string, body: Buffer): Asset => {
   return {
     path: `${assetsPath}${name.slice(0, dot)}.${digest}${name.slice(dot)}`,
     type,
-    forms: [
-      ['br', brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })],
-      ['gzip', gzipSync(body, { level: 9 })],
-      ['identity', body],
-    ],
+    body,
+    compressed: createCompressed(body),
   };
 };
