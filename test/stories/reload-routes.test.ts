@@ -25,7 +25,8 @@ let gateways: Gateway[];
 
 /** Answers with its name; `/stream` sends an event every 20 ms, and WebSockets get back what they send. */
 const startService = async (name: string): Promise<Service> => {
-  const server = createServer({ keepAliveTimeout: 60_000 }, (req, res) => {
+  // Longer than any wait of these tests, so that an idle connection ends only when the gateway closes it.
+  const server = createServer({ keepAliveTimeout: 600_000 }, (req, res) => {
     if (!req.url?.endsWith('/stream')) return void res.end(name);
     res.writeHead(200, { 'content-type': 'text/event-stream' });
     const timer = setInterval(() => res.write(`data: ${name}\n\n`), 20);
