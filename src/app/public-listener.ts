@@ -14,7 +14,7 @@ import {
 } from '#src/gateway/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type CreateServer, createPlainServer } from './listeners/certificates.ts';
-import { type Listener, listen } from './listeners/listeners.ts';
+import { type Listener, listen, urlOf } from './listeners/listeners.ts';
 import type { Settings } from './settings/config.ts';
 
 /** A part of the program that answers some paths of the public listener. */
@@ -24,13 +24,19 @@ type PublicHandler = {
   handle: RequestListener;
 };
 
-export type PublicListener = Listener & {
+export type PublicListener = Omit<Listener, 'port'> & {
   /** The address of this listener on loopback. */
   localOrigin: string;
   /** The public address: the setting, or else `localOrigin`. */
   origin: string;
-  /** Until this call every request gets 503. Handlers are asked in order, before the gateway. */
-  serve(gateway: Gateway, handlers: readonly PublicHandler[]): void;
+  /** Until this call every request gets 503, or no connection is taken. Handlers are asked in order, before the gateway. */
+  serve(gateway: Gateway, handlers: readonly PublicHandler[]): Promise<void>;
+};
+
+type PublicListenerOptions = {
+  createServer: CreateServer | undefined;
+  /** The port opens with `serve`: other processes have it too, and take the requests meanwhile. The port is a fixed one. */
+  opensLate: boolean;
 };
 
 /**
@@ -40,15 +46,21 @@ export type PublicListener = Listener & {
 export const openPublicListener = async (
   settings: Settings,
   log: Logger,
-  createServer: CreateServer = createPlainServer,
+  { createServer = createPlainServer, opensLate }: PublicListenerOptions,
 ): Promise<PublicListener> => {
   let door: DoorHandlers | undefined;
   const server = createServer({
     ...gatewayServerOptions,
     shouldUpgradeCallback: (request: IncomingMessage) => door?.wantsUpgrade(request) ?? false,
   });
-  const listener = await listen(server, settings.host, settings.port);
-  const localOrigin = `${new URL(listener.url).protocol}//127.0.0.1:${listener.port}`;
+  const ports: Listener[] = [];
+  const close = async (graceMs: number): Promise<void> => {
+    await Promise.all(ports.map((port) => port.close(graceMs)));
+  };
+  const first = opensLate ? undefined : await listen(server, settings.host, settings.port);
+  if (first !== undefined) ports.push(first);
+  const url = first?.url ?? urlOf(server, settings.host, settings.port);
+  const localOrigin = `${new URL(url).protocol}//127.0.0.1:${first?.port ?? settings.port}`;
   const origin = settings.origin ?? localOrigin;
   const starting = createStartingDoor({ settings: settings.gateway, origin, log });
   let handle: RequestListener = starting.handler;
@@ -57,20 +69,26 @@ export const openPublicListener = async (
     () => door ?? starting,
     (request, response) => handle(request, response),
   );
-  const redirect = await openRedirect(settings, origin, log).catch(async (error: unknown) => {
-    await listener.close(0);
-    throw error;
-  });
+  const openRest = async (): Promise<void> => {
+    try {
+      if (first === undefined) ports.push(await listen(server, settings.host, settings.port));
+      const redirect = await openRedirect(settings, origin, log);
+      if (redirect !== undefined) ports.push(redirect);
+    } catch (error) {
+      await close(0);
+      throw error;
+    }
+  };
+  if (!opensLate) await openRest();
   return {
-    ...listener,
-    close: async (graceMs) => {
-      await Promise.all([listener.close(graceMs), redirect?.close(graceMs)]);
-    },
+    url,
+    close,
     localOrigin,
     origin,
-    serve: (gateway, handlers) => {
+    serve: async (gateway, handlers) => {
       handle = firstOf(handlers, gateway);
       door = gateway;
+      if (opensLate) await openRest();
     },
   };
 };

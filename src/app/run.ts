@@ -22,6 +22,7 @@ import { retryWhileFull } from './installation/retry-while-full.ts';
 import { type Certificates, openCertificates } from './listeners/certificates.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen } from './listeners/listeners.ts';
 import { startPanel } from './panel/panel.ts';
+import type { SupervisingProcess } from './processes/supervising-process.ts';
 import { openPublicListener, type PublicListener } from './public-listener.ts';
 import { createReference } from './reference/reference.ts';
 import type { Settings } from './settings/config.ts';
@@ -58,16 +59,27 @@ type Context = {
   services: Service[];
   /** Origins that webhooks may always go to: the receiver of the demo. */
   ownOrigins: string[];
+  /** Undefined: this process is the only one behind its port. */
+  supervising: SupervisingProcess | undefined;
 };
 
 /**
  * Resolves when everything listens. Throws when the program cannot start, with nothing left open; and the reason of
  * `stopping` when that is aborted during the wait for the database.
  */
-export const startProgram = (settings: Settings, log: Logger, stopping: AbortSignal): Promise<Program> =>
-  retryWhileFull(() => startOnce(settings, log, stopping), log, stopping);
+export const startProgram = (
+  settings: Settings,
+  log: Logger,
+  stopping: AbortSignal,
+  supervising?: SupervisingProcess,
+): Promise<Program> => retryWhileFull(() => startOnce(settings, log, stopping, supervising), log, stopping);
 
-const startOnce = async (settings: Settings, log: Logger, stopping: AbortSignal): Promise<Program> => {
+const startOnce = async (
+  settings: Settings,
+  log: Logger,
+  stopping: AbortSignal,
+  supervising: SupervisingProcess | undefined,
+): Promise<Program> => {
   const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all', stopping });
   const closers = createClosers();
   closers.add(() => installation.store.close());
@@ -75,8 +87,11 @@ const startOnce = async (settings: Settings, log: Logger, stopping: AbortSignal)
     const telemetry = await openTelemetry(settings, log, closers);
     const certificates = openCertificates(settings, telemetry.metrics, log);
     const services = [...certificates.services];
-    const context: Context = { settings, installation, ...telemetry, certificates, closers, services, ownOrigins: [] };
-    const internal = hasInternal(settings) ? await startInternal(context) : undefined;
+    const parts = { ...telemetry, certificates, closers, services, supervising };
+    const context: Context = { settings, installation, ...parts, ownOrigins: [] };
+    supervising?.answerScrapes(telemetry.metrics);
+    // Where there are several processes, the supervising one has the only internal listener.
+    const internal = supervising === undefined && hasInternal(settings) ? await startInternal(context) : undefined;
     const front = runsGateway(settings) ? await startGateway(context, internal?.core) : undefined;
     await startWorkers(context);
     superviseServices(context);
@@ -180,8 +195,11 @@ type Front = {
 
 /** `core`: a listener of this process with the core, where it runs the core. */
 const startGateway = async (context: Context, core: Listener | undefined): Promise<Front> => {
-  const { settings, installation, certificates, closers, services, ownOrigins } = context;
-  const listener = await openPublicListener(settings, installation.log, certificates.createPublicServer);
+  const { settings, installation, certificates, closers, services, ownOrigins, supervising } = context;
+  const listener = await openPublicListener(settings, installation.log, {
+    createServer: certificates.createPublicServer,
+    opensLate: supervising !== undefined,
+  });
   closers.add(() => listener.close(graceMs));
   const gateway = await openGateway(context, listener, core);
   const demo = hasDemo(settings, installation)
@@ -202,7 +220,7 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
     onStop: (stop) => closers.add(stop),
   });
   services.push(...(panel?.services ?? []));
-  listener.serve(gateway, [
+  await listener.serve(gateway, [
     ...(panel === undefined ? [] : [{ owns: panel.owns, handle: panel.handler }]),
     ...(demo === undefined ? [] : [demo.receiver]),
   ]);
@@ -215,13 +233,14 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
 };
 
 const openGateway = async (
-  { settings, installation, metrics, traces, certificates, closers, services }: Context,
+  { settings, installation, metrics, traces, certificates, closers, services, supervising }: Context,
   { origin }: PublicListener,
   core: Listener | undefined,
 ): Promise<Gateway> => {
   const { store, box, clock, log } = installation;
   const webhookKeys = await publishWebhookKeys(installation);
-  const kv = await createKv({ url: settings.redis_url, waitMsMax: settings.redis_wait_ms, log });
+  const ofProcesses = settings.redis_url === undefined ? supervising?.kv : undefined;
+  const kv = ofProcesses ?? (await createKv({ url: settings.redis_url, waitMsMax: settings.redis_wait_ms, log }));
   closers.add(() => kv.close());
   const gateway = await createGateway({
     kv,
@@ -238,6 +257,7 @@ const openGateway = async (
     moreDocuments: { '/.well-known/webhook-keys': webhookKeys.document },
     pages: createReference(settings, origin),
     certificateState: certificates.state,
+    processesState: supervising?.processes,
     upstreams: {
       ...settings.gateway.upstreams,
       ...(core === undefined ? undefined : { [orderingAudience]: core.url }),

@@ -129,6 +129,8 @@ export type GatewayDeps = {
   pages?: (table: RouteTable) => ReadonlyMap<string, Page>;
   /** For /readyz. Default: the listeners have no certificate. */
   certificateState?: () => CertificateState | undefined;
+  /** For /readyz. Undefined: one process. */
+  processesState?: (() => 'ok' | 'missing') | undefined;
   /** Default: limits are this process's own. */
   kv?: Kv;
   /** Default: counted and not shown. */
@@ -309,7 +311,7 @@ const matchRouteSteps = (
 });
 
 const openReadiness = (
-  { db, certificateState }: Pick<GatewayDeps, 'db' | 'certificateState'>,
+  { db, certificateState, processesState }: Pick<GatewayDeps, 'db' | 'certificateState' | 'processesState'>,
   kv: Kv,
   { recorder }: Audit,
   { current, problems }: TableReloader,
@@ -323,4 +325,5 @@ const openReadiness = (
     auditLag: recorder.lag,
     certificateState: certificateState ?? (() => undefined),
     routes: () => ({ version: current().version, isRefused: problems().length > 0 }),
+    processesState: processesState ?? (() => undefined),
   });

@@ -38,6 +38,11 @@ const fences: readonly { library: string; folder: string; leans: RegExp }[] = [
       /\b_http\w+|\bnew (ServerResponse|IncomingMessage)\b|\b(assign|detach)Socket\b|\b_(header|send|implicitHeader)\b/,
   },
   {
+    library: 'node-cluster',
+    folder: 'src/app/processes/node-cluster',
+    leans: /'internalMessage'|'newconn'|NODE_CLUSTER/,
+  },
+  {
     library: 'koa-router',
     folder: 'src/platform/http/koa-router',
     leans: /\b_matched\w+|\bctx\.(routerPath|matched)\b/,
@@ -97,7 +102,7 @@ test('each fence has a lean, a header that lists it, and a parity test that name
       files.some((text) => leans.test(text)),
       `${folder} leans on ${library}`,
     ).toBe(true);
-    const name = library.replace('node-http', 'node:http');
+    const name = library.replace(/^node-/, 'node:');
     const headed = files.some((text) => new RegExp(`leans on (these |this )?parts? of ${name}`).test(text));
     expect(headed, `a header in ${folder} says what it leans on in ${library}`).toBe(true);
     const parity = `test/platform/parity/${library}.test.ts`;

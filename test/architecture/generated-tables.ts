@@ -65,6 +65,7 @@ const processes = [
   ['src/gateway', 'gateway'],
   ['src/platform/http/tls', 'each, with TLS'],
   ['src/platform/http', 'core'],
+  ['src/app/processes', 'gateway, with several processes'],
   ['src/webhooks', 'worker'],
   ['src/platform', 'each, with tracing'],
 ] as const;

@@ -9,7 +9,7 @@ import { Server as TlsServer } from 'node:tls';
 import Koa, { type Middleware } from 'koa';
 import { assertionKeyLabel, createAssertionVerifier } from '#src/contract/assertion.ts';
 import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
-import { validationFault } from '#src/contract/fault.ts';
+import { Fault, validationFault } from '#src/contract/fault.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
 import { hostProblem } from '#src/platform/http/host-field.ts';
 import { mountOperations, type OperationDeps } from '#src/platform/http/mount-operations.ts';
@@ -43,13 +43,16 @@ export const listen = async (server: Server, host: string, port: number): Promis
     });
   });
   const { port: taken } = server.address() as AddressInfo;
-  const name = host.includes(':') ? `[${host}]` : host;
-  const scheme = server instanceof TlsServer ? 'https' : 'http';
   return {
-    url: `${scheme}://${name}:${taken}`,
+    url: urlOf(server, host, taken),
     port: taken,
     close: (graceMs, drainMs = 0) => closeWithin(server, sockets, { graceMs, drainMs }),
   };
+};
+
+export const urlOf = (server: Server, host: string, port: number): string => {
+  const name = host.includes(':') ? `[${host}]` : host;
+  return `${server instanceof TlsServer ? 'https' : 'http'}://${name}:${port}`;
 };
 
 /** The HTTP server does not know a connection before its TLS handshake has ended, so all sockets are destroyed here. */
@@ -98,12 +101,13 @@ type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveLongWork'> & 
   assertionKey: Buffer;
 };
 
-type Telemetry = {
-  metrics: Metrics;
-  traces: Traces | undefined;
+type ShownMetrics = {
+  metrics: Pick<Metrics, 'render'>;
   /** The token for /metrics; undefined: /metrics is open to every process that reaches the listener. */
   metricsToken?: string | undefined;
 };
+
+type Telemetry = ShownMetrics & { metrics: Metrics; traces: Traces | undefined };
 
 /** The internal handler of the core: assertion, operations, one error boundary. With `telemetry` also /metrics. */
 export const createCoreHandler = (
@@ -127,6 +131,17 @@ export const createCoreHandler = (
   return (request, response) => void handle(request, response);
 };
 
+/** The internal handler of a process that has metrics only. */
+export const createMetricsHandler = (shown: ShownMetrics, log: Logger): RequestListener => {
+  const app = new Koa();
+  app.use(createErrorBoundary({ log })).use(refuseWrongHost).use(showMetrics(shown));
+  app.use(() => {
+    throw new Fault('NOT_FOUND', 'This listener has /metrics only');
+  });
+  const handle = app.callback();
+  return (request, response) => void handle(request, response);
+};
+
 /** RFC 9112 section 3.2, as at the public listener. Node would refuse some of these requests with an answer of its own. */
 const refuseWrongHost: Middleware = (ctx, next) => {
   const message = hostProblem(ctx.req.rawHeaders, ctx.req.httpVersionMinor);
@@ -134,7 +149,7 @@ const refuseWrongHost: Middleware = (ctx, next) => {
   return next();
 };
 
-const showMetrics = ({ metrics, metricsToken }: Telemetry): Middleware => {
+const showMetrics = ({ metrics, metricsToken }: ShownMetrics): Middleware => {
   const mayRead = createMayRead(metricsToken);
   return async (ctx, next) => {
     if (ctx.path !== '/metrics' || ctx.method !== 'GET') return next();

@@ -3,6 +3,7 @@
  * are found together, with their paths, before any socket opens. The only file that reads `process.env`.
  */
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { gatewaySettings } from '#src/gateway/config.ts';
@@ -30,11 +31,26 @@ const isOrigin = (value: string): boolean => {
 /** Numbers arrive as text from the environment and as numbers from a file. */
 const port = (value: number) => number(0, 65_535, value);
 
+const processesMax = 64;
+const processesText = { error: `must be auto or a number from 1 to ${processesMax}` };
+
+const processCount = z
+  .preprocess(
+    (value) => (value === 'auto' ? availableParallelism() : value),
+    z.coerce.number(processesText).int(processesText).min(1, processesText).max(processesMax, processesText),
+  )
+  .default(1);
+
 export const settingsSchema = z.strictObject({
   role: z
     .enum(['all', 'gateway', 'ordering', 'worker'])
     .default('all')
     .meta({ description: 'What this process runs: everything, or one service of several', env: 'ORDERPASS_ROLE' }),
+  processes: processCount.meta({
+    description:
+      'Processes behind one port, each with its own connections to PostgreSQL; `auto` is one per core. More than 1 only in role gateway',
+    env: 'ORDERPASS_PROCESSES',
+  }),
   host: z
     .string()
     .min(1)
@@ -236,6 +252,16 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
       settings.role !== 'all' && settings.database_url === undefined,
       'database_url',
       `role ${settings.role} runs beside others, so it needs DATABASE_URL: the embedded store belongs to role all`,
+    ],
+    [
+      settings.processes !== 1 && settings.role !== 'gateway',
+      'processes',
+      `role ${settings.role} runs in one process: give role gateway several, beside the other roles in processes of their own`,
+    ],
+    [
+      settings.processes !== 1 && settings.port === 0,
+      'port',
+      'several processes need a fixed port: a replaced process could not find a free one again',
     ],
     [settings.role === 'ordering' && settings.internal_port === 0, 'internal_port', 'role ordering needs a fixed port'],
     [

@@ -102,20 +102,31 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
       readiness,
     }) => {
       metrics.gauge('audit_waiting', 'Events of the audit that are not written yet', auditWaiting);
-      metrics.gauge('audit_problems', 'Places at which the audit was found changed or removed', auditProblems);
+      metrics.gauge('audit_problems', 'Places at which the audit was found changed or removed', auditProblems, 'max');
       metrics.gauge('store_waiting', 'Statements that wait for a connection to the store', storeWaiting);
       watchUpstreams(metrics, upstreamAddresses);
       watchRouteTable(metrics, routeTable);
-      metrics.gauge('audit_lag_seconds', 'Age of the oldest event of the audit that is not written yet', auditLag);
+      metrics.gauge(
+        'audit_lag_seconds',
+        'Age of the oldest event of the audit that is not written yet',
+        auditLag,
+        'max',
+      );
       metrics.gauge('token_cache_entries', 'Verified tokens that are remembered', () => tokenCache().entries);
       metrics.total('token_cache_hits_total', 'Tokens that were remembered', () => tokenCache().hits);
       metrics.total('token_cache_misses_total', 'Tokens that had to be verified', () => tokenCache().misses);
       metrics.total('token_cache_evictions_total', 'Tokens forgotten for want of room', () => tokenCache().evictions);
-      metrics.gauge('shared_state_up', '0: limits are counted by each process alone, though a Redis is named', () =>
-        sharedHealth() === 'down' ? 0 : 1,
+      metrics.gauge(
+        'shared_state_up',
+        '0: limits are counted by each process alone, though a Redis is named',
+        () => (sharedHealth() === 'down' ? 0 : 1),
+        'min',
       );
-      metrics.gauge('ready', '1: traffic may be sent here, as /readyz says', async () =>
-        (await readiness()).status === 'unavailable' ? 0 : 1,
+      metrics.gauge(
+        'ready',
+        '1: traffic may be sent here, as /readyz says',
+        async () => ((await readiness()).status === 'unavailable' ? 0 : 1),
+        'min',
       );
     },
   };
@@ -162,12 +173,14 @@ const watchUpstreams = (metrics: Metrics, upstreamAddresses: GatewaySources['ups
     'upstream_addresses_out',
     'Addresses of upstreams that failed their checks or several requests in a row',
     () => upstreamAddresses().filter(({ state }) => state !== 'in_use').length,
+    'max',
   );
   metrics.gauges(
     'upstream_address_state',
     '1 for the state of each address: in_use; failing (in use, since half of the addresses are out); paused (left out after failed requests); down (left out by its checks)',
     ['upstream', 'address', 'state'],
     () => upstreamAddresses().map((labels) => [labels, 1]),
+    'max',
   );
 };
 

@@ -18,6 +18,8 @@ export type Readiness = {
   routes_version: string;
   /** refused: the file was read again and cannot be used, so the earlier table is served. */
   routes_file: 'ok' | 'refused';
+  /** missing: fewer processes serve than ORDERPASS_PROCESSES asks for. Undefined: one process. */
+  processes?: 'ok' | 'missing' | undefined;
 };
 
 type ReadinessDeps = {
@@ -30,6 +32,7 @@ type ReadinessDeps = {
   auditLag: () => number;
   certificateState: () => CertificateState | undefined;
   routes: () => { version: string; isRefused: boolean };
+  processesState: () => Readiness['processes'];
 };
 
 const checkTimeoutMs = 2_000;
@@ -47,10 +50,12 @@ export const createReadiness =
     const certificate = deps.certificateState();
     const { version: routes_version, isRefused } = deps.routes();
     const routes_file = isRefused ? 'refused' : 'ok';
-    const isWorse = shared_state === 'down' || audit === 'late' || (certificate ?? 'ok') !== 'ok' || isRefused;
+    const processes = deps.processesState();
+    const isLess = shared_state === 'down' || processes === 'missing';
+    const isWorse = isLess || audit === 'late' || (certificate ?? 'ok') !== 'ok' || isRefused;
     const isAway = store !== 'ok' || writes !== 'ok';
     const status = isAway ? 'unavailable' : isWorse ? 'degraded' : 'ok';
-    return { status, store, writes, shared_state, audit, certificate, routes_version, routes_file };
+    return { status, store, writes, shared_state, audit, certificate, processes, routes_version, routes_file };
   };
 
 const reaches = async (checkStore: () => Promise<void>): Promise<boolean> => {

@@ -41,7 +41,8 @@ const createMeter = (kv: Kv, policy: RatePolicy): Meter => ({
   ...policy,
   counter: kv.windows({ ...policy, name: `rate:${policy.name}` }),
   nearAt: policy.quota - Math.floor(policy.quota / 4),
-  owedMax: Math.max(1, Math.floor(policy.quota / 20)),
+  // All together may owe no more than what is left when the shared counter begins to decide.
+  owedMax: Math.max(1, Math.floor(policy.quota / Math.max(20, 4 * (kv.sharers ?? 1)))),
 });
 
 export const createMeterSet = (kv: Kv, policies: readonly RatePolicy[]): MeterSet => ({

@@ -33,6 +33,8 @@ export type KvHealth = 'local' | 'up' | 'down';
 export type Kv = {
   /** local: this process alone. down: other processes cannot be reached, so each process counts alone meanwhile. */
   health(): KvHealth;
+  /** How many processes count together. Undefined: one, or it is not known. */
+  sharers?: number;
   /** The number of keys must be bounded by the number of possible callers. */
   windows(options: WindowOptions): WindowCounter;
   /** Missing: other processes cannot be reached. */

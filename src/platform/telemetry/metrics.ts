@@ -1,5 +1,9 @@
 /** Metrics for Prometheus. Features count through this port and know no library. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { AcrossProcesses, MetricsReading, RenderedMetrics } from './prom-client/join-readings.ts';
+
+export { type MetricsReading, type RenderedMetrics, renderReadings, totalsOf } from './prom-client/join-readings.ts';
+
 import { createLeanCounter, createLeanHistogram } from './prom-client/lean-metrics.ts';
 
 /** Label values must come from a bounded set: ids of routes and codes, never values of a caller. */
@@ -9,16 +13,19 @@ export type Metrics = {
   /** For a total that is counted elsewhere: `read` returns the total since the start, at each scrape. */
   total(name: string, help: string, read: () => number): void;
   /** `read` is called at each scrape. When it fails the metric is NaN, and the page is still complete. */
-  gauge(name: string, help: string, read: () => number | Promise<number>): void;
+  gauge(name: string, help: string, read: () => number | Promise<number>, across?: AcrossProcesses): void;
   /** A gauge with labels: `read` returns every set of them with its value. */
   gauges<L extends string>(
     name: string,
     help: string,
     labels: readonly L[],
     read: () => readonly (readonly [Record<L, string>, number])[],
+    across?: AcrossProcesses,
   ): void;
   /** The exposition format, and its content type. */
-  render(): Promise<{ contentType: string; text: string }>;
+  render(): Promise<RenderedMetrics>;
+  /** All values now, to be joined with those of other processes. */
+  read(): Promise<MetricsReading>;
 };
 
 /** Look the child up once and keep it: to find it by its labels costs more than to count. */
@@ -48,20 +55,22 @@ export const createMetrics = ({ process = true }: { process?: boolean } = {}): M
         },
       });
     },
-    gauge: (name, help, read) => {
+    gauge: (name, help, read, across = 'sum') => {
       const gauge: Gauge = new Gauge({
         name: prefix + name,
         help,
         registers,
+        aggregator: across,
         collect: async (): Promise<void> => gauge.set(await orNaN(read)),
       });
     },
-    gauges: (name, help, labelNames, read) => {
+    gauges: (name, help, labelNames, read, across = 'sum') => {
       const gauge: Gauge = new Gauge({
         name: prefix + name,
         help,
         labelNames,
         registers,
+        aggregator: across,
         collect: () => {
           gauge.reset();
           for (const [labels, value] of read()) gauge.set(labels, value);
@@ -69,6 +78,7 @@ export const createMetrics = ({ process = true }: { process?: boolean } = {}): M
       });
     },
     render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+    read: () => registry.getMetricsAsJSON(),
   };
 };
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { DemoCredentials } from '#src/app/demo/demo.ts';
+import { findSupervisingProcess, type SupervisingProcess } from '#src/app/processes/supervising-process.ts';
 import type { Program } from '#src/app/run.ts';
 import { settingsProblems, unknownNames } from '#src/app/settings/check-settings.ts';
 import { loadProcessSettings, processSettingsSource, type Settings, SettingsError } from '#src/app/settings/config.ts';
@@ -20,24 +21,74 @@ export const startCommand = (program: Command, output: Output): void => {
       const settings = loadProcessSettings({ configFile: configFileOf(command) });
       tuneMemory();
       const log = createLog({ level: settings.log_level, role: settings.role });
+      const { processes: count } = settings;
+      const supervising = findSupervisingProcess(count);
+      if (supervising !== undefined) return await runOneOfSeveral(settings, log, supervising);
       // A warning, not an error: after a rollback to an older version the environment may name newer settings.
       for (const { path, message } of unknownNames(source)) log.warn(`${path} ${message}`);
-      const stopping = stopOnSignal();
-      let running: Program | undefined;
-      onHangUp(log, (actor) => running?.reload(actor) ?? []);
-      running = await startUnlessStopped(settings, log, stopping);
-      if (running === undefined) return;
-      const { demo, publicUrl, internalUrl } = running;
-      const where = publicUrl ?? internalUrl;
-      output.line(where === undefined ? `Orderpass runs as ${settings.role}` : `Orderpass listens on ${where}`);
-      for (const line of publicUrl === undefined ? [] : places(publicUrl, settings)) output.line(line);
-      if (demo?.fresh !== undefined && publicUrl !== undefined) {
-        for (const line of introduction(demo.fresh, publicUrl)) output.line(line);
-        await demo.markShown();
-      }
-      if (!stopping.aborted) await once(stopping, 'abort');
-      await running.stop();
+      if (count > 1) await runSeveral(settings, count, log, output);
+      else await runAlone(settings, log, output);
     });
+};
+
+const runAlone = async (settings: Settings, log: Logger, output: Output): Promise<void> => {
+  const stopping = stopOnSignal();
+  let running: Program | undefined;
+  onHangUp(() => logReload(log, running));
+  running = await startUnlessStopped(settings, log, stopping);
+  if (running === undefined) return;
+  const { demo, publicUrl, internalUrl } = running;
+  introduce(publicUrl, internalUrl, settings, output);
+  if (demo?.fresh !== undefined && publicUrl !== undefined) {
+    for (const line of introduction(demo.fresh, publicUrl)) output.line(line);
+    await demo.markShown();
+  }
+  if (!stopping.aborted) await once(stopping, 'abort');
+  await running.stop();
+};
+
+/** This process supervises `count` others, which run this command too. */
+const runSeveral = async (settings: Settings, count: number, log: Logger, output: Output): Promise<void> => {
+  const stopping = stopOnSignal();
+  // Loaded only where it is used.
+  const { startProcesses } = await import('#src/app/processes/start-processes.ts');
+  const processes = startProcesses(settings, count, log);
+  onHangUp(() => processes.reload());
+  try {
+    const started = await Promise.race([processes.started, stopped(stopping)]);
+    if (started === undefined) return;
+    introduce(started.publicUrl, started.internalUrl, settings, output);
+    await Promise.race([processes.failed, stopped(stopping)]);
+  } finally {
+    await processes.stop();
+  }
+};
+
+const runOneOfSeveral = async (settings: Settings, log: Logger, supervising: SupervisingProcess): Promise<void> => {
+  const { stopping } = supervising;
+  let running: Program | undefined;
+  supervising.onReload(() => logReload(log, running));
+  onBrokenOutput();
+  running = await startUnlessStopped(settings, log, stopping, supervising);
+  if (running === undefined) return;
+  supervising.serving(running.publicUrl ?? '');
+  await stopped(stopping);
+  await running.stop();
+};
+
+const stopped = async (stopping: AbortSignal): Promise<undefined> => {
+  if (!stopping.aborted) await once(stopping, 'abort');
+};
+
+const introduce = (
+  publicUrl: string | undefined,
+  internalUrl: string | undefined,
+  settings: Settings,
+  output: Output,
+): void => {
+  const where = publicUrl ?? internalUrl;
+  output.line(where === undefined ? `Orderpass runs as ${settings.role}` : `Orderpass listens on ${where}`);
+  for (const line of publicUrl === undefined ? [] : places(publicUrl, settings)) output.line(line);
 };
 
 /** Undefined when a signal asked to stop during the start. */
@@ -45,11 +96,12 @@ const startUnlessStopped = async (
   settings: Settings,
   log: Logger,
   stopping: AbortSignal,
+  supervising?: SupervisingProcess,
 ): Promise<Program | undefined> => {
   try {
     // Loaded only here, since every other command would wait for it.
     const { startProgram } = await import('#src/app/run.ts');
-    return await startProgram(settings, log, stopping);
+    return await startProgram(settings, log, stopping, supervising);
   } catch (error) {
     if (stopping.aborted && error === stopping.reason) return undefined;
     throw error;
@@ -70,18 +122,25 @@ const stopOnSignal = (): AbortSignal => {
 
 /**
  * A closed terminal and log rotation send SIGHUP, which does not ask the program to end. It makes the program read its
- * certificates and its route table. Failed writes to a closed terminal are ignored too. `reload`: names what it reads.
+ * certificates and its route table.
  */
-const onHangUp = (log: Logger, reload: (actor: string) => readonly string[]): void => {
-  process.on('SIGHUP', () => {
-    const reloaded = reload('signal:SIGHUP').join(' and ');
-    log.warn(
-      reloaded === ''
-        ? 'SIGHUP is ignored: settings are read at the start only'
-        : `SIGHUP: the program reads ${reloaded} again; settings are read at the start only`,
-    );
-  });
+const onHangUp = (reload: () => void): void => {
+  process.on('SIGHUP', reload);
+  onBrokenOutput();
+};
+
+/** Failed writes to a closed terminal are ignored. */
+const onBrokenOutput = (): void => {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+};
+
+const logReload = (log: Logger, running: Program | undefined): void => {
+  const reloaded = (running?.reload('signal:SIGHUP') ?? []).join(' and ');
+  log.warn(
+    reloaded === ''
+      ? 'SIGHUP is ignored: settings are read at the start only'
+      : `SIGHUP: the program reads ${reloaded} again; settings are read at the start only`,
+  );
 };
 
 const places = (url: string, settings: Settings): string[] => [

@@ -11,11 +11,13 @@ export const createTlsMetrics = (metrics: Metrics, certificates: readonly OpenCe
     'tls_certificate_expires_seconds',
     'Until the first certificate of a listener expires; below 0 when it has expired',
     () => (Math.min(...certificates.map((one) => one.current().leaf.validToDate.getTime())) - Date.now()) / 1000,
+    'min',
   );
   metrics.gauge(
     'tls_certificate_renewed',
     '0: the files of a certificate changed and cannot be used, so the earlier certificate is served',
     () => (certificates.some((one) => one.state() === 'not_renewed') ? 0 : 1),
+    'min',
   );
   const failures = metrics.counter(
     'tls_handshake_failures_total',

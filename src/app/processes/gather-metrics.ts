@@ -1,0 +1,73 @@
+/**
+ * One page of metrics for all processes. A process that does not answer in time has its totals of the last scrape in it, so a
+ * scrape never waits for a process that hangs. Totals of processes that ended stay, since a total that falls looks like a
+ * restart to Prometheus, which would then count the totals of all others again.
+ */
+import {
+  type Metrics,
+  type MetricsReading,
+  type RenderedMetrics,
+  renderReadings,
+  totalsOf,
+} from '#src/platform/telemetry/metrics.ts';
+
+/** `ask` sends the question; its answer comes to `receive`. */
+export type Scraped = { ask(id: number): void };
+
+export type GatherMetrics = {
+  render(): Promise<RenderedMetrics>;
+  receive(from: Scraped, id: number, reading: MetricsReading | undefined): void;
+  ended(process: Scraped): void;
+};
+
+type GatherDeps = {
+  /** Of the supervising process. */
+  own: Pick<Metrics, 'read'>;
+  serving(): readonly Scraped[];
+};
+
+const waitMsMax = 1_000;
+
+export const createGatherMetrics = ({ own, serving }: GatherDeps): GatherMetrics => {
+  const last = new Map<Scraped, MetricsReading>();
+  const waiting = new Map<number, (reading: MetricsReading | undefined) => void>();
+  let former: MetricsReading = [];
+  /** Totals are added one after the other. */
+  let adding: Promise<void> = Promise.resolve();
+  let asked = 0;
+
+  const ask = async (process: Scraped): Promise<MetricsReading> => {
+    asked += 1;
+    const id = asked;
+    const { promise, resolve } = Promise.withResolvers<MetricsReading | undefined>();
+    waiting.set(id, resolve);
+    const timer = setTimeout(() => resolve(undefined), waitMsMax);
+    process.ask(id);
+    const reading = await promise;
+    clearTimeout(timer);
+    waiting.delete(id);
+    if (reading !== undefined) return reading;
+    const before = last.get(process);
+    return before === undefined ? [] : totalsOf([before]);
+  };
+
+  return {
+    render: async () => {
+      const readings = await Promise.all([own.read(), ...serving().map(ask)]);
+      await adding;
+      return renderReadings([...readings, former]);
+    },
+    receive: (process, id, reading) => {
+      if (reading !== undefined) last.set(process, reading);
+      waiting.get(id)?.(reading);
+    },
+    ended: (process) => {
+      const reading = last.get(process);
+      last.delete(process);
+      if (reading === undefined) return;
+      adding = adding.then(async () => {
+        former = await totalsOf([former, reading]);
+      });
+    },
+  };
+};

@@ -1,0 +1,220 @@
+/**
+ * Supervises the processes of a gateway. This process opens the ports and hands each connection to one of the others in turn
+ * (node:cluster); it reads no request and opens no store. It counts the limits for all, gathers their metrics, replaces a
+ * process that died, and forwards SIGHUP and the stop.
+ */
+import cluster, { type Worker } from 'node:cluster';
+import { createSharedCounts } from '#src/platform/kv/index.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { supervise } from '#src/platform/supervisor.ts';
+import { createMetrics } from '#src/platform/telemetry/metrics.ts';
+import { openCertificates } from '../listeners/certificates.ts';
+import { createInternalServer, createMetricsHandler, type Listener, listen } from '../listeners/listeners.ts';
+import type { Settings } from '../settings/config.ts';
+import { hasInternal } from '../settings/role-parts.ts';
+import { createGatherMetrics, type GatherMetrics, type Scraped } from './gather-metrics.ts';
+import type { FromProcess, ToProcess } from './messages.ts';
+import { handOverLostConnections } from './node-cluster/lost-connections.ts';
+
+export type Processes = {
+  /** Resolves when all processes serve. Rejects when one of them, or the internal listener, cannot start. */
+  started: Promise<{ publicUrl: string; internalUrl: string | undefined }>;
+  /** Rejects when no process serves and none can be started. */
+  failed: Promise<never>;
+  /** Makes all processes read again what SIGHUP makes one process read. */
+  reload(): void;
+  /** Running requests of all processes end within their bound. */
+  stop(): Promise<void>;
+};
+
+type Child = Scraped & {
+  worker: Worker;
+  /** Its public address; undefined until it serves. */
+  url: string | undefined;
+  startedAtMs: number;
+  /** Scrapes in a row that were not answered. */
+  unanswered: number;
+};
+
+/** A process that lived shorter counts as failed: its replacement waits longer each time. */
+const shortLifeMs = 10_000;
+const backoffMsMin = 100;
+const backoffMsMax = 5_000;
+/** Starts in a row that failed. Beyond it the program ends, unless a process still serves. */
+const failedStartsMax = 5;
+const checkEveryMs = 2_000;
+/** A process that answers nothing for that many checks hangs. A suspended machine sends no checks. */
+const unansweredMax = 10;
+/** Longer than every bound within a process that stops. */
+const stopMsMax = 20_000;
+const stopAgainMs = 500;
+const internalGraceMs = 500;
+
+export const startProcesses = (settings: Settings, count: number, log: Logger): Processes => {
+  const metrics = createMetrics();
+  const certificates = openCertificates(internalOnly(settings), metrics, log);
+  const ended = new AbortController();
+  const supervised = supervise(certificates.services, ended.signal, log);
+  const children = new Set<Child>();
+  const gather = createGatherMetrics({ own: metrics, serving: () => [...children].filter(isServing) });
+  const group = createGroup({ count, children, gather, log });
+  metrics.gauge('processes', 'Processes that serve requests', group.serving);
+  metrics.total('process_restarts_total', 'Processes that were started in place of one that died', group.restarts);
+  const internal = startInternal(settings, gather, log, certificates.createInternalServer);
+  const start = async (): Promise<{ publicUrl: string; internalUrl: string | undefined }> => {
+    const listener = await internal;
+    return { publicUrl: await group.start(), internalUrl: listener?.url };
+  };
+  return {
+    started: start(),
+    failed: group.failed,
+    reload: () => {
+      certificates.reload();
+      group.sendAll({ kind: 'reload' });
+    },
+    stop: async () => {
+      await group.stop();
+      const listener = await internal.catch(() => undefined);
+      await listener?.close(internalGraceMs);
+      ended.abort();
+      await supervised;
+    },
+  };
+};
+
+const isServing = ({ url }: Child): boolean => url !== undefined;
+
+/** The public certificate belongs to the processes that serve. */
+const internalOnly = (settings: Settings): Settings => ({
+  ...settings,
+  tls: { ...settings.tls, cert_file: undefined, key_file: undefined },
+});
+
+const startInternal = async (
+  settings: Settings,
+  metrics: GatherMetrics,
+  log: Logger,
+  createServer: Parameters<typeof createInternalServer>[1],
+): Promise<Listener | undefined> => {
+  if (!hasInternal(settings)) return Promise.resolve(undefined);
+  const handler = createMetricsHandler({ metrics, metricsToken: settings.metrics_token }, log);
+  return listen(createInternalServer(handler, createServer), settings.internal_host, settings.internal_port);
+};
+
+type GroupDeps = { count: number; children: Set<Child>; gather: GatherMetrics; log: Logger };
+
+const createGroup = ({ count, children, gather, log }: GroupDeps) => {
+  const counts = createSharedCounts();
+  const started = Promise.withResolvers<string>();
+  const failed = Promise.withResolvers<never>();
+  // It is read only after the start.
+  failed.promise.catch(() => undefined);
+  let isStarted = false;
+  let isStopping = false;
+  let failures = 0;
+  let failedStarts = 0;
+  let restarts = 0;
+
+  const serving = (): number => [...children].filter(isServing).length;
+  const sendAll = (message: ToProcess): void => {
+    for (const { worker } of children) send(worker, message);
+  };
+
+  const receive = (child: Child, message: FromProcess): void => {
+    child.unanswered = 0;
+    if (message.kind === 'asks') send(child.worker, { kind: 'answers', answers: message.asks.map(counts) });
+    else if (message.kind === 'publish') sendAll({ ...message, kind: 'published' });
+    else if (message.kind === 'reading') gather.receive(child, message.id, message.reading);
+    else {
+      child.url = message.url;
+      failedStarts = 0;
+      if (isStarted) sendAll({ kind: 'state', serving: serving() });
+      if (!isStarted && serving() === count) {
+        isStarted = true;
+        started.resolve(message.url);
+      }
+    }
+  };
+
+  const fork = (): void => {
+    const worker = cluster.fork();
+    handOverLostConnections(worker.process, () => serving() > 0);
+    const ask = (id: number): void => send(worker, { kind: 'read', id });
+    const child: Child = { worker, ask, url: undefined, startedAtMs: performance.now(), unanswered: 0 };
+    children.add(child);
+    worker.on('message', (message: FromProcess) => receive(child, message));
+    worker.once('exit', (code, signal) => ended(child, { code, signal }));
+    // A process that could not be made has no exit.
+    worker.on('error', (err) => worker.process.pid === undefined && ended(child, { err }));
+  };
+
+  const ended = (child: Child, how: Record<string, unknown>): void => {
+    if (!children.delete(child)) return;
+    gather.ended(child);
+    if (isStopping) return;
+    log.error({ ...how, process: child.worker.process.pid }, 'a process has died');
+    if (!isStarted) return started.reject(new Error('a process could not start; its own message says why'));
+    sendAll({ kind: 'state', serving: serving() });
+    if (child.url === undefined) failedStarts += 1;
+    if (failedStarts >= failedStartsMax && serving() === 0)
+      return failed.reject(new Error(`no process serves, and ${failedStarts} starts in a row failed`));
+    failures = performance.now() - child.startedAtMs < shortLifeMs ? failures + 1 : 0;
+    const waitMs = failures === 0 ? 0 : Math.min(backoffMsMin * 2 ** (failures - 1), backoffMsMax);
+    setTimeout(() => {
+      if (isStopping) return;
+      restarts += 1;
+      fork();
+    }, waitMs);
+  };
+
+  /** node:cluster gives a process that hangs no further connection; its own ones end with it. */
+  const check = (): void => {
+    for (const child of children) {
+      if (child.url === undefined) continue;
+      child.unanswered += 1;
+      if (child.unanswered > unansweredMax) {
+        log.error({ process: child.worker.process.pid }, 'a process does not answer and is killed');
+        child.worker.process.kill('SIGKILL');
+      } else child.ask(0);
+    }
+  };
+  const checking = setInterval(check, checkEveryMs).unref();
+
+  return {
+    failed: failed.promise,
+    serving,
+    restarts: () => restarts,
+    sendAll,
+    /** Resolves to the public address when all processes serve. Rejects when one ends before. */
+    start: (): Promise<string> => {
+      if (isStopping) return started.promise;
+      cluster.setupPrimary({ serialization: 'advanced' });
+      for (let i = 0; i < count; i += 1) fork();
+      return started.promise;
+    },
+    stop: async (): Promise<void> => {
+      isStopping = true;
+      clearInterval(checking);
+      // Again: a process that is still starting may not read messages yet.
+      const again = setInterval(() => sendAll({ kind: 'stop' }), stopAgainMs);
+      const force = setTimeout(() => {
+        for (const { worker } of children) worker.process.kill('SIGKILL');
+      }, stopMsMax);
+      sendAll({ kind: 'stop' });
+      await Promise.all([...children].map(({ worker }) => exitOf(worker)));
+      clearInterval(again);
+      clearTimeout(force);
+    },
+  };
+};
+
+/** A message to a process that has just ended is lost. */
+const send = (worker: Worker, message: ToProcess): void => {
+  if (worker.isConnected()) worker.send(message, () => undefined);
+};
+
+const exitOf = (worker: Worker): Promise<void> =>
+  new Promise((resolve) => {
+    if (worker.isDead()) resolve();
+    else worker.once('exit', () => resolve());
+  });

@@ -1,0 +1,66 @@
+/** The side of a process that serves: what it has from the process that supervises it. */
+import cluster from 'node:cluster';
+import { createProcessKv, type Kv } from '#src/platform/kv/index.ts';
+import type { Metrics } from '#src/platform/telemetry/metrics.ts';
+import type { FromProcess, ToProcess } from './messages.ts';
+
+export type SupervisingProcess = {
+  /** Aborted when this process has to end its running requests and stop. */
+  stopping: AbortSignal;
+  onReload(listener: () => void): void;
+  /** Counts together with the other processes. */
+  kv: Kv;
+  /** missing: fewer processes serve than the setting asks for. */
+  processes(): 'ok' | 'missing';
+  answerScrapes(metrics: Pick<Metrics, 'read'>): void;
+  serving(url: string): void;
+};
+
+/**
+ * `count`: number of processes that serve. Undefined: no process supervises this one. When the supervising process ends
+ * without a message, node:cluster ends this one at once.
+ */
+export const findSupervisingProcess = (count: number): SupervisingProcess | undefined => {
+  const { worker } = cluster;
+  if (worker === undefined || worker === null) return undefined;
+  const send = (message: FromProcess): void => {
+    if (worker.isConnected()) worker.send(message);
+  };
+  const kv = createProcessKv({
+    sharers: count,
+    ask: (asks) => send({ kind: 'asks', asks }),
+    publish: (channel, message) => send({ kind: 'publish', channel, message }),
+  });
+  const stopping = new AbortController();
+  let serving = count;
+  let reload = (): void => undefined;
+  let read: Metrics['read'] | undefined;
+  const answerScrape = async (id: number): Promise<void> => {
+    const reading = await read?.().catch(() => undefined);
+    send({ kind: 'reading', id, ...(reading && { reading }) });
+  };
+  worker.on('message', (message: ToProcess) => {
+    if (message.kind === 'answers') kv.receiveAnswers(message.answers);
+    else if (message.kind === 'published') kv.receiveMessage(message.channel, message.message);
+    else if (message.kind === 'read') void answerScrape(message.id);
+    else if (message.kind === 'state') serving = message.serving;
+    else if (message.kind === 'reload') reload();
+    else stopping.abort();
+  });
+  // A start that failed, or a stop that is done, ends the process although the channel is open.
+  process.channel?.unref();
+  // A terminal and a service manager send signals to every process of a group. The supervising process forwards them.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined);
+  return {
+    stopping: stopping.signal,
+    onReload: (listener) => {
+      reload = listener;
+    },
+    kv,
+    processes: () => (serving < count ? 'missing' : 'ok'),
+    answerScrapes: (metrics) => {
+      read = metrics.read;
+    },
+    serving: (url) => send({ kind: 'serving', url }),
+  };
+};

@@ -1,0 +1,279 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { Agent, createServer, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
+import { type RunningProgram, runJson, runWithInput, startProgram } from '../support/program.ts';
+import { signalOne } from '../support/signal.ts';
+import { until, withinASecond } from '../support/until.ts';
+
+const count = 3;
+const minuteUnits = 600;
+
+let database: TestDatabase;
+let env: Record<string, string>;
+let program: RunningProgram;
+let metricsUrl: string;
+let restuid: string;
+
+/** Requests for `/api/orders/list?hold=1` wait here until they are released. */
+const held: ServerResponse[] = [];
+const upstream = createServer((req, res) => {
+  req.resume();
+  if (req.url?.includes('hold=1') === true) held.push(res);
+  else answer(res);
+});
+const answer = (res: ServerResponse): void => {
+  res.writeHead(200, { 'content-type': 'application/json' }).end('{"success":true}');
+};
+const release = (): void => {
+  for (const res of held.splice(0)) answer(res);
+};
+
+const start = async (more: Record<string, string> = {}): Promise<void> => {
+  const internalPort = String(await freePort());
+  metricsUrl = `http://127.0.0.1:${internalPort}/metrics`;
+  const own = { PORT: String(await freePort()), ORDERPASS_INTERNAL_PORT: internalPort };
+  program = await startProgram({ ...env, ...own, ...more });
+};
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  const { port } = upstream.address() as AddressInfo;
+  env = {
+    DATABASE_URL: database.url,
+    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    ORDERPASS_ROLE: 'gateway',
+    ORDERPASS_PROCESSES: String(count),
+    ORDERPASS_ORIGIN: 'http://localhost:4000',
+    ORDERPASS_UPSTREAMS: `ordering=http://127.0.0.1:${port}`,
+    ORDERPASS_LOG_LEVEL: 'info',
+    ORDERPASS_RATE_MINUTE_UNITS: String(minuteUnits),
+    ORDERPASS_RATE_BURST_UNITS: '1000000',
+  };
+  await start();
+  restuid = String((await runJson(['restaurant', 'create', '--name', 'Osteria'], env)).restuid);
+});
+
+afterEach(release);
+
+afterAll(async () => {
+  await program?.stop();
+  upstream.closeAllConnections();
+  await new Promise((resolve) => upstream.close(resolve));
+  await database?.drop();
+});
+
+type Caller = { client_id: string; token: string };
+
+const newCaller = async (): Promise<Caller> => {
+  const made = await runJson(['client', 'create', '--name', 'Till', '--restaurant', restuid], env);
+  const { client_id = '', client_secret = '' } = made;
+  const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
+  const issued = await fetch(`${program.url}/api/oauth/token`, { method: 'POST', body });
+  return { client_id, token: ((await issued.json()) as { access_token: string }).access_token };
+};
+
+/** A connection of its own, as that of one client. */
+const connect = () => new Agent({ keepAlive: true, maxSockets: 1 });
+
+type Called = { status: number; id: string };
+
+const call = (token: string, { agent, query = '' }: { agent?: Agent; query?: string } = {}): Promise<Called> =>
+  new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}` };
+    // Without an agent each request has a new connection.
+    request(`${program.url}/api/orders/list${query}`, { agent: agent ?? false, headers }, (res) => {
+      res.resume();
+      res.once('error', reject);
+      res.once('end', () => resolve({ status: res.statusCode ?? 0, id: String(res.headers['x-request-id']) }));
+    })
+      .once('error', reject)
+      .end();
+  });
+
+type Line = { pid: number; request_id?: string; msg: string };
+
+const lines = (): Line[] =>
+  program
+    .errors()
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line) as Line);
+
+/** The process that answered a request, by its line in the access log. */
+const processOf = async (id: string): Promise<number> => {
+  await until(() => lines().some((line) => line.request_id === id));
+  return lines().find((line) => line.request_id === id)?.pid ?? 0;
+};
+
+const processes = (): number[] => {
+  const { pid } = program.child;
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+};
+
+type Client = { agent: Agent; pid: number };
+
+/** Clients with a connection each, and the process that has it. */
+const newClients = (token: string, wanted: number): Promise<Client[]> =>
+  Promise.all(
+    Array.from({ length: wanted }, async () => {
+      const agent = connect();
+      const { id, status } = await call(token, { agent });
+      expect(status).toBe(200);
+      return { agent, pid: await processOf(id) };
+    }),
+  );
+
+const readiness = async (): Promise<{ status: string; processes: string }> =>
+  (await (await fetch(`${program.url}/readyz`)).json()) as { status: string; processes: string };
+
+const metric = async (name: string): Promise<number> => {
+  const text = await (await fetch(metricsUrl)).text();
+  const line = text.split('\n').find((one) => one.startsWith(`${name} `));
+  return Number(line?.slice(name.length + 1));
+};
+
+const allServe = (): Promise<void> =>
+  until(async () => (await metric('orderpass_processes')) === count && (await readiness()).processes === 'ok');
+
+const answered = 'orderpass_requests_total{route="orders.list",status="2xx"}';
+
+test('A-230 several processes answer behind one port, and SIGHUP reaches each', async () => {
+  const { token } = await newCaller();
+  const clients = await newClients(token, 3 * count);
+  expect(new Set(clients.map(({ pid }) => pid))).toEqual(new Set(processes()));
+  expect(processes()).toHaveLength(count);
+  expect(await readiness()).toMatchObject({ status: 'ok', processes: 'ok', shared_state: 'up' });
+  signalOne(program.child.pid, 'SIGHUP');
+  await until(() => new Set(lines().flatMap(({ msg, pid }) => (msg.includes('SIGHUP') ? [pid] : []))).size === count);
+});
+
+test('A-231 only requests of a killed process fail, others take its connections, and a new process replaces it', async () => {
+  const { token } = await newCaller();
+  const clients = await newClients(token, 3 * count);
+  const victim = clients[0]?.pid;
+  const running = clients.map(async ({ agent, pid }) => {
+    const failed = await call(token, { agent, query: '?hold=1' }).then(
+      ({ status }) => status !== 200,
+      () => true,
+    );
+    return { pid, failed };
+  });
+  await until(() => held.length === clients.length);
+  // Each has a new connection. Those that the process held when it was killed may fail: one in each of the two rows.
+  const statuses: (number | string)[] = [];
+  let done = false;
+  const others = Array.from({ length: 2 }, async () => {
+    while (!done)
+      statuses.push(
+        await call(token).then(
+          ({ status }) => status,
+          (error: NodeJS.ErrnoException) => String(error.code),
+        ),
+      );
+  });
+  signalOne(victim, 'SIGKILL');
+  await until(() => !processes().includes(victim ?? 0));
+  release();
+  for (const { pid, failed } of await Promise.all(running)) expect(failed).toBe(pid === victim);
+  await allServe();
+  done = true;
+  await Promise.all(others);
+  const failures = statuses.filter((status) => status !== 200);
+  expect(failures.length, failures.join(' ')).toBeLessThanOrEqual(2);
+  expect(statuses.length).toBeGreaterThan(20);
+  expect(await metric('orderpass_process_restarts_total')).toBe(1);
+});
+
+test('A-232 one page of metrics sums all processes, never falls, and does not wait for a process that hangs', async () => {
+  const { token } = await newCaller();
+  const before = await metric(answered);
+  const clients = await newClients(token, 4 * count);
+  expect(new Set(clients.map(({ pid }) => pid)).size).toBe(count);
+  await until(async () => (await metric(answered)) === before + clients.length);
+  const [hanging = 0, dying = 0] = processes();
+  signalOne(hanging, 'SIGSTOP');
+  try {
+    const startedAt = performance.now();
+    expect(await metric(answered)).toBe(before + clients.length);
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+  } finally {
+    signalOne(hanging, 'SIGCONT');
+  }
+  signalOne(dying, 'SIGKILL');
+  await until(() => !processes().includes(dying));
+  expect(await metric(answered)).toBe(before + clients.length);
+  expect((await (await fetch(metricsUrl.replace('/metrics', '/api/order'))).json()) as object).toMatchObject({
+    error: 'NOT_FOUND',
+  });
+  await allServe();
+});
+
+test('A-233 a limit holds over all processes within 5 % without Redis, one after the other and at once', async () => {
+  const clients = await newClients((await newCaller()).token, 4 * count);
+  const passedOf = async (token: string, parallel: number, calls: number): Promise<number> => {
+    const agents = clients.slice(0, parallel).map(({ agent }) => agent);
+    const found = await Promise.all(
+      agents.map(async (agent) => {
+        let passed = 0;
+        for (let i = 0; i < calls / parallel; i += 1) if ((await call(token, { agent })).status === 200) passed += 1;
+        return passed;
+      }),
+    );
+    return found.reduce((sum, one) => sum + one, 0);
+  };
+  for (const parallel of [4 * count, count]) {
+    const passed = await passedOf((await newCaller()).token, parallel, minuteUnits + 120);
+    expect(passed).toBeGreaterThanOrEqual(0.95 * minuteUnits);
+    expect(passed).toBeLessThanOrEqual(1.05 * minuteUnits);
+  }
+});
+
+test('A-234 a revoked token is refused by each process within a second', async () => {
+  const { token } = await newCaller();
+  const clients = await newClients(token, 3 * count);
+  const one = [...new Map(clients.map((client) => [client.pid, client])).values()];
+  expect(one).toHaveLength(count);
+  let refusedAt = 0;
+  const refused = until(async () => {
+    const statuses = await Promise.all(one.map(async ({ agent }) => (await call(token, { agent })).status));
+    refusedAt = performance.now();
+    return statuses.every((status) => status === 401);
+  });
+  await runWithInput(['token', 'revoke'], env, token);
+  const revokedAt = performance.now();
+  await refused;
+  expect(refusedAt - revokedAt).toBeLessThan(withinASecond.timeout);
+});
+
+test('A-235 SIGTERM ends all processes after their running requests; wrong settings and failed starts end the program', async () => {
+  const { token } = await newCaller();
+  const clients = await newClients(token, 3 * count);
+  const running = clients.map(({ agent }) => call(token, { agent, query: '?hold=1' }));
+  await until(() => held.length === clients.length);
+  const all = processes();
+  const exited = new Promise((resolve) => program.child.once('exit', resolve));
+  signalOne(program.child.pid, 'SIGTERM');
+  await until(() =>
+    call(token).then(
+      () => false,
+      () => true,
+    ),
+  );
+  release();
+  for (const { status } of await Promise.all(running)) expect(status).toBe(200);
+  expect(await exited).toBe(0);
+  for (const pid of all) expect(signalOne(pid, 'SIGCONT')).toBe(false);
+  for (const wrong of ['0', '1.5', 'many', '65'])
+    await expect(start({ ORDERPASS_PROCESSES: wrong })).rejects.toThrow(
+      /ended with 1[\s\S]*processes \(ORDERPASS_PROCESSES\): must be auto or a number from 1 to 64/,
+    );
+  await expect(start({ ORDERPASS_ROLE: 'all' })).rejects.toThrow(/role all runs in one process/);
+  await expect(start({ PORT: '0' })).rejects.toThrow(/several processes need a fixed port/);
+  const { port } = upstream.address() as AddressInfo;
+  await expect(start({ PORT: String(port) })).rejects.toThrow(/ended with 1[\s\S]*EADDRINUSE/);
+});
