@@ -111,8 +111,7 @@ const createGroup = ({ count, children, gather, log }: GroupDeps) => {
   failed.promise.catch(() => undefined);
   let isStarted = false;
   let isStopping = false;
-  let failures = 0;
-  let failedStarts = 0;
+  const backoff = createBackoff();
   let restarts = 0;
 
   const serving = (): number => [...children].filter(isServing).length;
@@ -127,12 +126,10 @@ const createGroup = ({ count, children, gather, log }: GroupDeps) => {
     else if (message.kind === 'reading') gather.receive(child, message.id, message.reading);
     else {
       child.url = message.url;
-      failedStarts = 0;
-      if (isStarted) sendAll({ kind: 'state', serving: serving() });
-      if (!isStarted && serving() === count) {
-        isStarted = true;
-        started.resolve(message.url);
-      }
+      backoff.started();
+      sendAll({ kind: 'state', serving: serving() });
+      isStarted ||= serving() === count;
+      if (isStarted) started.resolve(message.url);
     }
   };
 
@@ -155,11 +152,9 @@ const createGroup = ({ count, children, gather, log }: GroupDeps) => {
     log.error({ ...how, process: child.worker.process.pid }, 'a process has died');
     if (!isStarted) return started.reject(new Error('a process could not start; its own message says why'));
     sendAll({ kind: 'state', serving: serving() });
-    if (child.url === undefined) failedStarts += 1;
+    const { waitMs, failedStarts } = backoff.ended(child);
     if (failedStarts >= failedStartsMax && serving() === 0)
       return failed.reject(new Error(`no process serves, and ${failedStarts} starts in a row failed`));
-    failures = performance.now() - child.startedAtMs < shortLifeMs ? failures + 1 : 0;
-    const waitMs = failures === 0 ? 0 : Math.min(backoffMsMin * 2 ** (failures - 1), backoffMsMax);
     setTimeout(() => {
       if (isStopping) return;
       restarts += 1;
@@ -167,18 +162,7 @@ const createGroup = ({ count, children, gather, log }: GroupDeps) => {
     }, waitMs);
   };
 
-  /** node:cluster gives a process that hangs no further connection; its own ones end with it. */
-  const check = (): void => {
-    for (const child of children) {
-      if (child.url === undefined) continue;
-      child.unanswered += 1;
-      if (child.unanswered > unansweredMax) {
-        log.error({ process: child.worker.process.pid }, 'a process does not answer and is killed');
-        child.worker.process.kill('SIGKILL');
-      } else child.ask(0);
-    }
-  };
-  const checking = setInterval(check, checkEveryMs).unref();
+  const checking = setInterval(() => killHanging(children, log), checkEveryMs).unref();
 
   return {
     failed: failed.promise,
@@ -195,17 +179,52 @@ const createGroup = ({ count, children, gather, log }: GroupDeps) => {
     stop: async (): Promise<void> => {
       isStopping = true;
       clearInterval(checking);
-      // Again: a process that is still starting may not read messages yet.
-      const again = setInterval(() => sendAll({ kind: 'stop' }), stopAgainMs);
-      const force = setTimeout(() => {
-        for (const { worker } of children) worker.process.kill('SIGKILL');
-      }, stopMsMax);
-      sendAll({ kind: 'stop' });
-      await Promise.all([...children].map(({ worker }) => exitOf(worker)));
-      clearInterval(again);
-      clearTimeout(force);
+      await stopChildren(children);
     },
   };
+};
+
+/** How long a replacement waits. */
+const createBackoff = () => {
+  let failures = 0;
+  let failedStarts = 0;
+  return {
+    started: (): void => {
+      failedStarts = 0;
+    },
+    ended: ({ url, startedAtMs }: Child): { waitMs: number; failedStarts: number } => {
+      if (url === undefined) failedStarts += 1;
+      failures = performance.now() - startedAtMs < shortLifeMs ? failures + 1 : 0;
+      const waitMs = failures === 0 ? 0 : Math.min(backoffMsMin * 2 ** (failures - 1), backoffMsMax);
+      return { waitMs, failedStarts };
+    },
+  };
+};
+
+/** node:cluster gives a process that hangs no further connection; its own ones end with it. */
+const killHanging = (children: ReadonlySet<Child>, log: Logger): void => {
+  for (const child of [...children].filter(isServing)) {
+    child.unanswered += 1;
+    if (child.unanswered > unansweredMax) {
+      log.error({ process: child.worker.process.pid }, 'a process does not answer and is killed');
+      child.worker.process.kill('SIGKILL');
+    } else child.ask(0);
+  }
+};
+
+const stopChildren = async (children: ReadonlySet<Child>): Promise<void> => {
+  const sendStop = (): void => {
+    for (const { worker } of children) send(worker, { kind: 'stop' });
+  };
+  sendStop();
+  // Again: a process that is still starting may not read messages yet.
+  const again = setInterval(sendStop, stopAgainMs);
+  const force = setTimeout(() => {
+    for (const { worker } of children) worker.process.kill('SIGKILL');
+  }, stopMsMax);
+  await Promise.all([...children].map(({ worker }) => exitOf(worker)));
+  clearInterval(again);
+  clearTimeout(force);
 };
 
 /** A message to a process that has just ended is lost. */

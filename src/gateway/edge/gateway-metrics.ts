@@ -90,45 +90,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
     reloaded: countReloads(metrics),
     revocationLag: (value) => lag.observe(value),
     repeated: countRepeats(metrics),
-    watch: ({
-      auditWaiting,
-      auditLag,
-      auditProblems,
-      storeWaiting,
-      upstreamAddresses,
-      routeTable,
-      tokenCache,
-      sharedHealth,
-      readiness,
-    }) => {
-      metrics.gauge('audit_waiting', 'Events of the audit that are not written yet', auditWaiting);
-      metrics.gauge('audit_problems', 'Places at which the audit was found changed or removed', auditProblems, 'max');
-      metrics.gauge('store_waiting', 'Statements that wait for a connection to the store', storeWaiting);
-      watchUpstreams(metrics, upstreamAddresses);
-      watchRouteTable(metrics, routeTable);
-      metrics.gauge(
-        'audit_lag_seconds',
-        'Age of the oldest event of the audit that is not written yet',
-        auditLag,
-        'max',
-      );
-      metrics.gauge('token_cache_entries', 'Verified tokens that are remembered', () => tokenCache().entries);
-      metrics.total('token_cache_hits_total', 'Tokens that were remembered', () => tokenCache().hits);
-      metrics.total('token_cache_misses_total', 'Tokens that had to be verified', () => tokenCache().misses);
-      metrics.total('token_cache_evictions_total', 'Tokens forgotten for want of room', () => tokenCache().evictions);
-      metrics.gauge(
-        'shared_state_up',
-        '0: limits are counted by each process alone, though a Redis is named',
-        () => (sharedHealth() === 'down' ? 0 : 1),
-        'min',
-      );
-      metrics.gauge(
-        'ready',
-        '1: traffic may be sent here, as /readyz says',
-        async () => ((await readiness()).status === 'unavailable' ? 0 : 1),
-        'min',
-      );
-    },
+    watch: (sources) => watchSources(metrics, sources),
   };
 };
 
@@ -147,13 +109,54 @@ const countReloads = (metrics: Metrics): GatewayMetrics['reloaded'] => {
 };
 
 const watchRouteTable = (metrics: Metrics, routeTable: GatewaySources['routeTable']): void => {
-  metrics.gauges('config_info', '1 for the version of the route table that is served', ['version'], () => [
-    [{ version: routeTable().version }, 1],
-  ]);
+  metrics.gauges(
+    'config_info',
+    '1 for the version of the route table that is served',
+    ['version'],
+    () => [[{ version: routeTable().version }, 1]],
+    'max',
+  );
   metrics.gauge(
     'config_refused',
     '1: the file of the route table cannot be used, so the earlier table is served',
     () => (routeTable().isRefused ? 1 : 0),
+    'max',
+  );
+};
+
+const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
+  const {
+    auditWaiting,
+    auditLag,
+    auditProblems,
+    storeWaiting,
+    upstreamAddresses,
+    routeTable,
+    tokenCache,
+    sharedHealth,
+    readiness,
+  } = sources;
+  metrics.gauge('audit_waiting', 'Events of the audit that are not written yet', auditWaiting);
+  metrics.gauge('audit_problems', 'Places at which the audit was found changed or removed', auditProblems, 'max');
+  metrics.gauge('store_waiting', 'Statements that wait for a connection to the store', storeWaiting);
+  watchUpstreams(metrics, upstreamAddresses);
+  watchRouteTable(metrics, routeTable);
+  metrics.gauge('audit_lag_seconds', 'Age of the oldest event of the audit that is not written yet', auditLag, 'max');
+  metrics.gauge('token_cache_entries', 'Verified tokens that are remembered', () => tokenCache().entries);
+  metrics.total('token_cache_hits_total', 'Tokens that were remembered', () => tokenCache().hits);
+  metrics.total('token_cache_misses_total', 'Tokens that had to be verified', () => tokenCache().misses);
+  metrics.total('token_cache_evictions_total', 'Tokens forgotten for want of room', () => tokenCache().evictions);
+  metrics.gauge(
+    'shared_state_up',
+    '0: limits are counted by each process alone, though a Redis is named',
+    () => (sharedHealth() === 'down' ? 0 : 1),
+    'min',
+  );
+  metrics.gauge(
+    'ready',
+    '1: traffic may be sent here, as /readyz says',
+    async () => ((await readiness()).status === 'unavailable' ? 0 : 1),
+    'min',
   );
 };
 

@@ -4,7 +4,7 @@ import type { Kv } from './kv.ts';
 import { createMemoryKv } from './memory-kv.ts';
 
 export { type Count, type Kv, KvAway, type KvHealth, type WindowCounter } from './kv.ts';
-export { createProcessKv, type ProcessKv } from './process-kv.ts';
+export { createProcessKv } from './process-kv.ts';
 export { createSharedCounts, type KvAnswer, type KvAsk } from './shared-counts.ts';
 export { createMemoryKv };
 
