@@ -9,7 +9,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     // Processes: an OAuth provider and a cluster of workers do not share one process with other files' tests.
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the cores of a small machine: many tests wait for a time of the program, and the others work meanwhile.
+    maxWorkers: 3,
     // They only end what hangs. Many tests start the program several times, on machines that leave them a tenth of a core.
     testTimeout: 240_000,
     hookTimeout: 240_000,
