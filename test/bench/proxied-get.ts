@@ -28,10 +28,10 @@ const present = peers.filter((name) => name !== 'haproxy' || hasHaproxy);
 const contenders: readonly Contender[] = [...ways, ...present];
 
 const goals: readonly { way: Contender; against: Contender; atLeast: number }[] = [
-  { way: 'gateway', against: 'bare', atLeast: 0.75 },
-  { way: 'gateway-tokens', against: 'bare', atLeast: 0.75 },
-  { way: 'gateway-client', against: 'bare', atLeast: 0.75 },
-  { way: 'gateway-key', against: 'bare', atLeast: 0.75 },
+  { way: 'gateway', against: 'bare', atLeast: 0.65 },
+  { way: 'gateway-tokens', against: 'bare', atLeast: 0.55 },
+  { way: 'gateway-client', against: 'bare', atLeast: 0.65 },
+  { way: 'gateway-key', against: 'bare', atLeast: 0.65 },
   { way: 'gateway', against: 'fastify', atLeast: 2 },
   { way: 'gateway', against: 'fastify-cached', atLeast: 1.1 },
   { way: 'gateway', against: 'haproxy', atLeast: 1.5 },
