@@ -213,6 +213,14 @@ test('A-232 one page of metrics sums all processes, never falls, and does not wa
   await allServe();
 });
 
+test('A-231 a process that hangs is killed, and a new process replaces it', async () => {
+  const [hanging = 0] = processes();
+  signalOne(hanging, 'SIGSTOP');
+  await until(() => !processes().includes(hanging), 180_000);
+  await allServe();
+  expect(program.errors()).toContain('a process does not answer and is killed');
+});
+
 test('A-233 a limit holds over all processes within 5 % without Redis, one after the other and at once', async () => {
   const clients = await newClients((await newCaller()).token, 4 * count);
   const passedOf = async (token: string, parallel: number, calls: number): Promise<number> => {
