@@ -150,12 +150,7 @@ const schedule = async (
   const countOf = ({ endpoint }: Plan): number => counts.get(endpoint.endpointUid) ?? 0;
   const ahead = await lookAhead(
     tx,
-    plans
-      .filter((one) => needsAhead(one, countOf(one)))
-      .map(({ endpoint: { endpointUid }, state, before }) => ({
-        endpointUid,
-        before: state === 'held' ? new Date(0) : before,
-      })),
+    plans.filter((one) => needsAhead(one, countOf(one))).map(({ endpoint }) => endpoint.endpointUid),
     now,
   );
   const aheadOf = new Map(ahead.map((one) => [one.endpointUid, one]));

@@ -154,29 +154,27 @@ export const leaseDue = async (
 
 export type Ahead = {
   endpointUid: string;
-  /** When the first delivery after `before` is due. */
+  /** When the first delivery that is not leased is or was due. */
   nextAt: Date | null;
   /** A due delivery is leased; its worker may die. */
   isLeased: boolean;
 };
 
-/** The next delivery of endpoints that have no more due ones. */
-export const lookAhead = async (
-  tx: Kysely<unknown>,
-  turns: readonly Pick<LeaseShare, 'endpointUid' | 'before'>[],
-  now: Date,
-): Promise<Ahead[]> => {
-  if (turns.length === 0) return [];
+/**
+ * The next delivery of endpoints. It may be due already: a delivery that a claim chose may be recorded before the claim leases
+ * it, after its lease has ended, and the claim then leases fewer than are due.
+ */
+export const lookAhead = async (tx: Kysely<unknown>, endpointUids: readonly string[], now: Date): Promise<Ahead[]> => {
+  if (endpointUids.length === 0) return [];
   const ofTurn = sql`state = 'pending' and delivery.endpoint_uid = turn.endpoint_uid`;
   const { rows } = await sql<Ahead>`
     select endpoint_uid as "endpointUid",
       (select next_attempt_at from webhooks.deliveries as delivery
-        where ${ofTurn} and next_attempt_at > turn.before and (lease_until is null or lease_until <= ${now})
+        where ${ofTurn} and (lease_until is null or lease_until <= ${now})
         order by delivery.endpoint_uid, next_attempt_at limit 1) as "nextAt",
       exists (select from webhooks.deliveries as delivery
         where ${ofTurn} and next_attempt_at <= ${now} and lease_until > ${now}) as "isLeased"
-    from unnest(${turns.map(({ endpointUid }) => endpointUid)}::text[],
-      ${turns.map(({ before }) => before)}::timestamptz[]) as turn (endpoint_uid, before)`.execute(tx);
+    from unnest(${endpointUids}::text[]) as turn (endpoint_uid)`.execute(tx);
   return rows;
 };
 

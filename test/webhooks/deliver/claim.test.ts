@@ -60,3 +60,27 @@ test('a claim reports whether due deliveries were left for want of a slot, and o
   await sql`update webhooks.ready set class = ${quick}, due_at = ${engine.clock.now()}`.execute(engine.db);
   expect((await claimWith(taken)).isWhole).toBe(false);
 });
+
+test('a delivery that is recorded while a claim leases it does not leave the others of its endpoint behind', async () => {
+  await leaveDue(2);
+  const [recorded, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  // A worker whose lease has ended records its attempt.
+  const recording = engine.db.transaction().execute(async (tx) => {
+    await sql`
+      update webhooks.deliveries set state = 'succeeded', next_attempt_at = null, lease_token = null, lease_until = null
+      where uid = (select uid from webhooks.deliveries order by next_attempt_at limit 1)`.execute(tx);
+    recorded.resolve();
+    await released.promise;
+  });
+  await recorded.promise;
+  const claiming = claimWith(createSlots(bounds));
+  await until(async () => {
+    const { rows } = await sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(engine.db);
+    return rows.length > 0;
+  });
+  released.resolve();
+  await recording;
+  expect((await claiming).deliveries).toEqual([]);
+  expect((await claimWith(createSlots(bounds))).deliveries).toHaveLength(1);
+});
