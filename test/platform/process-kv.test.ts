@@ -40,8 +40,8 @@ test('units of all processes are counted together, up to the quota and in one wi
   expect(await other?.add('till', 8)).toMatchObject({ used: 15, msLeft: 40_000 });
   state.nowMs = 60_000;
   expect(await one?.take('till', 1)).toEqual({ used: 1, msLeft: 60_000, taken: true });
-  await one?.release('nobody', 1);
-  expect(await one?.take('nobody', 10)).toMatchObject({ taken: true });
+  await one?.release('terrace', 1);
+  expect(await one?.take('terrace', 10)).toMatchObject({ taken: true });
 });
 
 test('slots of all processes are bounded together, and those of a process that was killed expire', async () => {
