@@ -13,3 +13,6 @@ export const assertionHeader = 'x-orderpass-assertion';
 export const dialectHeader = 'x-orderpass-dialect';
 
 export const requestIdHeader = 'x-request-id';
+
+/** Names of the cookies of the panel begin so. Services behind the gateway share its host, and neither get nor set such a cookie. */
+export const ownCookiePrefix = '__Host-orderpass';

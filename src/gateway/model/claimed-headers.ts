@@ -1,7 +1,7 @@
 /**
  * Pure: request fields in which a proxy names the caller, its address or the original request. From a caller they are
- * unproven claims, and a service that expects another proxy may trust them. So they are dropped unless the route table
- * passes them on (`upstreams.NAME.passHeaders`).
+ * unproven claims, and a service that expects another proxy may trust them. So they are dropped, and cookies with them,
+ * unless the route table passes them on (`upstreams.NAME.passHeaders`).
  */
 
 const names: ReadonlySet<string> = new Set([
@@ -55,6 +55,8 @@ const names: ReadonlySet<string> = new Set([
   'x-method-override',
   'x-host',
   'x-http-host-override',
+  // Browsers send it unasked to every service behind this host, whichever of them set it.
+  'cookie',
   // CGI programs get it as HTTP_PROXY, which many libraries take as the proxy to use.
   'proxy',
 ]);

@@ -127,7 +127,7 @@ export const upstreamPolicy = z.strictObject({
     .default([])
     .meta({
       description:
-        'Fields with claims of callers, such as `x-forwarded-user`, that this upstream gets although the gateway drops them by default',
+        'Fields of callers that this upstream gets although the gateway drops them by default: `cookie`, or claims such as `x-forwarded-user`',
     }),
 });
 

@@ -8,6 +8,7 @@ import { isClaimedHeader } from '../model/claimed-headers.ts';
 import { isRuled, pushSetFields } from '../model/header-rules.ts';
 import { hopByHop, reservedName } from '../model/hop-by-hop.ts';
 import type { Exchange } from '../request/exchange.ts';
+import { withoutOwnCookies } from './own-cookies.ts';
 
 const stopped: ReadonlySet<string> = new Set([
   ...hopByHop,
@@ -16,7 +17,6 @@ const stopped: ReadonlySet<string> = new Set([
   'x-api-key',
   'x-client-id',
   'x-client-secret',
-  'cookie',
   'dpop',
   // Trace context: replaced by that of the gateway, unless the context of callers is trusted.
   'traceparent',
@@ -81,8 +81,9 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
     if (isStopped(name, exchange, facts) || listed.includes(name)) continue;
     if (!withContentFields && name.startsWith('content-')) continue;
     const value = headers[name];
+    if (name === 'cookie') pushCookies(forwarded, value);
     // Only set-cookie comes as a list, and it has no place in a request.
-    if (typeof value === 'string') forwarded.push(name, value);
+    else if (typeof value === 'string') forwarded.push(name, value);
   }
   if (withBody && headers['content-length'] !== undefined) forwarded.push('content-length', headers['content-length']);
   forwarded.push(
@@ -101,6 +102,11 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
   for (const field of exchange.identity) forwarded.push(field);
   if (exchange.span !== undefined || facts.trustsTraces) pushTraceContext(forwarded, exchange, facts);
   return forwarded;
+};
+
+const pushCookies = (into: string[], value: string | string[] | undefined): void => {
+  const cookies = typeof value === 'string' ? withoutOwnCookies(value) : '';
+  if (cookies !== '') into.push('cookie', cookies);
 };
 
 const pushTraceContext = (forwarded: string[], exchange: Exchange, { trustsTraces }: ForwardedFacts): void => {

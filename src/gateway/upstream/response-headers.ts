@@ -4,6 +4,7 @@ import { isRuled, pushSetFields } from '../model/header-rules.ts';
 import { hopByHop, reservedName } from '../model/hop-by-hop.ts';
 import type { Route } from '../model/route.ts';
 import type { ToPublicLocation } from './addresses/public-location.ts';
+import { isOwnCookie } from './own-cookies.ts';
 import { connectionNames } from './request-headers.ts';
 
 /** Set by the gateway, or revealing the software behind it. Only the gateway sends `www-authenticate` and `dpop-nonce`. */
@@ -78,6 +79,10 @@ const isLocation = (name: string): boolean => name === 'location' || name === 'c
 
 const pushField = (into: string[], name: string, headers: UpstreamHeaders, rules: AnswerRules): void => {
   const value = headers[name];
+  if (name === 'set-cookie') {
+    for (const cookie of [value ?? []].flat()) if (!isOwnCookie(cookie)) into.push(name, cookie);
+    return;
+  }
   const mapped = typeof value === 'string' && isLocation(name) ? rules.toPublicLocation(value, rules.route) : value;
   pushValues(into, name, mapped);
 };

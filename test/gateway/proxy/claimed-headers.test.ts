@@ -110,7 +110,7 @@ test("F-38 a route table that would pass credentials or the gateway's own words 
       'x-forwarded-for',
       'X-Forwarded-User',
       'x-orderpass-assertion',
-      'cookie',
+      'set-cookie',
       'x-own',
     ])
       await expect(load({ ordering: { passHeaders: [name] } })).rejects.toThrow('upstreams.ordering.passHeaders.0');
@@ -118,5 +118,37 @@ test("F-38 a route table that would pass credentials or the gateway's own words 
     expect((await load({ ordering: { passHeaders: passed } })).upstreams.ordering?.passHeaders).toEqual(passed);
   } finally {
     await rm(folder, { recursive: true });
+  }
+});
+
+test('A-243 a service gets the cookies that are not of the panel where it asks for them, and sets none of the panel', async () => {
+  const asking = await openDoor(upstream.url, { table: { upstreams: { ordering: { passHeaders: ['cookie'] } } } });
+  const cookieAt = async (to: PublicDoor, cookie: string): Promise<string | undefined> => {
+    const reply = await sendRequest(to.url, 'GET', '/api/orders/list', { headers: { ...to.asKey, cookie } });
+    expect(reply.status).toBe(200);
+    return upstream.seen.at(-1)?.headers.cookie;
+  };
+  const { answer } = upstream;
+  try {
+    expect(await cookieAt(door, 'sid=1')).toBeUndefined();
+    for (const [sent, wanted] of [
+      ['sid=1', 'sid=1'],
+      ['sid=1; lang=it; sid=2', 'sid=1; lang=it; sid=2'],
+      ['a="x y"; =b; c', 'a="x y"; =b; c'],
+      ['__Host-orderpass=s; sid=1; __host-ORDERPASS-pending=p', 'sid=1'],
+      ['sid=1;__Host-orderpass-language=it;  \t__Host-orderpass =s;b=__Host-orderpass', 'sid=1;b=__Host-orderpass'],
+      ['__Host-orderpass=s', undefined],
+    ] as const)
+      expect([sent, await cookieAt(asking, sent)]).toEqual([sent, wanted]);
+    const own = ['sid=1; Path=/', '__Host-orderpass=s; Path=/; Secure', ' __HOST-orderpass-language=it', 'orderpass=1'];
+    for (const set of [own, own.slice(0, 1), own.slice(1, 2)]) {
+      upstream.answer = (_req, res) => void res.writeHead(200, { 'set-cookie': set }).end();
+      const { headers } = await sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey });
+      const kept = set.filter((one) => !one.trim().toLowerCase().startsWith('__host-orderpass'));
+      expect(headers['set-cookie']).toEqual(kept.length === 0 ? undefined : kept);
+    }
+  } finally {
+    upstream.answer = answer;
+    await asking.close();
   }
 });
