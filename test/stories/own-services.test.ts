@@ -180,6 +180,8 @@ describe.skipIf(!present)('A-240 in front of own services by the README alone', 
   test('the public site needs no credential; an unknown path is 404 in the dialect of the caller', async () => {
     const page = await call('GET', '/site/index.html', {});
     expect([page.status, page.content.toString()]).toEqual([200, '<h1>Hello</h1>']);
+    const missing = await call('GET', '/site/none.html', {});
+    expect([missing.status, missing.content.toString()]).toEqual([404, expect.stringContaining('<h1>404 Not Found')]);
     expect((await call('GET', '/site/index.html', { authorization: 'Bearer wrong' })).status).toBe(401);
     const none = await call('GET', '/items', {});
     expect([none.status, none.json?.error]).toEqual([401, 'INVALID_AUTH']);

@@ -121,6 +121,10 @@ export const upstreamPolicy = z.strictObject({
   retries: retries.prefault({}).meta({
     description: 'How many requests may be sent a second time when their connection was lost',
   }),
+  errors: z.enum(['translate', 'pass']).default('translate').meta({
+    description:
+      '`translate`: an error of the service becomes a body of the gateway with the same status. `pass`: it stays as the service wrote it, except 401 and 403, and 400 for callers with a token',
+  }),
   identity: identityMember,
   passHeaders: z
     .array(z.string().refine(mayBePassed, 'a field in lower case that the gateway drops by default and does not set'))

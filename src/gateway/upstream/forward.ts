@@ -13,6 +13,7 @@ import { chooseAddress } from './addresses/choose-address.ts';
 import { countRequest, takeRepeat } from './addresses/retry-budget.ts';
 import { everyAddressFails, noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
 import { canBeKept, readWholeBody } from './keep-body.ts';
+import type { PassError } from './pass-error.ts';
 import { createRelay, type Relay } from './relay-answer.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { createBodyStream } from './stream-body.ts';
@@ -29,6 +30,7 @@ type ForwardDeps = {
   facts: ForwardedFacts;
   edgeHeaders: EdgeHeaders;
   translate: TranslateError;
+  passError: PassError;
   writeFault: WriteFault;
   /** Called when a request that was sent could be sent again: whether the retry budget allows it. */
   repeated: (isAllowed: boolean) => void;
@@ -140,6 +142,7 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
     onErrorWithoutBody: () => guarded(deps, sending, () => askAgainWithGet(deps, sending)),
     asksAgain: sending.method === 'HEAD',
     toPublicLocation: upstream.toPublicLocation,
+    passesErrors: upstream.passesErrors,
   });
   sending.relay = relay;
   upstream.inFlight += 1;

@@ -10,6 +10,7 @@ import { type AddressState, stateOf } from './addresses/address-health.ts';
 import { resolveUpstreams, type UpstreamSettings } from './addresses/resolve-upstreams.ts';
 import type { SharedUpstreams } from './addresses/shared-upstreams.ts';
 import { createForward } from './forward.ts';
+import { createPassError } from './pass-error.ts';
 import { createTranslateError } from './translate-errors.ts';
 import { createUpgrades, type TunnelCount, type Upgrades } from './upgrade.ts';
 
@@ -73,6 +74,7 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
       forward: createForward({
         ...carrying,
         translate: createTranslateError({ ...common, writeFault, statusFor }),
+        passError: createPassError({ noteDenial, auditRefusal }),
         writeFault,
         repeated: deps.repeated,
       }),

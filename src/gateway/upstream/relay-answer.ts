@@ -5,6 +5,7 @@ import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { Exchange } from '../request/exchange.ts';
 import type { Tracked } from './addresses/connections.ts';
 import type { ToPublicLocation } from './addresses/public-location.ts';
+import type { PassError } from './pass-error.ts';
 import { type AnswerRules, lacksCacheControl, passHeaders, type UpstreamHeaders } from './response-headers.ts';
 import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 
@@ -16,6 +17,7 @@ type RelayDeps = {
   answered: (exchange: Exchange, status: number) => void;
   edgeHeaders: EdgeHeaders;
   translate: TranslateError;
+  passError: PassError;
 };
 
 type RelayEvents = {
@@ -29,6 +31,8 @@ type RelayEvents = {
   onErrorWithoutBody: () => void;
   asksAgain: boolean;
   toPublicLocation: ToPublicLocation;
+  /** See Upstream. */
+  passesErrors: boolean;
 };
 
 export type Relay = Tracked & {
@@ -155,7 +159,7 @@ const fail = (state: State, error: Error): void => {
 const startAnswer = (state: State, controller: Controller, status: number, headers: UpstreamHeaders): void => {
   state.sawAnswer = true;
   state.events.onAnswer(status);
-  if (status < 400) return hold(state, status, headers);
+  if (status < 400 || mayPass(state, status, headers)) return hold(state, status, headers);
   if (state.events.asksAgain) {
     state.asksAgain = true;
     return;
@@ -173,6 +177,9 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
     rules: rulesOf(state),
   });
 };
+
+const mayPass = ({ deps, exchange, events }: State, status: number, headers: UpstreamHeaders): boolean =>
+  events.passesErrors && deps.passError(exchange, status, headers);
 
 const hold = (state: State, status: number, headers: UpstreamHeaders): void => {
   state.held = { status, headers, timer: undefined };

@@ -11,6 +11,7 @@ export type UpstreamOptions = {
   addresses: readonly WeightedAddress[];
   tls: AddressTls | undefined;
   preserveHost: boolean;
+  passesErrors: boolean;
   connectMs: number;
   /** To one address. */
   connectionsMax: number;
@@ -49,6 +50,7 @@ export const resolveUpstreams = (policies: Policies, urls: Urls, settings: Upstr
       addresses: url === undefined ? addressesIn(policy) : addressesOf(url).map(toPlainAddress),
       tls: policy.tls && readTls(name, policy.tls),
       preserveHost: policy.preserveHost,
+      passesErrors: policy.errors === 'pass',
       connectMs: settings.upstream_connect_timeout_ms ?? policy.timeouts.connectMs,
       connectionsMax: settings.upstream_connections_max ?? policy.connections.max,
       waitingMax: settings.upstream_waiting_max ?? policy.connections.waitingMax,

@@ -16,6 +16,8 @@ export type Upstream = {
   readonly failuresMax: number;
   /** The service gets the Host field of the caller. */
   readonly preserveHost: boolean;
+  /** Errors that refuse no caller are passed on as the service wrote them. */
+  readonly passesErrors: boolean;
   readonly budget: RetryBudget;
   readonly toPublicLocation: ToPublicLocation;
   readonly watches: ReadonlyMap<Address, AddressWatch>;
@@ -46,6 +48,7 @@ export const createUpstream = (options: UpstreamOptions, origin: string, log: Lo
     inFlightMax: connectionsMax * addresses.length + options.waitingMax,
     failuresMax,
     preserveHost: options.preserveHost,
+    passesErrors: options.passesErrors,
     budget: createRetryBudget(options.retries, performance.now()),
     toPublicLocation: createPublicLocation(ownOrigins, origin),
     watches: new Map(
