@@ -208,6 +208,7 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
         settings,
         dataDir: resolve(settings.data_dir),
         origin: listener.localOrigin,
+        routes: gateway.routeTable().routes,
       })
     : undefined;
   if (demo !== undefined) ownOrigins.push(listener.localOrigin);

@@ -81,6 +81,7 @@ describe.skipIf(!present)('A-240 in front of own services by the README alone', 
     expect(await shell((commands[0] ?? '').replace('npm start\n', ''))).toContain('valid');
     program = await startProgram({ ...shellEnv, ORDERPASS_ROUTES_FILE: join(folder, 'routes.yaml') });
     await until(() => /rst_\w+\)/.test(program.output()));
+    expect(program.output()).toMatch(/See your routes(?![^]*Insert an order)/);
     const [, create = '', askToken = ''] = (commands[1] ?? '').split('\n');
     const restaurant = /rst_\w+/.exec(program.output())?.[0] ?? '';
     const withFile = `export ORDERPASS_ROUTES_FILE=$PWD/routes.yaml\n`;

@@ -33,6 +33,8 @@ export type Demo = {
   receiver: ReturnType<typeof createReceiver>;
   /** Credentials to print; undefined once they were shown. */
   fresh: DemoCredentials | undefined;
+  /** The route table has the operation that inserts an order; that of an operator may not. */
+  takesOrders: boolean;
   /** Call after printing. */
   markShown(): Promise<void>;
 };
@@ -52,7 +54,13 @@ type DemoState = {
 const factName = 'demo';
 const sealLabel = 'demo';
 
-type DemoDeps = { installation: Installation; settings: Settings; dataDir: string; origin: string };
+type DemoDeps = {
+  installation: Installation;
+  settings: Settings;
+  dataDir: string;
+  origin: string;
+  routes: readonly { path: string }[];
+};
 
 /**
  * Creates or continues the demo. Returns undefined when the store was in use before a demo could be created: an operator
@@ -80,6 +88,7 @@ export const createDemo = async (deps: DemoDeps): Promise<Demo | undefined> => {
   return {
     receiver: createReceiver({ dataDir: deps.dataDir, secret: () => current.webhookSecret }),
     fresh,
+    takesOrders: deps.routes.some(({ path }) => path === '/api/order/create'),
     markShown: () => saveState(deps, { ...current, shown: true }),
   };
 };

@@ -40,7 +40,7 @@ const runAlone = async (settings: Settings, log: Logger, output: Output): Promis
   const { demo, publicUrl, internalUrl } = running;
   introduce(publicUrl, internalUrl, settings, output);
   if (demo?.fresh !== undefined && publicUrl !== undefined) {
-    for (const line of introduction(demo.fresh, publicUrl)) output.line(line);
+    for (const line of introduction(demo.fresh, publicUrl, demo.takesOrders)) output.line(line);
     await demo.markShown();
   }
   if (!stopping.aborted) await once(stopping, 'abort');
@@ -153,7 +153,30 @@ const places = (url: string, settings: Settings): string[] => [
     : []),
 ];
 
-const introduction = (demo: DemoCredentials, url: string): string[] => {
+const introduction = (demo: DemoCredentials, url: string, takesOrders: boolean): string[] => [
+  '',
+  `A demo restaurant was created, ${demo.restaurantName} (${demo.restuid}). Its credentials are shown only now:`,
+  '',
+  `  API key         ${demo.apiKey}`,
+  `  Client id       ${demo.clientId}`,
+  `  Client secret   ${demo.clientSecret}`,
+  `  Webhook secret  ${demo.webhookSecret}`,
+  '',
+  '1. Get a token',
+  '',
+  `curl -s ${url}/api/oauth/token -d grant_type=client_credentials -d client_id=${demo.clientId} -d client_secret=${demo.clientSecret}`,
+  '',
+  ...(takesOrders ? orderSteps(demo, url) : routeSteps(url)),
+];
+
+const routeSteps = (url: string): string[] => [
+  '2. See your routes, and call one with the token',
+  '',
+  'npm run -s cli -- routes list',
+  `curl -s ${url}/YOUR/PATH -H 'Authorization: Bearer TOKEN'`,
+];
+
+const orderSteps = (demo: DemoCredentials, url: string): string[] => {
   const order = {
     client: { first_name: 'Ada', email: 'ada@example.com' },
     dmethod: '0t',
@@ -170,18 +193,6 @@ const introduction = (demo: DemoCredentials, url: string): string[] => {
     ],
   };
   return [
-    '',
-    `A demo restaurant was created, ${demo.restaurantName} (${demo.restuid}). Its credentials are shown only now:`,
-    '',
-    `  API key         ${demo.apiKey}`,
-    `  Client id       ${demo.clientId}`,
-    `  Client secret   ${demo.clientSecret}`,
-    `  Webhook secret  ${demo.webhookSecret}`,
-    '',
-    '1. Get a token',
-    '',
-    `curl -s ${url}/api/oauth/token -d grant_type=client_credentials -d client_id=${demo.clientId} -d client_secret=${demo.clientSecret}`,
-    '',
     '2. Insert an order',
     '',
     `curl -s ${url}/api/order/create -H 'X-Client-Id: ${demo.clientId}' -H 'X-Client-Secret: ${demo.clientSecret}' -H 'Content-Type: application/json' -d '${JSON.stringify(order)}'`,
