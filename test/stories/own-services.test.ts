@@ -80,8 +80,9 @@ describe.skipIf(!present)('A-240 in front of own services by the README alone', 
     expect(commands[0]).toMatch(/^export ORDERPASS_ROUTES_FILE=\$PWD\/routes\.yaml\n.*routes check\nnpm start\n$/);
     expect(await shell((commands[0] ?? '').replace('npm start\n', ''))).toContain('valid');
     program = await startProgram({ ...shellEnv, ORDERPASS_ROUTES_FILE: join(folder, 'routes.yaml') });
-    await until(() => /rst_\w+\)/.test(program.output()));
-    expect(program.output()).toMatch(/See your routes(?![^]*Insert an order)/);
+    // The start names commands that work with this table, which takes no orders.
+    await until(() => /rst_\w+\)[\s\S]*See your routes/.test(program.output()));
+    expect(program.output()).not.toContain('Insert an order');
     const [, create = '', askToken = ''] = (commands[1] ?? '').split('\n');
     const restaurant = /rst_\w+/.exec(program.output())?.[0] ?? '';
     const withFile = `export ORDERPASS_ROUTES_FILE=$PWD/routes.yaml\n`;
