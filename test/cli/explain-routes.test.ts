@@ -92,6 +92,28 @@ test('A-158 explain says 404 and 405 as the gateway would, with exit code 1, and
   expect((await run(['explain', 'GET', 'shop'])).code).toBe(2);
 });
 
+test('A-245 explain names the paths that the gateway answers itself, and those that the settings leave to routes', async () => {
+  const everything = { scopes, routes: [route('all', '/*', { access: 'public', scopes: undefined })] };
+  const explained = async (path: string) => {
+    const { code, stdout } = await run(['explain', 'GET', path, '--json'], everything);
+    return [code, JSON.parse(stdout) as Record<string, unknown>] as const;
+  };
+  for (const [path, own] of [
+    ['/docs/x?y', '/docs'],
+    ['/api/oauth/token', '/api/oauth'],
+    ['/healthz', '/healthz'],
+    ['/panel', '/panel'],
+  ] as const)
+    expect(await explained(path)).toEqual([
+      1,
+      expect.objectContaining({ route: null, answered_by: `the gateway itself, as everything at ${own}` }),
+    ]);
+  for (const path of ['/healthz/x', '/auth/check']) {
+    const [code, members] = await explained(path);
+    expect([code, members.route, members.answered_by]).toEqual([0, 'all', undefined]);
+  }
+});
+
 test('A-205 explain shows the addresses behind a route with their weights, and which of them work', async () => {
   const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -211,6 +211,11 @@ test('A-188 what no route can say is a warning, and no operation gets less prote
     'paths./a b: left out',
   ])
     expect(stderr).toContain(`warning: ${warning}`);
+  const own = { openapi: '3.0.3', paths: { '/healthz': { get: {} }, '/docs/{id}': { get: {} }, '/pets': { get: {} } } };
+  const imported = await importOf(written('own-paths.json', own));
+  expect(imported.table?.routes.map(({ path }) => path)).toEqual(['/pets']);
+  expect(imported.stderr).toContain('warning: paths./healthz: left out: the gateway answers /healthz itself');
+  expect(imported.stderr).toContain('warning: paths./docs/{id}: left out: the gateway answers /docs itself');
 });
 
 test('A-189 a table is exported as a valid OpenAPI document, and comes back from it', async () => {

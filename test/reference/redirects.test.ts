@@ -1,5 +1,9 @@
 /** Addresses that people type by hand redirect to a page; programs get the usual answers. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makeDataDir, type RunningProgram, startProgram } from '../support/program.ts';
 
@@ -62,4 +66,41 @@ test('F-55 programs, other methods and unknown addresses get INVALID_ACTION', as
     expect(answer.status, `${path} ${JSON.stringify(init)}`).toBe(404);
     expect(await answer.text()).toContain('"INVALID_ACTION"');
   }
+});
+
+test('A-245 a route for / answers browsers, and one for everything leaves the gateway its own paths', async () => {
+  const site = createServer((req, res) => res.setHeader('content-type', 'text/html').end(`site ${req.url}`));
+  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void site.close());
+  const address = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  const file = join(data.path, 'routes.json');
+  const route = { access: 'public', upstream: 'site' };
+  writeFileSync(
+    file,
+    JSON.stringify({
+      upstreams: { site: { addresses: [address] } },
+      routes: [
+        { ...route, id: 'root', path: '/' },
+        { ...route, id: 'below', path: '/*' },
+      ],
+    }),
+  );
+  const own = await startProgram({
+    ORDERPASS_DATA_DIR: data.path,
+    ORDERPASS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    DATABASE_URL: database.url,
+    ORDERPASS_ROUTES_FILE: file,
+  });
+  onTestFinished(async () => void (await own.stop()));
+  const answerTo = async (path: string): Promise<[number, string]> => {
+    const answer = await fetch(own.url + path, { redirect: 'manual', headers: browser });
+    return [answer.status, await answer.text()];
+  };
+  for (const path of ['/', '/?a=b', '/index.html', '/healthz/x', '/docsx', '/api/oauthx', '/panels', '/auth/login'])
+    expect(await answerTo(path)).toEqual([200, `site ${path}`]);
+  expect(await answerTo('/docs')).toEqual([200, expect.stringContaining('Orderpass')]);
+  expect(await answerTo('/healthz')).toEqual([200, '{"status":"ok"}']);
+  for (const path of ['/docs/none', '/.well-known/none', '/api/oauth/none'])
+    expect(await answerTo(path)).toEqual([404, expect.stringContaining('INVALID_ACTION')]);
+  for (const path of ['/panel', '/panel/none']) expect((await answerTo(path))[1]).not.toContain('site');
 });

@@ -40,9 +40,10 @@ export const explainCurrentRoute = async (
   source: SettingsSource,
   asked: { method: string; target: string; host: string | undefined },
 ): Promise<ExplainedRoute & { addresses: readonly ProbedAddress[] }> => {
-  const { gateway } = settingsOf(source);
+  const { gateway, panel } = settingsOf(source);
   const table = readRouteTable(routesFileOf(gateway));
-  const explained = explainRoute(table, asked);
+  const free = [...(panel.enabled === 'on' ? [] : ['/panel']), ...(gateway.auth_check === 'on' ? [] : ['/auth/check'])];
+  const explained = explainRoute(table, { ...asked, free });
   const { route } = explained;
   const addresses = route === undefined ? [] : await probeUpstream(route.upstream, table, gateway.upstreams, gateway);
   return { ...explained, addresses };

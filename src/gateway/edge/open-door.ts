@@ -68,6 +68,7 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
     ownPaths: createOwnPaths({
       oauth: deps.oauth,
       pages: () => current.get().pages,
+      hasRoute: (exchange) => allowOf(current.get().routes, exchange) !== undefined,
       readiness: deps.readiness,
       answered: metrics.answered,
       edgeHeaders,

@@ -15,6 +15,8 @@ type OwnPathsDeps = {
   oauth: Middleware;
   /** Those of the current route table. */
   pages: () => ReadonlyMap<string, Page>;
+  /** The current route table has a route with this path. */
+  hasRoute: (exchange: Exchange) => boolean;
   readiness: () => Promise<Readiness>;
   edgeHeaders: (requestId: string) => string[];
   /** Called for each answer made here. */
@@ -56,13 +58,10 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
   app.use(deps.oauth);
   const handle = app.callback();
   return {
-    owns: ({ path, req }) =>
-      path.startsWith('/api/oauth/') ||
-      path.startsWith('/.well-known/') ||
-      path === '/healthz' ||
-      path === '/readyz' ||
-      deps.pages().has(path) ||
-      leadOf(deps.pages(), path, req) !== undefined,
+    owns: (exchange) =>
+      exchange.path === '/'
+        ? leadOf(deps.pages(), exchange.path, exchange.req) !== undefined && !deps.hasRoute(exchange)
+        : isOwnPath(exchange.path),
     serve: (exchange) => {
       const req: OwnRequest = exchange.req;
       req.exchange = exchange;
@@ -72,11 +71,38 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
   };
 };
 
+const letterA = 97;
+const letterD = 100;
+const letterH = 104;
+const letterR = 114;
+const dot = 46;
+
+/**
+ * The paths of `ownPathOf` (model/route-path.ts), but for the panel and `/auth/check`, which have handlers of their own. This
+ * runs for each request, so it compares one character before it compares texts.
+ */
+const isOwnPath = (path: string): boolean => {
+  switch (path.charCodeAt(1)) {
+    case letterA:
+      return path.startsWith('/api/oauth/') || path === '/api/openapi.json';
+    case letterD:
+      return path === firstPage || path.startsWith('/docs/');
+    case letterH:
+      return path === '/healthz';
+    case letterR:
+      return path === '/readyz';
+    case dot:
+      return path.startsWith('/.well-known/');
+    default:
+      return false;
+  }
+};
+
 const firstPage = '/docs';
 
 /**
- * Redirects for addresses that people type by hand: `/` leads to the documents, for browsers only, since the 404 of an
- * unknown operation tells a program more; a page with a trailing slash leads to the page. Undefined: no redirect.
+ * Redirects for addresses that people type by hand: `/` without a route leads to the documents, for browsers only, since the
+ * 404 of an unknown operation tells a program more; a page with a trailing slash leads to the page. Undefined: no redirect.
  */
 const leadOf = (pages: ReadonlyMap<string, Page>, path: string, req: IncomingMessage): string | undefined => {
   if (req.method !== 'GET' && req.method !== 'HEAD') return undefined;

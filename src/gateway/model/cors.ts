@@ -81,7 +81,9 @@ const hostName = z
 
 /** Member of the route table. */
 export const corsOfHosts = z
-  .record(hostName, corsPolicy)
+  .record(hostName, corsPolicy, {
+    error: ({ code }) => (code === 'invalid_key' ? 'a host name in lower case without a port, or *' : undefined),
+  })
   .default({})
   .meta({ description: 'Host name -> policy for its routes that have none of their own; `*` for every other host' });
 

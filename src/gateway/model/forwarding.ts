@@ -28,7 +28,10 @@ export const forwardingMembers = {
   }),
   addPrefix: pathPrefix.optional().meta({ description: 'Put before the path, after `stripPrefix` was removed' }),
   body: z
-    .union([z.enum(['json', 'any']), z.array(mediaRange).min(1).max(50)])
+    .union(
+      [z.enum(['json', 'any']), z.array(mediaRange).min(1).max(50)],
+      '`json`, `any`, or a list of 1 to 50 types such as ["multipart/form-data", "image/*"]',
+    )
     .default('json')
     .meta({
       description:

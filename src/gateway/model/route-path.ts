@@ -57,3 +57,12 @@ export const hostMember = z
     /^(?:\*\.)?[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$|^\[[0-9a-f:.]+\]$/,
     'a host name in lower case without a port, such as api.example.com or *.example.com',
   );
+
+/** Paths that the program answers itself, on every host and before the route table, so that a route there would never answer. */
+const ownPaths = ['/healthz', '/readyz', '/api/openapi.json'] as const;
+/** The same with everything below them. */
+const ownAreas = ['/api/oauth', '/.well-known', '/docs', '/panel', '/auth/check'] as const;
+
+/** Of the path of a request or of a route: the one of these that it has, or below which it lies. */
+export const ownPathOf = (path: string): string | undefined =>
+  ownPaths.find((own) => own === path) ?? ownAreas.find((area) => path === area || path.startsWith(`${area}/`));

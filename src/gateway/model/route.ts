@@ -85,26 +85,35 @@ const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] =>
   };
 };
 
-/** Members on which no rule about another member depends. */
-const independent: ReadonlySet<string> = new Set([
-  ...['kinds', 'class', 'stripPrefix', 'addPrefix', 'body', 'bodyBytesMax', 'timeouts', 'requestHeaders'],
-  ...['responseHeaders', 'cors', 'upgrade', 'dryRun', 'limits'],
-]);
+/** Members that may be left out with those that depend on them. Without one of the others no rule can be checked. */
+const dependents: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(
+    [
+      ...['kinds', 'class', 'stripPrefix', 'addPrefix', 'body', 'bodyBytesMax', 'timeouts', 'requestHeaders'],
+      ...['responseHeaders', 'upgrade', 'dryRun', 'limits', 'tenant', 'id'],
+    ].map((name) => [name, []]),
+  ),
+  // What it may name depends on the policy for scripts.
+  cors: ['responseHeaders'],
+  anyOf: ['kinds'],
+  path: ['hosts', 'stripPrefix', 'tenant'],
+  hosts: ['path', 'stripPrefix', 'tenant'],
+};
 
-/** Undefined: what is wrong could make other members look wrong, such as the path or the scopes. */
-const withoutWrongMembers = (value: unknown): FileRoute | undefined => {
+/** Undefined: what is wrong could make other members look wrong, such as the scopes. */
+const withoutWrongMembers = (value: unknown, index: number): FileRoute | undefined => {
   const { success, data, error } = routeMembers.safeParse(value);
   if (success) return data;
   if (typeof value !== 'object' || value === null) return undefined;
-  const wrong = new Set(
-    error.issues.flatMap((issue) =>
-      issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : [String(issue.path[0])],
-    ),
+  const wrong = error.issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : [String(issue.path[0])],
   );
-  if ([...wrong].some((name) => name in routeMembers.shape && !independent.has(name))) return undefined;
-  // What it may name depends on the policy for scripts.
-  if (wrong.has('cors')) wrong.add('responseHeaders');
-  return routeMembers.safeParse(Object.fromEntries(Object.entries(value).filter(([name]) => !wrong.has(name)))).data;
+  if (wrong.some((name) => name in routeMembers.shape && dependents[name] === undefined)) return undefined;
+  const dropped = new Set(wrong.flatMap((name) => [name, ...(dependents[name] ?? [])]));
+  const left = Object.entries(value).filter(([name]) => !dropped.has(name));
+  // Every route needs a name and a path; these are equal to no other.
+  const standIns = { id: `malformed-${index}`, path: `/malformed/${index}` };
+  return routeMembers.safeParse({ ...standIns, ...Object.fromEntries(left) }).data;
 };
 
 const tableOf = ({ $schema, ...file }: RouteFile): RouteTable => {

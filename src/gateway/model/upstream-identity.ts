@@ -44,10 +44,13 @@ const detailed = z
         context.addIssue({ code: 'custom', path: [name], message: 'only `jwt` has this member' });
   });
 
-export const identityMember = z.union([kind, detailed]).default('assertion').meta({
-  description:
-    '`assertion`: a statement signed with a key of this upstream, for one method and target. `jwt`: a token for the published keys. `headers`: plain `X-Orderpass-` fields. `none`: nothing',
-});
+export const identityMember = z
+  .union([kind, detailed], `one of ${kind.options.join(', ')}, or {"kind": "jwt", …}`)
+  .default('assertion')
+  .meta({
+    description:
+      '`assertion`: a statement signed with a key of this upstream, for one method and target. `jwt`: a token for the published keys. `headers`: plain `X-Orderpass-` fields. `none`: nothing',
+  });
 
 export type IdentityPolicy = { kind: IdentityKind; header: string; audience: string };
 

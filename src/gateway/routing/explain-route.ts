@@ -2,12 +2,14 @@
 
 import type { Route, RouteTable } from '../model/route.ts';
 import { unitsOfRoute } from '../model/route-limits.ts';
-import { isParameter, segmentsOf } from '../model/route-path.ts';
+import { isParameter, ownPathOf, segmentsOf } from '../model/route-path.ts';
 import { areSegments, isOneSegment } from './path-segment.ts';
 import { rewrittenTarget } from './rewrite-target.ts';
 import { allowOf, compileRoutes, findRoute, namesHost } from './route-table.ts';
 
 export type ExplainedRoute = {
+  /** The program answers this path, or everything below it, itself, and no route does. */
+  ownPath: string | undefined;
   /** Undefined: no route answers. */
   route: Route | undefined;
   /** Units that the request costs. Undefined: no route answers. */
@@ -22,12 +24,20 @@ export type ExplainedRoute = {
 
 const othersMax = 10;
 
-/** `target`: path and query as they are sent. `host`: value of the Host field. */
+/** `target`: path and query as they are sent. `host`: value of the Host field. `free`: own paths that the settings turn off. */
 export const explainRoute = (
   { routes }: Pick<RouteTable, 'routes'>,
-  { method, target, host }: { method: string; target: string; host: string | undefined },
+  {
+    method,
+    target,
+    host,
+    free,
+  }: { method: string; target: string; host: string | undefined; free?: readonly string[] },
 ): ExplainedRoute => {
   const path = target.split('?', 1)[0] ?? '';
+  const ownPath = ownPathOf(path);
+  if (ownPath !== undefined && !free?.includes(ownPath))
+    return { ownPath, route: undefined, units: undefined, upstreamTarget: undefined, allow: undefined, others: [] };
   const compiled = compileRoutes({ routes });
   const route = findRoute(compiled, { path, host, method });
   const others = [...new Map(routes.map((one) => [one.id, one])).values()]
@@ -41,6 +51,7 @@ export const explainRoute = (
       reason: compared.reason ?? reasonAgainst(routes, one, { method, host, winner: route }),
     }));
   return {
+    ownPath: undefined,
     route,
     units: route && unitsOfRoute(route),
     upstreamTarget: route && rewrittenTarget(route, target),

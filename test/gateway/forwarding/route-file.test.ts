@@ -50,6 +50,7 @@ const wrongRoutes: [path: string, route: Record<string, unknown>][] = [
   ['requestHeaders.set.host', { ...good, id: 'r32', path: '/r32', requestHeaders: { set: { host: 'x' } } }],
   ['responseHeaders.remove.0', { ...good, id: 'r33', path: '/r33', responseHeaders: { remove: ['Date'] } }],
   ['cors.credentials', { ...good, id: 'r34', path: '/r34', cors: { origins: ['*'], credentials: true } }],
+  ['path', { ...good, id: 'r38', path: '/docs/mine' }],
   ['metod', { ...good, id: 'r35', path: '/r35', metod: 'GET' }],
   ['id', { ...good, id: 'r24', path: '/r36', cors: { origins } }],
   ['', { ...good, id: 'r37', path: '/r37/{other}' }],
@@ -133,4 +134,21 @@ test('A-157 a file that is no JSON or YAML, and aliases that grow without bound,
     (_, level) => `a${level + 1}: &a${level + 1} [${`*a${level}, `.repeat(9)}]`,
   );
   expect(problemsOf('grown.yaml', `a0: &a0 [x]\n${levels.join('\n')}\nroutes: *a12\n`)).toHaveLength(1);
+});
+
+test('A-245 a route at a path that the gateway answers itself is refused, one beside or above it is not', () => {
+  const file = join(folder, 'own-paths.json');
+  const problemsOf = (path: string): readonly string[] => {
+    const routes = [{ id: 'r', path, access: 'public', upstream: 'shop' }];
+    writeFileSync(file, JSON.stringify({ routes }));
+    return routeTableProblems(file, ['shop']);
+  };
+  const areas = ['/api/oauth', '/.well-known', '/docs', '/panel', '/auth/check'];
+  for (const own of [...areas, '/healthz', '/readyz', '/api/openapi.json'])
+    expect(problemsOf(own)).toEqual([expect.stringContaining(`routes.0.path: the gateway answers ${own} itself`)]);
+  for (const area of areas)
+    for (const path of [`${area}/`, `${area}/*`, `${area}/{x}`, `${area}/a/b`])
+      expect([path, problemsOf(path)]).toEqual([path, [expect.stringContaining(`answers ${area} itself`)]]);
+  for (const path of ['/*', '/', '/{x}', '/{x}/*', '/api/*', '/auth/*', '/healthz/x', '/docsx', '/api/oauthx', '/Docs'])
+    expect([path, problemsOf(path)]).toEqual([path, []]);
 });

@@ -63,14 +63,15 @@ const requestOf = (url: string): { target: string; host: string | undefined } =>
 };
 
 const showExplained = (
-  { route, units, upstreamTarget, allow, others, addresses }: Awaited<ReturnType<typeof explainCurrentRoute>>,
+  { ownPath, route, units, upstreamTarget, allow, others, addresses }: Awaited<ReturnType<typeof explainCurrentRoute>>,
   output: Output,
 ) => {
   const answers = route !== undefined && upstreamTarget !== undefined;
   if (!answers) output.fail();
-  const refusal = answers ? null : allow === undefined ? 404 : 405;
+  const refusal = answers || ownPath !== undefined ? null : allow === undefined ? 404 : 405;
   const members = {
     route: route?.id ?? null,
+    ...(ownPath !== undefined && { answered_by: `the gateway itself, as everything at ${ownPath}` }),
     ...(refusal !== null && { status: refusal, ...(allow !== undefined && { allow }) }),
     ...(route !== undefined && { ...decisionOf(route), units }),
     upstream_target: upstreamTarget ?? null,

@@ -1,4 +1,5 @@
 /** Pure: turns the path of an OpenAPI operation into the path of a route, and the URL of a server into its prefix. */
+import { ownPathOf } from '../../model/route-path.ts';
 import { isJson, type Json, type Remark, textOf } from './open-document.ts';
 
 const literal = /^[A-Za-z0-9._~!$&'()+,;=:@-]+$/;
@@ -16,7 +17,9 @@ export const routePathOf = (prefix: string, path: string): { path: string } | { 
     else if (segment === '' && index === given.length - 1) segments.push('');
     else return { reason: reasonFor(segment) };
   }
-  return { path: `/${segments.join('/')}` };
+  const found = `/${segments.join('/')}`;
+  const own = ownPathOf(found);
+  return own === undefined ? { path: found } : { reason: `the gateway answers ${own} itself` };
 };
 
 const reasonFor = (segment: string): string => {
