@@ -15,7 +15,7 @@ import { createTranslateError } from './translate-errors.ts';
 import { createUpgrades, type TunnelCount, type Upgrades } from './upgrade.ts';
 
 type UpstreamsDeps = {
-  settings: UpstreamSettings & { upgrades_max: number; upgrade_idle_ms: number };
+  settings: UpstreamSettings & { upgrades_max: number; upgrade_idle_ms: number; trusted_proxy_hops: number };
   origin: string;
   table: RouteTable;
   /** Name in the route table -> address, several separated by `|`. They win over addresses in the table. */
@@ -65,7 +65,7 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
   );
   const facts = {
     ...{ proto: protocol.slice(0, -1), host, trustsTraces: deps.trustsTraces ?? false },
-    ...{ passedClaims, tokenHeaders },
+    ...{ proxyHops: settings.trusted_proxy_hops, passedClaims, tokenHeaders },
   };
   const common = { write, noteDenial, auditRefusal, dialects, scopes: table.scopes.map(({ name }) => name) };
   const carrying = { upstreams, identifyTo, facts, edgeHeaders, settle, answered };

@@ -6,6 +6,7 @@ import type { Exchange } from '../request/exchange.ts';
 import type { Tracked } from './addresses/connections.ts';
 import type { ToPublicLocation } from './addresses/public-location.ts';
 import type { PassError } from './pass-error.ts';
+import { publicHostOf } from './public-host.ts';
 import { type AnswerRules, lacksCacheControl, passHeaders, type UpstreamHeaders } from './response-headers.ts';
 import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 
@@ -211,6 +212,7 @@ const letGo = (state: State): void => {
 
 const rulesOf = ({ events, exchange }: State): AnswerRules => ({
   toPublicLocation: events.toPublicLocation,
+  host: publicHostOf(exchange),
   route: exchange.route,
   ownsCors: exchange.corsHeaders !== undefined,
 });

@@ -9,6 +9,7 @@ import { isRuled, pushSetFields } from '../model/header-rules.ts';
 import { hopByHop, reservedName } from '../model/hop-by-hop.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { withoutOwnCookies } from './own-cookies.ts';
+import { publicHostOf } from './public-host.ts';
 
 const stopped: ReadonlySet<string> = new Set([
   ...hopByHop,
@@ -52,7 +53,10 @@ export const connectionNames = (value: string | undefined): readonly string[] =>
 
 export type ForwardedFacts = {
   proto: string;
+  /** Of the public address. */
   host: string;
+  /** Proxies of the operator in front, each adding to X-Forwarded-For. */
+  proxyHops: number;
   /** The trace context of callers is forwarded. */
   trustsTraces: boolean;
   /** Upstream -> field that holds the token of the caller there. */
@@ -90,11 +94,11 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
     requestIdHeader,
     exchange.requestId,
     'x-forwarded-for',
-    exchange.req.socket.remoteAddress ?? 'unknown',
+    forwardedFor(exchange, facts),
     'x-forwarded-proto',
     facts.proto,
     'x-forwarded-host',
-    facts.host,
+    publicHostOf(exchange) ?? facts.host,
   );
   const { route } = exchange;
   if (route?.stripPrefix !== undefined) forwarded.push('x-forwarded-prefix', route.stripPrefix);
@@ -102,6 +106,15 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
   for (const field of exchange.identity) forwarded.push(field);
   if (exchange.span !== undefined || facts.trustsTraces) pushTraceContext(forwarded, exchange, facts);
   return forwarded;
+};
+
+/** The entries that proxies of the operator appended, which begin with the address of the client, and that of the last one. */
+const forwardedFor = ({ req }: Exchange, { proxyHops }: ForwardedFacts): string => {
+  const peer = req.socket.remoteAddress ?? 'unknown';
+  const given = proxyHops === 0 ? undefined : req.headers['x-forwarded-for'];
+  if (typeof given !== 'string') return peer;
+  const entries = given.split(',').map((entry) => entry.trim());
+  return [...entries.slice(-proxyHops), peer].join(', ');
 };
 
 const pushCookies = (into: string[], value: string | string[] | undefined): void => {

@@ -51,6 +51,8 @@ const letterP = 112;
 /** What decides which fields of an answer are passed on. */
 export type AnswerRules = {
   toPublicLocation: ToPublicLocation;
+  /** See publicHostOf. */
+  host: string | undefined;
   route: Pick<Route, 'stripPrefix' | 'addPrefix' | 'responseHeaders'> | undefined;
   /** The gateway sends the fields of the CORS protocol, so those of the upstream are dropped. */
   ownsCors: boolean;
@@ -83,7 +85,8 @@ const pushField = (into: string[], name: string, headers: UpstreamHeaders, rules
     for (const cookie of [value ?? []].flat()) if (!isOwnCookie(cookie)) into.push(name, cookie);
     return;
   }
-  const mapped = typeof value === 'string' && isLocation(name) ? rules.toPublicLocation(value, rules.route) : value;
+  const mapped =
+    typeof value === 'string' && isLocation(name) ? rules.toPublicLocation(value, rules.route, rules.host) : value;
   pushValues(into, name, mapped);
 };
 

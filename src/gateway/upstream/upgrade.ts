@@ -17,6 +17,7 @@ import { readCredential } from '../request/read-credential.ts';
 import { type CompiledRoutes, findRoute } from '../routing/route-table.ts';
 import { type Connection, connectToUpstream } from './addresses/connect-address.ts';
 import { noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
+import { publicHostOf } from './public-host.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { type AnswerRules, passHeaders } from './response-headers.ts';
 import type { TranslateError } from './translate-errors.ts';
@@ -212,6 +213,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
       tunnel.unwatch();
       answer.headers = answerHeaders(answer, deps.edgeHeaders(exchange.requestId, undefined, exchange.dpopNonce), {
         toPublicLocation: upstream.toPublicLocation,
+        host: publicHostOf(exchange),
         route: exchange.route,
         ownsCors: false,
       });
@@ -270,7 +272,7 @@ const refuse = (
     status,
     headers: answer.headers,
     controller: { abort: () => void answer.destroy() },
-    rules: { toPublicLocation, route: exchange.route, ownsCors: false },
+    rules: { toPublicLocation, host: publicHostOf(exchange), route: exchange.route, ownsCors: false },
     passOn: () => {
       answer.destroy();
       unusable(new Error('the refusal of an upgrade is too long'));

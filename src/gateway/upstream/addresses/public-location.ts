@@ -8,26 +8,36 @@ type PathChange = Pick<Route, 'stripPrefix' | 'addPrefix'>;
 
 /**
  * `value`: of a Location or Content-Location field. Returned unchanged when it names neither an address of the upstream nor a
- * path that `route` changes.
+ * path that `route` changes. `host`: under which the caller reached the route, where that is not the public address.
  */
-export type ToPublicLocation = (value: string, route?: PathChange) => string;
+export type ToPublicLocation = (value: string, route?: PathChange, host?: string) => string;
 
 /** Only a scheme or two slashes name a host; parsers of URLs accept backslashes as slashes. */
 const namesHost = /^\s*(?:[a-z][a-z0-9+.-]*:|[/\\]{2})/i;
 
 const charactersMax = 16 * 1024;
 
-/** `addresses`: origins of the upstream. `origin`: the public address. */
-export const createPublicLocation = (addresses: readonly string[], origin: string): ToPublicLocation => {
+/**
+ * `addresses`: origins of the upstream. `origin`: the public address. `knowsHost`: the upstream gets the host of the caller, so
+ * it names that one in its answers, with a path of its own.
+ */
+export const createPublicLocation = (
+  addresses: readonly string[],
+  origin: string,
+  knowsHost = false,
+): ToPublicLocation => {
   const own = new Set(addresses.map((address) => hostOf(new URL(address))));
   const base = addresses[0];
-  return (value, route) => {
+  const { protocol } = new URL(origin);
+  return (value, route, host) => {
+    const publicOrigin = host === undefined ? origin : `${protocol}//${host}`;
     if (value.length > charactersMax) return value;
     if (!namesHost.test(value)) return toPublicPath(value, route);
     if (!URL.canParse(value, base)) return value;
     const url = new URL(value, base);
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return value;
-    return own.has(hostOf(url)) ? origin + toPublicPath(url.pathname + url.search + url.hash, route) : value;
+    const isOwn = own.has(hostOf(url)) || (knowsHost && hostOf(url) === hostOf(new URL(publicOrigin)));
+    return isOwn ? publicOrigin + toPublicPath(url.pathname + url.search + url.hash, route) : value;
   };
 };
 

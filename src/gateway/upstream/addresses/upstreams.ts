@@ -32,8 +32,6 @@ export const createUpstream = (options: UpstreamOptions, origin: string, log: Lo
     createAddress(one.origin, one.weight, { connectMs, connectionsMax, tls }),
   );
   const internal = addresses.map((address) => address.origin);
-  // A service that gets the public host names it in its answers, with a path of its own.
-  const ownOrigins = options.preserveHost ? [...internal, origin] : internal;
   const states = new Map<Address, AddressState>(addresses.map((address) => [address, 'in_use']));
   const changed = (address: Address): void => {
     const state = stateOf(address.health, failuresMax);
@@ -50,7 +48,7 @@ export const createUpstream = (options: UpstreamOptions, origin: string, log: Lo
     preserveHost: options.preserveHost,
     passesErrors: options.passesErrors,
     budget: createRetryBudget(options.retries, performance.now()),
-    toPublicLocation: createPublicLocation(ownOrigins, origin),
+    toPublicLocation: createPublicLocation(internal, origin, options.preserveHost),
     watches: new Map(
       addresses.map((address) => [address, watchAddress({ address, check, failuresMax, pauseMsMax, changed })]),
     ),
