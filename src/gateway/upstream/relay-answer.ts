@@ -221,7 +221,7 @@ const begin = (state: State, status: number, headers: UpstreamHeaders): void => 
   const { deps, exchange } = state;
   const own = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce);
   const all = passHeaders(headers, own, rulesOf(state));
-  if (lacksCacheControl(headers, exchange.route)) all.push('cache-control', 'no-store');
+  if (!isOpen(exchange) && lacksCacheControl(headers, exchange.route)) all.push('cache-control', 'no-store');
   if (exchange.corsHeaders !== undefined) all.push(...exchange.corsHeaders);
   const length = headers['content-length'];
   if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);
@@ -229,6 +229,9 @@ const begin = (state: State, status: number, headers: UpstreamHeaders): void => 
   deps.answered(exchange, status);
   exchange.res.writeHead(status, all);
 };
+
+/** Everyone gets this answer, so caches may store it as the service allows. */
+const isOpen = ({ principal, route }: Exchange): boolean => principal === undefined && route?.access === 'public';
 
 const pass = (state: State, chunk: Buffer): void => {
   if (state.held !== undefined) letGo(state);

@@ -31,7 +31,9 @@ let rawDoor: PublicDoor;
 beforeAll(async () => {
   upstream = await startUpstream();
   raw = await startRawUpstream(() => undefined);
-  door = await openDoor(upstream.url, { moreRoutes: [oneRoute] });
+  const open = { id: 'open', path: '/open', access: 'public', upstream: 'ordering' };
+  const optional = { ...open, id: 'optional', path: '/optional', access: 'optional' };
+  door = await openDoor(upstream.url, { moreRoutes: [oneRoute, open, optional] });
   rawDoor = await openDoor(raw.url, { moreRoutes: [oneRoute] });
 });
 
@@ -151,4 +153,28 @@ test('A-169 trailers and 103 of a service are dropped, and the answer is whole',
   expect(answer.startsWith('HTTP/1.1 200 OK\r\n')).toBe(true);
   expect(answer.endsWith('5\r\nhello\r\n0\r\n\r\n')).toBe(true);
   expect(answer).not.toMatch(/103|checksum|preload|trailer/i);
+});
+
+test('A-247 what everyone may read is cached as the service allows, and other answers only where the service allows it', async () => {
+  const cacheControlOf = async (target: string, as: Headers, sent?: string): Promise<string | undefined> => {
+    upstream.answer = (_req, res) =>
+      void res.writeHead(200, { etag: '"7"', ...(sent === undefined ? {} : { 'cache-control': sent }) }).end('x');
+    const reply = await sendRequest(door.url, 'GET', target, { headers: as });
+    expect([reply.status, reply.headers.etag]).toEqual([200, '"7"']);
+    return reply.headers['cache-control'];
+  };
+  expect(await cacheControlOf('/open', {})).toBeUndefined();
+  for (const [target, as] of [
+    ['/open', door.asKey],
+    ['/open', door.asBearer],
+    ['/optional', {}],
+    ['/optional', door.asClient],
+    [path, door.asKey],
+  ] as const)
+    expect([target, await cacheControlOf(target, as)]).toEqual([target, 'no-store']);
+  for (const [target, as] of [
+    ['/open', {}],
+    [path, door.asKey],
+  ] as const)
+    expect(await cacheControlOf(target, as, 'private, max-age=5')).toBe('private, max-age=5');
 });
