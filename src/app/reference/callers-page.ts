@@ -40,8 +40,9 @@ service's entry in the route table names as <code>identity</code>:</p>
 <a href="/api/oauth/jwks">/api/oauth/jwks</a>. It lives 60 s at most.</li>
 <li><code>headers</code>: <code>X-Orderpass-Kind</code>, <code>-Id</code>, <code>-Client</code>, <code>-Tenants</code> and <code>-Scopes</code>,
 for a service that nothing but the gateway can reach.</li>
-<li><code>assertion</code>: a statement for exactly one method and target, signed with a secret of this service
-(<code>npm run -s cli -- upstream key NAME</code>).</li>
+<li><code>assertion</code> (the default, which the ordering core needs): a statement for exactly one method and target, signed with
+HS256 and a secret of this service (<code>npm run -s cli -- upstream key NAME</code>). For a service of your own choose
+<code>jwt</code>: the code below verifies it.</li>
 <li><code>none</code>: nothing.</li>
 </ul>
 <p>What a caller sends in these fields never reaches a service.</p>
@@ -54,7 +55,8 @@ type <code>orderpass-identity+jwt</code>, the issuer, its own audience and the t
 <h2>Verification</h2>
 ${languages.map(([id, name, file]) => codeSection({ id, name, file: `caller/${file}` })).join('')}
 <h2>nginx</h2>
-<p>nginx verifies no token without a module. Let it take the gateway alone, by its certificate, and read the plain fields:</p>
+<p>nginx verifies no token without a module. Let it accept connections only with the client certificate of the gateway
+(<code>tls.certFile</code> of the upstream), and read the fields of <code>"identity": "headers"</code>:</p>
 ${codeSection({ id: 'nginx', name: 'nginx', file: 'caller/nginx.conf' })}
 </main>
 </body>

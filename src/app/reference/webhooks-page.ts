@@ -37,8 +37,10 @@ changes, and so does the code below. A receiver does five things, in this order:
 <li>Verify the signature over the <strong>raw body</strong>, and that <code>webhook-timestamp</code> is at most 5 minutes old.</li>
 <li>Check that <code>restuid</code> is one of your restaurants.</li>
 <li>Remember <code>webhook-id</code>: it is the same on every repetition, and a repetition contains nothing new.</li>
-<li>Compare <code>previous_seq</code> with the last <code>seq</code> that you saw of this entity. If they are equal, nothing was
-missed. If it is greater, an event was missed; <code>GET /api/events/list</code> has events of the last 30 days.</li>
+<li>Compare <code>previous_seq</code> with the last <code>seq</code> that you saw of this entity. If they are equal, or
+<code>previous_seq</code> is null (the first event of the entity), nothing was missed. If it is greater, an event was missed;
+<code>GET /api/events/list</code> has events of the last 30 days. If <code>seq</code> is not greater than that last one, the event
+is a repetition.</li>
 <li>Answer 2xx within 15 s, and do the work after that.</li>
 </ol>
 <h2>Verification</h2>
@@ -50,7 +52,8 @@ ${code(vector)}
 <p><code>${escapeHtml(signatureHeader)}</code> holds the lower-case hex HMAC-SHA256 of the raw body, keyed with the secret as it was
 shown, including <code>whsec_</code>. In PHP: <code>hash_equals(hash_hmac('sha256', $body, $secret), $header)</code>. It does not
 protect against replays, because it does not cover the time: prefer <code>webhook-signature</code>. An endpoint can set another name for
-this header.</p>
+this header. While a secret is being rotated, this header keeps the old secret, and the same name with <code>-Next</code> has the
+new one.</p>
 <h2>Keys and rotation</h2>
 <p><code>webhook-signature</code> contains several signatures, separated by spaces; one valid signature is enough. While a secret is
 being rotated there is a <code>v1</code> of the new one and a <code>v1</code> of the old one. <code>v1a</code> is an Ed25519 signature of the same text; its key is at

@@ -1,5 +1,5 @@
 /**
- * Every setting of the program, read once: schema defaults < `--config` file (JSON) < environment < flags. All problems
+ * Every setting of the program, read once: schema defaults < `--config` file (JSON) < environment. All problems
  * are found together, with their paths, before any socket opens. The only file that reads `process.env`.
  */
 import { readFileSync } from 'node:fs';
@@ -84,11 +84,11 @@ export const settingsSchema = z.strictObject({
       env: 'ORDERPASS_METRICS_TOKEN',
       secret,
     }),
-  data_dir: z
-    .string()
-    .min(1)
-    .default('./data')
-    .meta({ description: 'Folder of the embedded PostgreSQL and of the master key', env: 'ORDERPASS_DATA_DIR' }),
+  data_dir: z.string().min(1).default('./data').meta({
+    description:
+      'Folder of the embedded PostgreSQL, of the master key, and of the last signed ends of the audit, by which a database that was set back is noticed: keep it, one for each gateway',
+    env: 'ORDERPASS_DATA_DIR',
+  }),
   database_url: z
     .string()
     .regex(/^postgres(ql)?:\/\//, { error: 'must begin with postgresql://', abort: true })
@@ -198,8 +198,6 @@ const defaultTextOf = (field: z.ZodType): string => {
 export type SettingsSource = {
   env: Readonly<Record<string, string | undefined>>;
   configFile?: string | undefined;
-  /** Path of a field → value, from the command line. */
-  flags?: Readonly<Record<string, unknown>>;
 };
 
 /** Raw settings joined in their order of precedence, before validation; also for printing what is not valid. */
@@ -209,7 +207,6 @@ export const collectSettings = (source: SettingsSource): Record<string, unknown>
     const value = field.env === undefined ? undefined : source.env[field.env];
     if (value !== undefined && value !== '') setAt(raw, field.path, value);
   }
-  for (const [path, value] of Object.entries(source.flags ?? {})) if (value !== undefined) setAt(raw, path, value);
   return raw;
 };
 
@@ -227,9 +224,8 @@ export const loadSettings = (source: SettingsSource): Settings => {
 };
 
 /** The settings of this process, from its environment and an optional file. */
-export const loadProcessSettings = (
-  options: { configFile?: string | undefined; flags?: Record<string, unknown> } = {},
-): Settings => loadSettings({ env: process.env, configFile: options.configFile, flags: options.flags ?? {} });
+export const loadProcessSettings = (options: { configFile?: string | undefined } = {}): Settings =>
+  loadSettings({ env: process.env, configFile: options.configFile });
 
 /**
  * Credential and signing secret for a remote server. They come only from the environment, since other users can see

@@ -16,7 +16,7 @@ import { loadSettings, type Settings, type SettingsSource } from './config.ts';
 
 export { importRoutes };
 
-const settingsOf = (source: SettingsSource): Settings => loadSettings({ ...source, flags: {} });
+const settingsOf = (source: SettingsSource): Settings => loadSettings(source);
 
 /** The current route table as an OpenAPI 3.1 document. Throws SettingsError, or the problems of the table. */
 export const exportCurrentRoutes = (source: SettingsSource): Record<string, unknown> => {
