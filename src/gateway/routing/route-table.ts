@@ -12,8 +12,11 @@ import { createPathTree, type PathTree } from './path-tree.ts';
 type PathRoutes = Map<string, Route>;
 
 type HostRoutes = {
-  /** Paths without parameters, with all their methods: also those of less specific paths that match them. */
-  literal: Map<string, PathRoutes>;
+  /**
+   * Paths without parameters, with all their methods: also those of less specific paths that match them. `otherwise`: how a
+   * search for any other method ends.
+   */
+  literal: Map<string, { byMethod: PathRoutes; otherwise: 'ambiguous' | 'none' }>;
   tree: PathTree<PathRoutes>;
 };
 
@@ -74,7 +77,7 @@ export const routesAt = (
 
 const routeIn = ({ literal, tree }: HostRoutes, path: string, method: string): Route | 'ambiguous' | 'none' => {
   const known = literal.get(path);
-  if (known !== undefined) return known.get(method) ?? 'none';
+  if (known !== undefined) return known.byMethod.get(method) ?? known.otherwise;
   let route: Route | undefined;
   const found = tree.find(path, (byMethod) => {
     route = byMethod.get(method);
@@ -140,16 +143,16 @@ const compileHost = (routes: readonly Route[]): HostRoutes => {
   return { tree, literal: literalPaths(routes, tree) };
 };
 
-const literalPaths = (routes: readonly Route[], tree: PathTree<PathRoutes>): Map<string, PathRoutes> => {
-  const literal = new Map<string, PathRoutes>();
+const literalPaths = (routes: readonly Route[], tree: PathTree<PathRoutes>): HostRoutes['literal'] => {
+  const literal: HostRoutes['literal'] = new Map();
   for (const { path } of routes) {
     if (path.includes('{') || path.endsWith('/*') || literal.has(path)) continue;
     const merged: PathRoutes = new Map();
-    tree.find(path, (byMethod) => {
+    const found = tree.find(path, (byMethod) => {
       for (const [method, route] of byMethod) if (!merged.has(method)) merged.set(method, route);
       return false;
     });
-    literal.set(path, merged);
+    literal.set(path, { byMethod: merged, otherwise: found === 'ambiguous' ? found : 'none' });
   }
   return literal;
 };

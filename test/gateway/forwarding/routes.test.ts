@@ -40,6 +40,9 @@ beforeAll(async () => {
       route('host.exact', '/hosted', { hosts: ['one.example', 'two.example'], scopes: ['read:menu'] }),
       route('host.below', '/hosted', { hosts: ['*.below.example'], scopes: ['read:orders'] }),
       route('host.any', '/hosted', { method: ['GET', 'POST'] }),
+      route('own.files', '/own/files', { hosts: ['own.example'], scopes: ['write:menu'] }),
+      route('own.below', '/own/files/*', { hosts: ['own.example'], scopes: ['write:menu'], method: ['GET', 'POST'] }),
+      route('own.open', '/own/*', { access: 'public', scopes: undefined, method: ['GET', 'POST'] }),
       route('guarded', '/guarded/*', { access: 'public', scopes: undefined }),
       route('guarded.admin', '/guarded/admin', { scopes: ['write:menu'] }),
       route('guarded.files', '/guarded/files/*', { scopes: ['write:menu'] }),
@@ -290,4 +293,16 @@ test('A-155 one of several sets of scopes is enough; a refusal names the set of 
   expect(far.headers['www-authenticate']).toContain('scope="read:account"');
   const none = await answered('read:loyalty');
   expect(none.headers['www-authenticate']).toContain('scope="read:account read:menu write:menu"');
+});
+
+test('A-153 a path that a service may read as one of its host never reaches a less specific route of every host', async () => {
+  const ask = async (method: string, path: string, host: string): Promise<number> =>
+    (await sendRequest(door.url, method, path, { headers: { host } })).status;
+  const before = upstream.seen.length;
+  for (const path of ['/own/files', '/own/files/', '/own/files/x', '/own/%66iles', '/own/files;x'])
+    expect([path, [401, 404, 405].includes(await ask('POST', path, 'own.example'))]).toEqual([path, true]);
+  expect(await ask('POST', '/own/files', 'own.example')).toBe(405);
+  expect(upstream.seen.length).toBe(before);
+  expect(await ask('POST', '/own/other', 'own.example')).toBe(200);
+  expect(await ask('POST', '/own/files', 'else.example')).toBe(200);
 });
