@@ -165,7 +165,10 @@ const problemsOfAccess = (route: FileRoute, named: readonly Method[]): Problem[]
   if (scopes === undefined) return [[['scopes'], 'say which scopes a caller needs; [] lets every caller in']];
   if (Array.isArray(scopes)) return [];
   const found: Problem[] = [];
-  const left = named.filter((method) => method !== 'HEAD' && scopes[method] === undefined);
+  // HEAD has the scopes of GET, where the route has both.
+  const left = named.filter(
+    (method) => scopes[method] === undefined && !(method === 'HEAD' && scopes.GET !== undefined),
+  );
   if (left.length > 0) found.push([['scopes'], `say which scopes ${left.join(', ')} needs; [] lets every caller in`]);
   const others = Object.keys(scopes).filter((method) => !(named as readonly string[]).includes(method));
   if (others.length > 0) found.push([['scopes'], `the route does not have ${others.join(', ')}`]);

@@ -31,6 +31,7 @@ const wrongRoutes: [path: string, route: Record<string, unknown>][] = [
   ['access', { ...good, id: 'r13', path: '/r13', access: 'open' }],
   ['scopes', { ...good, id: 'r14', path: '/r14', access: 'public' }],
   ['scopes', { id: 'r15', path: '/r15', upstream: 'shop' }],
+  ['scopes', { ...good, id: 'r39', path: '/r39', method: ['HEAD', 'POST'], scopes: { POST: ['read:a'] } }],
   ['scopes', { ...good, id: 'r16', path: '/r16', scopes: ['no:such'] }],
   ['scopes', { ...good, id: 'r17', path: '/r17', scopes: 'read:a' }],
   ['anyOf', { ...good, id: 'r18', path: '/r18', anyOf: [['no:such']] }],
