@@ -72,7 +72,8 @@ export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningR
       if (kv.health() !== 'up') return { running, admitted: true, release };
       const admitted = leases.take(callerId, holder, max).then(
         (taken) => {
-          if (!taken) forget(callerId, holder);
+          // A renewal that was sent meanwhile may have taken the slot after it was refused.
+          if (!taken) release();
           return taken;
         },
         // Redis failed; the count of this gateway holds.

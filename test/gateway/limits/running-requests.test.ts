@@ -28,6 +28,26 @@ test('A-216 without Redis a gateway counts its own requests, and a slot that was
   running.close();
 });
 
+test('A-217 a slot that the shared state refused is released there, since a renewal may have taken it meanwhile', async () => {
+  const released: string[] = [];
+  const kv: Kv = {
+    ...createMemoryKv(),
+    health: () => 'up',
+    leases: () => ({
+      take: () => Promise.resolve(false),
+      renew: () => Promise.resolve(),
+      release: (_caller, holder) => {
+        released.push(holder);
+        return Promise.resolve();
+      },
+    }),
+  };
+  const running = createRunningRequests({ kv });
+  expect(await admit(running, 'opc_1', 2)).toBeUndefined();
+  expect(released).toHaveLength(1);
+  running.close();
+});
+
 describe.skipIf(!hasRedis)('running requests of two gateways over one Redis', () => {
   const leaseMs = 600;
   let redis: TestRedis;
