@@ -248,6 +248,7 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
     authenticate,
     inspectToken,
     identifyTo,
+    recheckCaller,
     steps: accessSteps,
   } = access.forTable(table, upstreamNames(table.upstreams, shared.upstreams));
   const answerSelf = createAnswerSelf({ db, clock, table, denials, write: answers.write });
@@ -255,7 +256,7 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
   const upstreams = openUpstreams({
     ...shared,
     table,
-    access: { authenticate, identifyTo, decisions: access.decisions },
+    access: { recheckCaller, identifyTo, decisions: access.decisions },
     noteDenial: denials.note,
     answered: metrics.answered,
     repeated: metrics.repeated,

@@ -16,6 +16,7 @@ import { readBodyPrefix } from '../request/read-body-prefix.ts';
 import { type Presented, readCredential } from '../request/read-credential.ts';
 import type { Authenticate } from './authenticate.ts';
 import type { Admitted } from './ended-principal.ts';
+import { createRequireScopes } from './require-scopes.ts';
 
 export type IdentifyCallerDeps = {
   /** Returns a promise only when it has to wait; a promise costs the hot path a turn of the event loop. */
@@ -93,4 +94,22 @@ const refuseTokenInBody = async (exchange: Exchange): Promise<void> => {
   const isForm = mediaTypeOf(exchange.req.headers['content-type']) === formType;
   exchange.tokenInBody = isForm ? formHoldsToken(text) : jsonHoldsToken(text);
   if (exchange.tokenInBody) throw tokenInBody();
+};
+
+/** Rejects when a new request with the credential of this one would be refused. For connections that stay open. */
+export type RecheckCaller = (exchange: Exchange) => Promise<void>;
+
+/** `authenticate`: it must not count a credential that ended meanwhile as an attempt. */
+export const createRecheckCaller = ({
+  authenticate,
+  checkAddress,
+}: Pick<IdentifyCallerDeps, 'authenticate' | 'checkAddress'>): RecheckCaller => {
+  const requireScopes = createRequireScopes();
+  return async (exchange) => {
+    const presented = readCredential(exchange.req.rawHeaders, exchange.search, exchange.dpop);
+    const principal = await authenticate(presented, exchange.req);
+    const elsewhere = checkAddress(principal, exchange.req);
+    if (elsewhere !== undefined) throw addressNotAllowed(principal.id, elsewhere);
+    await requireScopes({ ...exchange, principal });
+  };
 };

@@ -16,7 +16,7 @@ import type { Step } from '../request/exchange.ts';
 import { type Authenticate, type Authenticator, createAuthenticator } from './authenticate.ts';
 import { type BearerTokens, createBearerTokens } from './bearer-tokens.ts';
 import { type CountAuthentication, countAuthentications } from './count-authentications.ts';
-import { createIdentifyCaller } from './identify-caller.ts';
+import { createIdentifyCaller, createRecheckCaller, type RecheckCaller } from './identify-caller.ts';
 import { createAssertIdentity, createIdentifyTo, type IdentifyTo } from './identity/assert-identity.ts';
 import type { IdentityKey } from './identity/identity-token.ts';
 import { createLimitRate, unitsOf } from './limit-rate.ts';
@@ -65,9 +65,13 @@ export type Access = {
 
 /** What depends on the scopes and upstreams of a route table. */
 export type TableAccess = Authenticator & {
+  recheckCaller: RecheckCaller;
   identifyTo: IdentifyTo;
   steps: Record<'identifyCaller' | 'requireScopes' | 'limitRate' | 'recordAllowed' | 'assertIdentity', Step>;
 };
+
+/** For credentials of connections that are open: looking at one again is no attempt. */
+const uncounted = { blockedSeconds: () => undefined, countFailure: () => undefined };
 
 export const openAccess = (deps: AccessDeps): Access => {
   const { settings, origin, db, pool, box, clock, log, limits, audit, keys } = deps;
@@ -88,11 +92,13 @@ export const openAccess = (deps: AccessDeps): Access => {
     usage,
   });
   const forTable: Access['forTable'] = (table, upstreamNames) => {
-    const authenticator = createAuthenticator({
-      ...{ credentials, tokens, box, clock, failures, sourceOf },
+    const parts = {
+      ...{ credentials, tokens, box, clock, sourceOf },
       allScopes: table.scopes.map(({ name }) => name),
       apiKeyScopes: table.apiKeyScopes,
-    });
+    };
+    const authenticator = createAuthenticator({ ...parts, failures });
+    const { authenticate: recheck } = createAuthenticator({ ...parts, failures: uncounted });
     const identifyTo = createIdentifyTo({
       ...{ origin, box, upstreams: upstreamNames, policies: table.upstreams },
       currentKey: keys.current,
@@ -107,6 +113,7 @@ export const openAccess = (deps: AccessDeps): Access => {
     return {
       ...authenticator,
       identifyTo,
+      recheckCaller: createRecheckCaller({ authenticate: recheck, checkAddress }),
       steps: {
         identifyCaller: countAuthentications(identifyCaller, deps.countAuthentication),
         requireScopes: createRequireScopes(),

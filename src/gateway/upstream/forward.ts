@@ -9,12 +9,12 @@ import { overloaded, upstreamOut, upstreamTimeout, upstreamUnreachable } from '.
 import type { Route } from '../model/route.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import type { Address } from './addresses/address.ts';
-import { chooseAddress } from './addresses/choose-address.ts';
+import { attemptsMax, chooseAddress } from './addresses/choose-address.ts';
 import { countRequest, takeRepeat } from './addresses/retry-budget.ts';
 import { everyAddressFails, noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
 import { canBeKept, readWholeBody } from './keep-body.ts';
 import type { PassError } from './pass-error.ts';
-import { createRelay, type Relay } from './relay-answer.ts';
+import { type AnswerHead, createRelay, type Relay } from './relay-answer.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { createBodyStream } from './stream-body.ts';
 import { endAttempt, noteAttemptStatus, startAttempt } from './trace-attempt.ts';
@@ -54,10 +54,9 @@ type Sending = {
   /** The address that lost the connection: tried again when no other is left, since it may only have closed an idle one. */
   lost: Address | undefined;
   relay: Relay | undefined;
+  /** The error answer to HEAD, while its body is asked for with GET. */
+  refusedHead: AnswerHead | undefined;
 };
-
-/** An upstream with a hundred addresses that are all silent must not keep a request for minutes. */
-const attemptsMax = 10;
 
 export const createForward = (deps: ForwardDeps): Step => {
   return (exchange) => {
@@ -77,6 +76,7 @@ export const createForward = (deps: ForwardDeps): Step => {
       tried: undefined,
       lost: undefined,
       relay: undefined,
+      refusedHead: undefined,
     };
     if (exchange.body !== 'unread') return begin(deps, sending);
     const bounds = { bodyBytesMax: route.bodyBytesMax, bodyTimeoutMs: route.timeouts.bodyMs };
@@ -139,8 +139,9 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
       if (!sawAnswer && isFailureOfAddress(error)) noteFailure(upstream, address, wasSent);
       guarded(deps, sending, () => tryAgain(deps, sending, address, error, wasSent));
     },
-    onErrorWithoutBody: () => guarded(deps, sending, () => askAgainWithGet(deps, sending)),
+    onErrorWithoutBody: (head) => guarded(deps, sending, () => askAgainWithGet(deps, sending, head)),
     asksAgain: sending.method === 'HEAD',
+    refusedHead: sending.refusedHead,
     toPublicLocation: upstream.toPublicLocation,
     passesErrors: upstream.passesErrors,
   });
@@ -151,10 +152,11 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
 };
 
 /** An error answer to HEAD has no body to translate, so the same target is asked once more with GET. */
-const askAgainWithGet = (deps: ForwardDeps, sending: Sending): void => {
+const askAgainWithGet = (deps: ForwardDeps, sending: Sending, refusedHead: AnswerHead): void => {
   const { exchange, upstream } = sending;
   exchange.identity = deps.identifyTo(exchange, 'GET');
   sending.method = 'GET';
+  sending.refusedHead = refusedHead;
   sending.mayRepeat = true;
   sending.tried = undefined;
   send(deps, sending, firstAddress(upstream));

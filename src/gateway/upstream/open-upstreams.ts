@@ -22,7 +22,7 @@ type UpstreamsDeps = {
   upstreams: Readonly<Record<string, string>>;
   /** Callers name the trace that a request belongs to. */
   trustsTraces?: boolean;
-  access: Pick<Access, 'decisions'> & Pick<TableAccess, 'authenticate' | 'identifyTo'>;
+  access: Pick<Access, 'decisions'> & Pick<TableAccess, 'recheckCaller' | 'identifyTo'>;
   answers: Answers;
   noteDenial: NoteDenial;
   answered: (exchange: Exchange, status: number) => void;
@@ -83,7 +83,7 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
       createUpgrades({
         ...carrying,
         steps,
-        authenticate: access.authenticate,
+        recheckCaller: access.recheckCaller,
         translate: createTranslateError({ ...common, writeFault: writeHonestFault, statusFor: honestStatus }),
         writeFault: writeHonestFault,
         tunnels: deps.tunnels,

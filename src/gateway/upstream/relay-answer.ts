@@ -21,6 +21,8 @@ type RelayDeps = {
   passError: PassError;
 };
 
+export type AnswerHead = { status: number; headers: UpstreamHeaders };
+
 type RelayEvents = {
   /** The upstream has finished with this request, in any way. Called exactly once. */
   onSettled: (error: Error | undefined) => void;
@@ -29,8 +31,10 @@ type RelayEvents = {
   /** Nothing has been written to the client. `sawAnswer`: a final status had come. */
   onFailure: (error: Error, sawAnswer: boolean) => void;
   /** HEAD was refused: the headers of the refusal depend on a body that only GET has. */
-  onErrorWithoutBody: () => void;
+  onErrorWithoutBody: (head: AnswerHead) => void;
   asksAgain: boolean;
+  /** This request is the GET that `onErrorWithoutBody` asked for. */
+  refusedHead: AnswerHead | undefined;
   toPublicLocation: ToPublicLocation;
   /** See Upstream. */
   passesErrors: boolean;
@@ -69,7 +73,8 @@ type State = {
   held: { status: number; headers: UpstreamHeaders; timer: NodeJS.Timeout | undefined } | undefined;
   collector: ErrorCollector | undefined;
   sawAnswer: boolean;
-  asksAgain: boolean;
+  /** The error answer to HEAD, whose body GET is asked for. */
+  refusedHead: AnswerHead | undefined;
   settled: boolean;
   /** Bytes that are still missing from an answer of known length; -1 when it is not known. */
   missing: number;
@@ -90,7 +95,7 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
     held: undefined,
     collector: undefined,
     sawAnswer: false,
-    asksAgain: false,
+    refusedHead: undefined,
     settled: false,
     missing: -1,
   };
@@ -160,9 +165,11 @@ const fail = (state: State, error: Error): void => {
 const startAnswer = (state: State, controller: Controller, status: number, headers: UpstreamHeaders): void => {
   state.sawAnswer = true;
   state.events.onAnswer(status);
+  if (status < 400 && state.events.refusedHead !== undefined)
+    return refuseHead(state, controller, state.events.refusedHead);
   if (status < 400 || mayPass(state, status, headers)) return hold(state, status, headers);
   if (state.events.asksAgain) {
-    state.asksAgain = true;
+    state.refusedHead = { status, headers };
     return;
   }
   const passOn = (collected: readonly Buffer[], status: number): void => {
@@ -177,6 +184,14 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
     passOn,
     rules: rulesOf(state),
   });
+};
+
+/** GET is answered where HEAD was refused: the refusal has no body to read, and the body of GET is not wanted. */
+const refuseHead = (state: State, controller: Controller, { status, headers }: AnswerHead): void => {
+  settle(state);
+  const answer = { status, headers, controller, passOn: () => undefined, rules: rulesOf(state) };
+  state.deps.translate(state.exchange, answer).end();
+  controller.abort(new Error('the answer to GET is not wanted'));
 };
 
 const mayPass = ({ deps, exchange, events }: State, status: number, headers: UpstreamHeaders): boolean =>
@@ -249,7 +264,7 @@ const endAnswer = (state: State): void => {
   if (!settle(state)) return;
   letGo(state);
   const { res } = state.exchange;
-  if (state.asksAgain) state.events.onErrorWithoutBody();
+  if (state.refusedHead !== undefined) state.events.onErrorWithoutBody(state.refusedHead);
   else if (state.collector !== undefined) state.collector.end();
   else if (!res.writableEnded) res.end();
 };

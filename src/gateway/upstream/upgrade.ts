@@ -5,15 +5,14 @@
 import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import httpProxy from 'http-proxy';
-import type { Authenticate } from '../access/authenticate.ts';
+import type { RecheckCaller } from '../access/identify-caller.ts';
 import type { IdentifyTo } from '../access/identity/assert-identity.ts';
-import { createRequireScopes } from '../access/require-scopes.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { overloaded, upgradeRefused, upstreamTimeout, upstreamUnreachable } from '../model/faults.ts';
+import { ownPathOf } from '../model/route-path.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import { announcesBody } from '../request/limit-body.ts';
-import { readCredential } from '../request/read-credential.ts';
 import { type CompiledRoutes, findRoute } from '../routing/route-table.ts';
 import { type Connection, connectToUpstream } from './addresses/connect-address.ts';
 import { noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
@@ -23,7 +22,7 @@ import { type AnswerRules, passHeaders } from './response-headers.ts';
 import type { TranslateError } from './translate-errors.ts';
 
 type UpgradesDeps = {
-  authenticate: Authenticate;
+  recheckCaller: RecheckCaller;
   upstreams: ReadonlyMap<string, Upstream>;
   /** The steps of kind `upgrade` (pipeline.ts). */
   steps: readonly Step[];
@@ -64,7 +63,6 @@ const refusalMs = 10_000;
 export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
   const sockets = new Set<Socket>();
   const tunnels = new Set<Tunnel>();
-  const requireScopes = createRequireScopes();
   let recheck: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -85,11 +83,7 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
     // On a route for everybody a caller without a credential has nothing that could end.
     if (exchange.principal === undefined) return;
     try {
-      const principal = await deps.authenticate(
-        readCredential(exchange.req.rawHeaders, exchange.search, exchange.dpop),
-        exchange.req,
-      );
-      await requireScopes({ ...exchange, principal });
+      await deps.recheckCaller(exchange);
     } catch {
       // Revoked, expired, or impossible to check now: the tunnel must not outlive a proven credential.
       socket.destroy();
@@ -105,7 +99,7 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
     const tunnel = { exchange, socket, unwatch: watchForEnd(socket) };
     remember(tunnel);
     exchange.identity = deps.identifyTo(exchange, 'GET');
-    const connection = await connectToUpstream(upstream);
+    const connection = await connectToUpstream(upstream, () => socket.destroyed);
     if (socket.destroyed) {
       connection.socket.destroy();
       return;
@@ -144,6 +138,8 @@ export const createWantsUpgrade = (routes: () => CompiledRoutes): WantsUpgrade =
     if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
     const mark = url.indexOf('?');
     const path = mark === -1 ? url : url.slice(0, mark);
+    // A handshake would bypass the handlers of these paths, and so would a question to /auth/check that carries its fields.
+    if (ownPathOf(path) !== undefined) return false;
     return findRoute(routes(), { path, host: headers.host, method })?.upgrade === true;
   };
 };
@@ -188,11 +184,17 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
     else socket.destroySoon();
   });
   socket.once('close', () => connection.socket.destroy());
-  exchange.req.url = exchange.upstreamTarget ?? exchange.target;
+  const target = exchange.upstreamTarget ?? exchange.target;
   const host = (upstream.preserveHost ? exchange.host : undefined) ?? address.host;
-  exchange.req.headers = upgradeHeaders(exchange, deps.facts, host);
+  // http-proxy sends the fields of the request that it gets. Those of the client stay as they came, for later checks.
+  const sent: IncomingMessage = Object.create(exchange.req, {
+    url: { value: target, writable: true },
+    headers: { value: upgradeHeaders(exchange, deps.facts, host), writable: true },
+  });
   const proxy = httpProxy.createProxyServer({ toProxy: true, prependPath: false });
   proxy.on('proxyReqWs', (request: ClientRequest) => {
+    // http-proxy changes slashes inside a path; the service gets the path that was checked.
+    request.path = target;
     request.setTimeout(exchange.route?.timeouts.answerMs ?? 0, () => request.destroy(timedOut));
     const onResponse = (answer: IncomingMessage): void => {
       answered = true;
@@ -228,7 +230,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
   };
   const { hostname, port } = new URL(address.origin);
   const options = { target: { protocol: 'http:', host: hostname, port }, agent: agentOver(connection.socket) };
-  proxy.ws(exchange.req, socket, head, options, onError);
+  proxy.ws(sent, socket, head, options, onError);
 };
 
 const upgradeHeaders = (exchange: Exchange, facts: ForwardedFacts, host: string): Record<string, string> => {

@@ -178,3 +178,26 @@ test('A-247 what everyone may read is cached as the service allows, and other an
   ] as const)
     expect(await cacheControlOf(target, as, 'private, max-age=5')).toBe('private, max-age=5');
 });
+
+test('a service that refuses HEAD and answers GET: HEAD gets the refusal, and the answer to GET is not read', async () => {
+  let [ended, sent] = [0, 0];
+  upstream.answer = (req, res) => {
+    if (req.method === 'HEAD') return void res.writeHead(405, { allow: 'GET', 'x-own': 'head' }).end();
+    const timer = setInterval(() => {
+      sent += 1;
+      res.write('more');
+    }, 20);
+    res.writeHead(200, { 'content-type': 'text/plain', 'x-own': 'get' });
+    res.once('close', () => {
+      ended += 1;
+      clearInterval(timer);
+    });
+  };
+  for (const as of [door.asKey, door.asBearer]) {
+    const reply = await sendRequest(door.url, 'HEAD', path, { headers: as });
+    expect([reply.status, reply.text, reply.headers.allow, reply.headers['x-own']]).toEqual([405, '', 'GET', 'head']);
+  }
+  expect(upstream.seen.map(({ method }) => method)).toEqual(['HEAD', 'GET', 'HEAD', 'GET']);
+  await until(() => ended === 2);
+  expect(sent).toBeLessThan(1_000);
+});

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
+import { createCredentials } from '#src/gateway/index.ts';
+import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
@@ -365,4 +367,65 @@ test('the program serves upgrades and ends them when it is stopped', async () =>
     await program.kill();
     rmSync(folder, { recursive: true });
   }
+});
+
+const clientIdOf = ({ asClient }: PublicDoor): string => asClient['x-client-id'] ?? '';
+
+test('A-224 a WebSocket ends when its address leaves the list of its credential, and one from a listed address stays', async () => {
+  const behind = await openDoor(url, { ...onGetOnly, settings: { trusted_proxy_hops: 1 } });
+  const openFrom = async (address: string): Promise<WebSocket> => {
+    const socket = open({ ...behind.asClient, 'x-forwarded-for': address }, path, [], behind);
+    await opened(socket);
+    return socket;
+  };
+  const [stays, ends] = [await openFrom('198.51.100.7'), await openFrom('203.0.113.9')];
+  const { db } = behind.database;
+  const credentials = createCredentials({ db, box: createSecretBox(masterKey), clock: systemClock });
+  await credentials.setAllowIp('client', clientIdOf(behind), ['198.51.100.7']);
+  await closed(ends);
+  expect((await echo(stays, 'still here')).toString()).toBe('still here');
+  stays.terminate();
+  await behind.close();
+});
+
+test('wrong secrets of others do not end the open WebSockets of a client, and looking at its credential is no attempt', async () => {
+  const strict = await openDoor(url, { ...onGetOnly, settings: { rate_failures_max: 3 } });
+  const ofClient = open(strict.asClient, path, [], strict);
+  const ofKey = open(strict.asKey, path, [], strict);
+  await Promise.all([opened(ofClient), opened(ofKey)]);
+  const call = async (secret: string) =>
+    (await sendRequest(strict.url, 'GET', path, { headers: { ...strict.asClient, 'x-client-secret': secret } })).status;
+  await until(async () => (await call('wrong')) === 429);
+  // When the key's socket has ended, both were looked at after the client was blocked.
+  await strict.revokeKey();
+  await closed(ofKey);
+  expect((await echo(ofClient, 'still here')).toString()).toBe('still here');
+  ofClient.terminate();
+  await strict.close();
+});
+
+test('A-245 a handshake at a path of the gateway itself is an ordinary request there, and never reaches a service', async () => {
+  const below = { id: 'below', path: '/*', access: 'public', upstream: 'ordering', upgrade: true };
+  const wide = await openDoor(url, { moreRoutes: [below], settings: { auth_check: 'on' } });
+  for (const own of ['/healthz', '/api/oauth/token', '/.well-known/x', '/docs/x', '/auth/check', '/panel/x']) {
+    const before = seen.length;
+    await refusal(open({}, own, [], wide));
+    expect([own, seen.length]).toEqual([own, before]);
+  }
+  const socket = open({}, '/live', [], wide);
+  await opened(socket);
+  socket.terminate();
+  await wide.close();
+});
+
+test('the path of a handshake arrives as it was sent, with colons and slashes', async () => {
+  const below = { id: 'below', path: '/ws/*', access: 'public', upstream: 'ordering', upgrade: true };
+  const wide = await openDoor(url, { moreRoutes: [below] });
+  for (const target of ['/ws/http:/x', '/ws/a:b/https:/c?to=http:/d', '/ws/wss:/x/%41']) {
+    const socket = open({}, target, [], wide);
+    await opened(socket);
+    expect(seen.at(-1)?.url).toBe(target);
+    socket.terminate();
+  }
+  await wide.close();
 });

@@ -1,6 +1,9 @@
 /** Pure: the choice of the address for the next attempt. It runs for each request and allocates nothing. */
 import { type Health, isOut } from './address-health.ts';
 
+/** Addresses that one request tries: an upstream with a hundred that are all silent must not keep it for minutes. */
+export const attemptsMax = 10;
+
 export type Choosable = {
   readonly weight: number;
   readonly health: Health;

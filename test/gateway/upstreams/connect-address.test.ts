@@ -1,0 +1,39 @@
+/** Connections of WebSockets to one of several addresses (interface 18). */
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { upstreamPolicy } from '#src/gateway/model/upstream-policy.ts';
+import { connectToUpstream } from '#src/gateway/upstream/addresses/connect-address.ts';
+import { resolveUpstreams } from '#src/gateway/upstream/addresses/resolve-upstreams.ts';
+import { createUpstream, type Upstream } from '#src/gateway/upstream/addresses/upstreams.ts';
+
+/** An upstream whose addresses all refuse; `tried` counts the attempts. */
+const openRefusing = (count: number): { upstream: Upstream; tried: () => number } => {
+  const addresses = Array.from({ length: count }, (_, i) => `http://127.0.0.${i + 1}:9`);
+  const policies = { live: upstreamPolicy.parse({ addresses }) };
+  const settings = { upstream_failures_max: 5, upstream_pause_ms_max: 1_000 };
+  const [options] = resolveUpstreams(policies, {}, settings);
+  if (options === undefined) throw new Error('no upstream');
+  const made = createUpstream(options, 'https://api.example', pino({ level: 'silent' }));
+  let tried = 0;
+  const upstream = {
+    ...made,
+    addresses: made.addresses.map((address) => ({
+      ...address,
+      open: () => {
+        tried += 1;
+        return Promise.reject(new Error('refused'));
+      },
+    })),
+  };
+  return { upstream, tried: () => tried };
+};
+
+test('A-204 a handshake tries ten addresses at most, and none when its client is gone', async () => {
+  const { upstream, tried } = openRefusing(30);
+  await expect(connectToUpstream(upstream, () => false)).rejects.toThrow();
+  expect(tried()).toBe(10);
+  await expect(connectToUpstream(upstream, () => true)).rejects.toThrow();
+  expect(tried()).toBe(10);
+  await expect(connectToUpstream(upstream, () => tried() === 12)).rejects.toThrow();
+  expect(tried()).toBe(12);
+});
