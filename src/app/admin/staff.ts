@@ -4,6 +4,7 @@ import { linkPath, providerReturnPath } from '#src/panel/config.ts';
 import { createStaff, createUsers, type RecordEvents, type Staff, type Users } from '#src/staff/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
+import { publicOriginOf } from '../settings/tls-files.ts';
 
 /** `origin`: public origin of the server. */
 export const startStaff = (installation: Installation, settings: Settings, origin: string): Staff => {
@@ -23,7 +24,7 @@ export const startStaff = (installation: Installation, settings: Settings, origi
 /** For the command line. */
 export const usersOf = (installation: Installation, settings: Settings): Users => {
   const { store, box, clock } = installation;
-  const origin = settings.origin ?? `http://127.0.0.1:${settings.port}`;
+  const origin = publicOriginOf(settings);
   const record = recordEvents(installation);
   return createUsers({ db: store.db, box, clock, record, linkAddress: `${origin}${linkPath}` });
 };

@@ -299,11 +299,18 @@ export const maskedSettings = (source: SettingsSource): Record<string, unknown> 
 };
 
 const readConfigFile = (path: string): Record<string, unknown> => {
-  let value: unknown;
+  let text: string;
   try {
-    value = JSON.parse(readFileSync(resolve(path), 'utf8'));
+    text = readFileSync(resolve(path), 'utf8');
   } catch (error) {
     throw new SettingsError([{ path, message: error instanceof Error ? error.message : 'cannot be read' }]);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The message of the parser quotes the file, which may hold secrets.
+    throw new SettingsError([{ path, message: 'is not JSON' }]);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new SettingsError([{ path, message: 'must hold a JSON object' }]);

@@ -13,6 +13,7 @@ import { type ProbedAddress, probeUpstream } from '#src/gateway/index.ts';
 import { programVersion } from '#src/platform/log.ts';
 import { upstreamNames } from './check-settings.ts';
 import { loadSettings, type Settings, type SettingsSource } from './config.ts';
+import { publicOriginOf } from './tls-files.ts';
 
 export { importRoutes };
 
@@ -20,8 +21,8 @@ const settingsOf = (source: SettingsSource): Settings => loadSettings(source);
 
 /** The current route table as an OpenAPI 3.1 document. Throws SettingsError, or the problems of the table. */
 export const exportCurrentRoutes = (source: SettingsSource): Record<string, unknown> => {
-  const { gateway, origin, port } = settingsOf(source);
-  return exportRoutes(readRouteTable(routesFileOf(gateway)), origin ?? `http://127.0.0.1:${port}`, programVersion);
+  const settings = settingsOf(source);
+  return exportRoutes(readRouteTable(routesFileOf(settings.gateway)), publicOriginOf(settings), programVersion);
 };
 
 /** One for each method of each route. Throws as exportCurrentRoutes. */

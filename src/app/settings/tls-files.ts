@@ -15,3 +15,7 @@ export const internalFilesOf = (settings: Settings): CertificateFiles | undefine
   const { cert_file: certFile, key_file: keyFile } = settings.internal_tls;
   return hasInternal(settings) && certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined;
 };
+
+/** Address of the public listener as people and links name it. */
+export const publicOriginOf = ({ origin, port, tls }: Pick<Settings, 'origin' | 'port' | 'tls'>): string =>
+  origin ?? `${tls.cert_file === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;

@@ -47,6 +47,10 @@ export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams 
         throw new Fault('RATE_LIMIT_EXCEEDED', 'Too many pages are open');
       response.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
       response.write(': here\n\n');
+      // A stream may have ended and not be closed: behind another one on its connection nothing of it was sent.
+      const send = (text: string): void => {
+        if (!response.writableEnded) response.write(text);
+      };
       const ends = topics.map(({ topic, subject, mark }) => {
         let shownMark = mark;
         return watch(topic, subject, (current) => {
@@ -55,25 +59,34 @@ export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams 
           if (response.writableLength > waitingBytesMax) return void response.destroy();
           const isFirst = shownMark === undefined;
           shownMark = current;
-          if (!isFirst) response.write(`event: ${topic.name}\ndata: changed\n\n`);
+          if (!isFirst) send(`event: ${topic.name}\ndata: changed\n\n`);
         });
       });
       const beat = setInterval(() => {
         isLive().then(
           (live) => {
-            if (live) response.write(': still here\n\n');
-            else response.end('event: signed-out\ndata: \n\n');
+            if (live) return send(': still here\n\n');
+            send('event: signed-out\ndata: \n\n');
+            finish();
           },
           // The session could not be read; the next beat checks it again.
           () => undefined,
         );
       }, beatMs);
-      const stream = { userId, end: () => response.end() };
+      const stopWatching = (): void => {
+        clearInterval(beat);
+        for (const end of ends.splice(0)) end();
+      };
+      const finish = (): void => {
+        stopWatching();
+        if (!response.writableEnded) response.end();
+      };
+      const stream = { userId, end: finish };
       open.add(stream);
       request.socket.setNoDelay(true);
+      response.once('error', () => response.destroy());
       response.once('close', () => {
-        clearInterval(beat);
-        for (const end of ends) end();
+        stopWatching();
         open.delete(stream);
       });
     },

@@ -15,7 +15,8 @@ export const signOutPages: readonly PublicPage[] = [
     path: '/sign-out',
     handle: async (visit) => {
       const { live, staff, visitor } = visit;
-      if (live !== undefined && hasToken(visit))
+      // Without the token too: the page may be of an earlier session, and the cookie is removed in any case.
+      if (live !== undefined)
         await staff.own.signOut(live.user.id, live.session.id, {
           actor: `panel:${live.user.id}`,
           address: visitor.address,

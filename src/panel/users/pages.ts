@@ -5,6 +5,7 @@ import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
+import { readCursor } from '../page/read-query.ts';
 import { Refusal } from '../page/refusal.ts';
 import type { Role } from '../ports/role.ts';
 import type { ListedUser } from '../ports/staff.ts';
@@ -92,9 +93,10 @@ export const usersPages: readonly Page[] = [
   ),
 ];
 
-const listPage = async ({ ports, query, texts, path }: View): Promise<Answer> => {
+const listPage = async (view: View): Promise<Answer> => {
+  const { ports, query, texts, path } = view;
   const t = texts.users;
-  const found = await ports.staff.users.list(query.get('after') ?? '', pageMax + 1);
+  const found = await ports.staff.users.list(readCursor(view) ?? '', pageMax + 1);
   const shown = found.slice(0, pageMax);
   const last = shown.at(-1);
   return page({

@@ -24,6 +24,14 @@ export const countAttempt = async (
   return { count: row.count, endsAt: row.ends_at };
 };
 
+/** The attempts of the running window, without counting another; undefined when there is none. */
+export const readAttempts = async (db: Kysely<unknown>, digest: Buffer, now: Date): Promise<Attempts | undefined> => {
+  const { rows } = await sql<{ count: number; ends_at: Date }>`
+    select count, ends_at from panel.attempts where digest = ${digest} and ends_at > ${now}`.execute(db);
+  const row = rows[0];
+  return row && { count: row.count, endsAt: row.ends_at };
+};
+
 /** Takes back the count of a right attempt. */
 export const takeBack = async (db: Kysely<unknown>, digest: Buffer, attempts: number): Promise<void> => {
   await sql`update panel.attempts set count = greatest(0, count - ${attempts}) where digest = ${digest}`.execute(db);

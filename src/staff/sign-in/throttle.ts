@@ -11,7 +11,7 @@
 import type { Kysely } from 'kysely';
 import { type Clock, minuteMs } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { countAttempt, takeBack } from './attempt-store.ts';
+import { countAttempt, readAttempts, takeBack } from './attempt-store.ts';
 import { isKnownBrowser } from './known-browser-store.ts';
 
 export type Attempt = { email: string; userId: string | undefined; address: string; browser: string | undefined };
@@ -77,14 +77,19 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
     count: async (attempt: Attempt, guessed: Guessed = 'password'): Promise<Verdict> => {
       const now = clock.now();
       const known = await isKnown(attempt);
+      const secondsUntil = (end: Date): number => Math.max(1, Math.ceil((end.getTime() - now.getTime()) / 1000));
+      if (!known) {
+        // An address that used up its attempts must not store a row for each further account that it names.
+        const ofAddress = await readAttempts(db, digestOf('address', attempt.address), now);
+        if (ofAddress !== undefined && ofAddress.count > bounds.address.attemptsMax)
+          return { kind: 'wait', seconds: secondsUntil(ofAddress.endsAt), isFirst: false };
+      }
       // One after the other: an attempt that its address refuses must not count against the account.
       for (const [window, digest] of windowsFor(guessed, attempt, known)) {
         const { attemptsMax, windowMs } = bounds[window];
         const { count, endsAt } = await countAttempt(db, digest, now, windowMs);
-        if (count > attemptsMax) {
-          const seconds = Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000));
-          return { kind: 'wait', seconds, isFirst: count === attemptsMax + 1 };
-        }
+        if (count > attemptsMax)
+          return { kind: 'wait', seconds: secondsUntil(endsAt), isFirst: count === attemptsMax + 1 };
       }
       return { kind: 'allowed', isKnown: known };
     },

@@ -1,4 +1,5 @@
 /** Guesses of passwords and codes are limited, and a stranger cannot lock out a user. */
+import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
 
@@ -94,6 +95,11 @@ test('an address that tries many accounts is stopped for all of them', async () 
   expect(answers.indexOf('wait')).toBe(30);
   expect(await signIn(panel.visitor('198.51.100.77'), email)).toBe('wait');
   expect(await signIn(panel.visitor('198.51.100.78'), email)).toBe('in');
+  const stored = async (): Promise<number> =>
+    (await sql`select 1 from panel.attempts`.execute(panel.database.db)).rows.length;
+  const before = await stored();
+  for (let i = 0; i < 10; i += 1) await guess('198.51.100.77', `further${i}@example.com`, 1);
+  expect(await stored()).toBe(before);
 });
 
 test('signing in takes nothing away from the next one: a hundred times a day is no attack', async () => {

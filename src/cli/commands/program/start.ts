@@ -37,14 +37,18 @@ const runAlone = async (settings: Settings, log: Logger, output: Output): Promis
   onHangUp(() => logReload(log, running));
   running = await startUnlessStopped(settings, log, stopping);
   if (running === undefined) return;
-  const { demo, publicUrl, internalUrl } = running;
-  introduce(publicUrl, internalUrl, settings, output);
-  if (demo?.fresh !== undefined && publicUrl !== undefined) {
-    for (const line of introduction(demo.fresh, publicUrl, demo.takesOrders)) output.line(line);
-    await demo.markShown();
+  try {
+    const { demo, publicUrl, internalUrl } = running;
+    introduce(publicUrl, internalUrl, settings, output);
+    if (demo?.fresh !== undefined && publicUrl !== undefined) {
+      for (const line of introduction(demo.fresh, publicUrl, demo.takesOrders)) output.line(line);
+      await demo.markShown();
+    }
+    await stopped(stopping);
+  } finally {
+    // Also when the store failed meanwhile: otherwise the program would go on and ignore the first signal.
+    await running.stop();
   }
-  if (!stopping.aborted) await once(stopping, 'abort');
-  await running.stop();
 };
 
 /** This process supervises `count` others, which run this command too. */
