@@ -4,7 +4,7 @@
  * number of requests at once. A request without a known caller is not counted; the log has it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Fault } from '#src/contract/fault.ts';
+import { Fault } from '#src/contract/fault.ts';
 import { callerOf, secretOf, strangerOf } from '../audit/event/audited-caller.ts';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
@@ -40,6 +40,8 @@ export const createCountProbe = (deps: CountProbeDeps): ((exchange: Exchange, fa
         return callerOf(await deps.authenticate(presented, exchange.req, 'disabled'));
       } catch (error) {
         if (error instanceof TracedFault) return strangerOf(presented, error);
+        // The credential is known to be wrong, so there is no caller to name.
+        if (error instanceof Fault && error.status < 500) return undefined;
         // The store did not answer in time; the request itself was answered long ago, so a retry delays no caller.
         await delay(retryMs, undefined, { ref: false });
       }

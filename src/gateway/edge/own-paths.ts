@@ -41,6 +41,8 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
     ctx.state.span = exchange.span;
     setHeaders(ctx.res, deps.edgeHeaders(exchange.requestId));
     try {
+      // Koa reads some targets otherwise, such as one with a fragment, and would answer a path that does not exist.
+      if (ctx.path !== exchange.path) throw noSuchOperation();
       await next();
       if (ctx.status === 404 && ctx.body === undefined && !ctx.res.headersSent) throw noSuchOperation();
       // Only paths that exist get here, so they are a bounded set.

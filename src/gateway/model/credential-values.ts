@@ -54,11 +54,12 @@ export const newClientId = (): string => {
 const valueLength = 4 + idLength + 1 + randomLength + checksumLength;
 
 /**
- * Checks format and checksum; only the store knows whether the value was issued. Most garbage fails the length check.
+ * Checks characters, format and checksum; only the store knows whether the value was issued. Most garbage fails the length check.
  */
 const isWellFormed = (text: string, prefix: string, length: number): boolean =>
   text.length === length &&
   text.startsWith(prefix) &&
+  /^[0-9A-Za-z_]+$/.test(text) &&
   checksumOf(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
 
 export const isApiKey = (text: string): boolean => isWellFormed(text, 'opk_', valueLength);

@@ -51,11 +51,15 @@ const isFailedAuthentication = (error: unknown): boolean =>
 
 /** Unproven client id from the Basic header, the form, or the subject of an assertion; '' when there is none. */
 export const claimedClientId = (req: IncomingMessage, form: Form): string => {
-  const { authorization } = req.headers;
+  const authorization = firstAuthorization(req.rawHeaders);
   if (authorization !== undefined && /^basic /i.test(authorization)) return idOfBasic(authorization.slice(6));
   const { client_id: id, client_assertion: assertion } = form;
   return id ?? (assertion === undefined ? '' : idOfAssertion(assertion));
 };
+
+/** The field that is checked (read-client-proof.ts): node keeps the first one, which may be empty. */
+const firstAuthorization = (rawHeaders: readonly string[]): string | undefined =>
+  rawHeaders.find((value, i) => i % 2 === 1 && value !== '' && rawHeaders[i - 1]?.toLowerCase() === 'authorization');
 
 /** Both parts are form-encoded (RFC 6749 section 2.3.1). */
 const idOfBasic = (credentials: string): string => {

@@ -32,7 +32,7 @@ export const generateCoupon = async (
   if (generator === undefined) return { kind: 'no_generator' };
   if (generator.points === 0)
     return { kind: 'generated', coupon: await makeCoupon(tx, restaurant, generator, validEmail, now) };
-  const reason = worthlessness(generator, dayOf(now, restaurant.timeZone));
+  const reason = worthlessness(generator, now, restaurant.timeZone);
   if (reason !== undefined) return { kind: 'worthless', reason };
   if (validEmail === null) return { kind: 'email_needed' };
   // The customer is locked before the coupon, as everywhere, so that requests cannot deadlock.
@@ -55,13 +55,21 @@ export const generateCoupon = async (
   return { kind: 'generated', coupon };
 };
 
-/**
- * The reason why coupons of the generator would have no effect, so that points would buy nothing. `today`: YYYY-MM-DD.
- */
-const worthlessness = ({ discountPerc, validTo }: Generator, today: string): string | undefined => {
+/** The reason why coupons of the generator would have no effect, so that points would buy nothing. */
+const worthlessness = (generator: Generator, now: Date, timeZone: string): string | undefined => {
+  const { discountPerc, validFrom, validTo } = generator;
   if (discountPerc === 0) return 'gives no discount, and costs points';
-  return validTo !== null && validTo < today ? `gives coupons until ${validTo} only, and costs points` : undefined;
+  const today = dayOf(now, timeZone);
+  if (validTo !== null && validTo < today) return `gives coupons until ${validTo} only, and costs points`;
+  const ends = lastDayOf(generator, now, timeZone);
+  return validFrom !== null && ends !== null && ends < validFrom
+    ? `gives coupons from ${validFrom} that would end on ${ends}, and costs points`
+    : undefined;
 };
+
+/** Last day of a coupon that is made now; null: it has no end. */
+const lastDayOf = ({ validTo, validDays }: Generator, now: Date, timeZone: string): string | null =>
+  earlier(validTo, validDays === null ? null : lastDay(now, timeZone, validDays));
 
 const triesMax = 5;
 
@@ -72,8 +80,8 @@ const makeCoupon = async (
   validEmail: string | null,
   now: Date,
 ): Promise<Coupon> => {
-  const { gencode, validDays, points: _points, ...terms } = generator;
-  const validTo = earlier(terms.validTo, validDays === null ? null : lastDay(now, restaurant.timeZone, validDays));
+  const { gencode, validDays: _validDays, points: _points, ...terms } = generator;
+  const validTo = lastDayOf(generator, now, restaurant.timeZone);
   for (let attempt = 1; attempt <= triesMax; attempt += 1) {
     const coupon: Coupon = { code: newCode(), ...terms, validTo, validEmail };
     if (await insertCoupon(tx, restaurant.uid, { ...coupon, gencode }, now)) return coupon;

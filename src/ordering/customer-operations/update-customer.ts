@@ -44,7 +44,8 @@ export const updateCustomer = async (
   const signupDeleted = signupDeletedAfter(before, members, now);
   if (!(await saveCustomer(tx, restuid, uid, members, signupDeleted)))
     return { kind: 'taken', member: members.email === before.email ? 'code' : 'email' };
-  const signup = members.signup_uid === null ? undefined : await creditSignup(tx, restuid, uid, now);
+  const isFirst = before.signup_uid === null && before.signup_deleted === null && members.signup_uid !== null;
+  const signup = isFirst ? await creditSignup(tx, restuid, uid, now) : undefined;
   const seq = before.seq + 1;
   await recordCustomerChange(tx, { restuid, customerUid: uid, seq, change: 'updated', changedFields, now });
   if (signup !== undefined) await recordEntryCreated(tx, restuid, signup);

@@ -61,7 +61,7 @@ export const listFeed = async (
   // event of the page.
   const next: Place = {
     place: isCut ? (last?.place ?? start.place) : (scanned ?? last?.place ?? start.place),
-    at: more ? (last?.created ?? start.at) : now,
+    at: more ? (last?.created ?? (request.after === undefined ? (since ?? start.at) : start.at)) : now,
     since: asked,
   };
   return { events: shown, more, nextCursor: cursorOf(cursors, request, next) };

@@ -19,7 +19,7 @@ import type { Service } from '#src/platform/supervisor.ts';
 import { createWake } from '#src/platform/wake.ts';
 import type { Endpoint, Viewer } from '../endpoints/endpoint.ts';
 import { dropPreviousSecrets, findEndpoint } from '../endpoints/endpoint-store.ts';
-import { joinEntityQueues, knownDeliveries } from '../queue/entity-queue-store.ts';
+import { joinEntityQueues, knownDeliveries, lockEntityQueues } from '../queue/entity-queue-store.ts';
 import { claimRedelivery, insertRedelivery, type Redelivery, saveProgress } from './redelivery-store.ts';
 
 export type Redelivered = { uid: string; queued: number; state: 'running' | 'done' };
@@ -128,6 +128,11 @@ const queue = async (
   { endpoint: { uid: endpointUid, cancelThrough }, redeliveryUid, events, everything }: Queueing,
   now: Date,
 ): Promise<number> => {
+  // Before the deliveries are read: one that ends meanwhile would be taken for an unfinished one and never sent.
+  await lockEntityQueues(
+    tx,
+    events.map(({ kind, entity }) => ({ endpointUid, kind, entity })),
+  );
   const known = await knownDeliveries(
     tx,
     endpointUid,

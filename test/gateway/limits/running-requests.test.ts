@@ -14,6 +14,14 @@ const admit = async (running: RunningRequests | undefined, callerId: string, max
   return slot !== undefined && (await slot.admitted) ? slot : undefined;
 };
 
+const admitSoon = async (running: RunningRequests, callerId: string, max: number) => {
+  for (;;) {
+    const slot = await admit(running, callerId, max);
+    if (slot !== undefined) return slot;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
+
 test('A-216 without Redis a gateway counts its own requests, and a slot that was released twice is free once', async () => {
   const running = createRunningRequests({ kv: createMemoryKv() });
   const first = await admit(running, 'opc_1', 2);
@@ -82,10 +90,10 @@ describe.skipIf(!hasRedis)('running requests of two gateways over one Redis', ()
     expect(held).toHaveLength(3);
     held[0]?.release();
     for (const running of pair.toReversed()) {
-      const next = await admit(running, 'opc_both', 3);
-      expect(next).toBeDefined();
+      // The slot of the other one is on its way to Redis, over another connection.
+      const next = await admitSoon(running, 'opc_both', 3);
       expect(await admit(running, 'opc_both', 3)).toBeUndefined();
-      next?.release();
+      next.release();
     }
   });
 

@@ -145,6 +145,19 @@ test('A-113 a coupon for points is paid with an entry that names it; too few poi
   );
 });
 
+test('A-113 points are not taken for a coupon that would end before it begins', async () => {
+  const today = core.clock.now();
+  const inDays = (days: number) => new Date(today.getTime() + days * 86_400_000).toISOString().slice(0, 10);
+  await earn('early@example.com', 80);
+  const early = await generator({ points: 50, validFrom: inDays(30), validDays: 7 });
+  const refused = await generate({ gencode: early, valid_email: 'early@example.com' });
+  expect([refused.status, refused.json.errors[0].pointer]).toEqual([400, 'gencode']);
+  expect(refused.json.errors[0].message).toContain(inDays(30));
+  expect((await shop.customer('early@example.com')).loyalty_points).toBe(80);
+  const lasting = await generator({ points: 50, validFrom: inDays(30), validDays: 60 });
+  expect((await generate({ gencode: lasting, valid_email: 'early@example.com' })).status).toBe(200);
+});
+
 test('A-029 coupons and generators of another restaurant answer like invented ones', async () => {
   const other = await openShop(core);
   const gencode = await generator();

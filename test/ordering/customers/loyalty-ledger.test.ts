@@ -296,6 +296,22 @@ test('A-109 points for signing up come once, and signup_deleted tells when signu
   await updateRestaurant(core.db, restuid, { signupPoints: 0 });
 });
 
+test('A-109 a customer who signed up before there were points for it gets none by a later change', async () => {
+  const uid = await newCustomer({ signup_uid: 'app-early' });
+  await updateRestaurant(core.db, restuid, { signupPoints: 500 });
+  for (const body of [
+    { phone: '+39055111' },
+    { signup_uid: 'app-other' },
+    { signup_uid: null },
+    { signup_uid: 'app-again' },
+  ]) {
+    const { customer } = (await core.call('POST', '/customer/update', { body: { uid, ...body } })).json;
+    expect(customer.loyalty_points).toBe(0);
+  }
+  expect(await ledgerOf(uid)).toEqual([]);
+  await updateRestaurant(core.db, restuid, { signupPoints: 0 });
+});
+
 test('a customer created with signup_uid has its points at once, in answer, ledger and events', async () => {
   await updateRestaurant(core.db, restuid, { signupPoints: 250 });
   const body = { email: 'signup@example.com', signup_uid: 'app-9' };

@@ -33,14 +33,17 @@ export const createFloodGrouping = (elapsedMs: () => number): FloodGrouping => {
 
   const groupOf = (event: NewAuditEvent): Group => {
     // Ids, tokens and routes differ in every request of a flood, so they are not part of the key.
-    const kind = `${event.action} ${event.reason} ${event.address} ${event.client_id ?? event.credential_id}`;
+    // The client of a refused token is only claimed, so a flood may name another one each time.
+    const caller = event.action === 'token.refused' ? '' : (event.client_id ?? event.credential_id);
+    const kind = `${event.action} ${event.reason} ${event.address} ${caller}`;
     const known = groups.get(kind);
     if (known !== undefined) return known;
     const isFull = groups.size >= keysMax;
-    const others = isFull ? groups.get('others') : undefined;
-    if (others !== undefined) return others;
+    const others = `others ${event.action} ${event.reason}`;
+    const ofOthers = isFull ? groups.get(others) : undefined;
+    if (ofOthers !== undefined) return ofOthers;
     const group = { event, seen: 0, counted: 0 };
-    groups.set(isFull ? 'others' : kind, group);
+    groups.set(isFull ? others : kind, group);
     return group;
   };
 

@@ -18,6 +18,7 @@ import type { Allowed, AllowedUse } from '../../model/allowed-use.ts';
 import { overloaded } from '../../model/faults.ts';
 import { ensurePartition } from '../chain/event-store.ts';
 import type { NewAuditEvent } from '../event/event.ts';
+import { storableEvent } from '../event/storable-event.ts';
 import type { Failed } from './gather-allowed.ts';
 import { createGroupCommit, type GroupCommit } from './group-commit.ts';
 import { createOutage, type Outage } from './outage.ts';
@@ -130,7 +131,7 @@ const createWriter = ({ db, log }: RecorderDeps, chain: ProcessChain, ended: Abo
     months.add(month);
   };
   return async (batch) => {
-    const events = batch.map(({ event }) => event);
+    const events = batch.map(({ event }) => storableEvent(event));
     for (let attempt = 0; ; attempt += 1) {
       try {
         for (const { at } of events) await ensureMonth(at);

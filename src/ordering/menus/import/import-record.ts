@@ -55,6 +55,13 @@ export const openImport = ({ db, log, elapsedMs = () => performance.now() }: Dep
     saveImport(db, restuid, { ...record, plan: null }).catch((error: unknown) =>
       log.warn({ err: error }, 'writing the progress of a menu import failed'),
     );
+  /** A client whose imports all fail keeps no more records than another one. */
+  const saveLast = async (record: ImportRecord): Promise<void> => {
+    await save(record);
+    await forgetOldImports(db, restuid, owner, now).catch((error: unknown) =>
+      log.warn({ err: error }, 'deleting old records of menu imports failed'),
+    );
+  };
   return {
     progress: (percent) => {
       if (underWay !== undefined || elapsedMs() - savedAtMs < progressMsMin) return;
@@ -79,7 +86,7 @@ export const openImport = ({ db, log, elapsedMs = () => performance.now() }: Dep
     fail: async (outcome) => {
       await underWay;
       const record = outcome === undefined ? { ...first, state: 'failed' as const } : recordOf(first, outcome);
-      await Promise.race([save(record), new Promise((resolve) => setTimeout(resolve, waitMsMax))]);
+      await Promise.race([saveLast(record), new Promise((resolve) => setTimeout(resolve, waitMsMax))]);
       return { record };
     },
   };
