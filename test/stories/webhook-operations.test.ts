@@ -202,6 +202,7 @@ test('the command line shows the same log, delivers again, ends an overlap and d
     'webhook/create',
     'notifications/set',
   ]);
+  expect(JSON.stringify(entries)).not.toContain('"url"');
   const created = { uid: made.endpoint_uid, origin: new URL(receiver.url).origin };
   expect(entries[4]['orderpass.details']).toMatchObject(created);
   for (const entry of entries) expect(entry['user.name']).toMatch(/^cli:./);

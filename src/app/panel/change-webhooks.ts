@@ -4,7 +4,7 @@ import type { DeliveryPorts, EndpointFields, EndpointPorts } from '#src/panel/in
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { parseParameters } from '#src/platform/http/validate.ts';
 import { createParams, endpointChangesOf, newEndpointOf, updateParams } from '#src/webhooks/index.ts';
-import { createNoteChange, type Payload } from '../webhooks/webhook-admin.ts';
+import { createNoteChange, type Payload, withOriginOnly } from '../webhooks/webhook-admin.ts';
 import { kindScopes, targetRules, webhookApiOf } from '../webhooks/wire-engine.ts';
 import type { PortDeps } from './port-deps.ts';
 
@@ -40,7 +40,7 @@ export const createWebhookChanges = ({ installation, settings, ownOrigins, onSto
       const params = parseParameters(createParams(kinds), valuesOf(fields), []);
       await changes.checkUrl(params.url);
       const wanted = newEndpointOf(params, owner, inOrder(params.kinds));
-      return change(actor, restuid, { operation: 'webhook/create', ...withoutPath(params) }, (request) =>
+      return change(actor, restuid, { operation: 'webhook/create', ...withOriginOnly(params) }, (request) =>
         changes.create(request, wanted),
       );
     },
@@ -48,7 +48,7 @@ export const createWebhookChanges = ({ installation, settings, ownOrigins, onSto
       const params = parseParameters(updateParams(kinds), { uid, ...valuesOf(fields) }, []);
       if (params.url !== undefined) await changes.checkUrlOf(requestOf(restuid), uid, params.url);
       const wanted = endpointChangesOf(params, inOrder(params.kinds));
-      await change(actor, restuid, { operation: 'webhook/update', ...withoutPath(params) }, (request) =>
+      await change(actor, restuid, { operation: 'webhook/update', ...withOriginOnly(params) }, (request) =>
         changes.update(request, uid, wanted),
       );
     },
@@ -79,12 +79,6 @@ export const createWebhookChanges = ({ installation, settings, ownOrigins, onSto
     },
   };
 };
-
-/** Path and query of an address often hold a secret of the receiver, so the audit has its origin only. */
-const withoutPath = <T extends { url?: string | undefined }>({ url, ...others }: T) => ({
-  ...others,
-  ...(url !== undefined && { origin: new URL(url).origin }),
-});
 
 const inOrder = (named: readonly string[] | undefined): string[] =>
   kinds.filter((kind) => named?.includes(kind) ?? true);

