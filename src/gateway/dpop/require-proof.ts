@@ -5,6 +5,7 @@ import type { SourceOf } from '../limits/source-address.ts';
 import { tooMany, tooManyFailures } from '../model/faults.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import type { Exchange } from '../request/exchange.ts';
+import { publicHostOf } from '../request/public-host.ts';
 import { proofsOf } from '../request/read-proof.ts';
 import { ProofFault } from './proof-fault.ts';
 import type { VerifyProof } from './verify-proof.ts';
@@ -40,7 +41,7 @@ export const createRequireProof = (deps: RequireProofDeps): RequireProof => {
     const source = deps.sourceOf(req);
     const blocked = failures.blockedSeconds(tokenId, source);
     if (blocked !== undefined) throw blockedByFailures(clientId, blocked);
-    const result = await deps.verifyProof(proof, { method, path, token, jkt });
+    const result = await deps.verifyProof(proof, { method, host: publicHostOf(exchange), path, token, jkt });
     if (!('error' in result)) return;
     if (result.nonce !== undefined) exchange.dpopNonce = result.nonce;
     // A missing nonce is part of the protocol (RFC 9449 section 9), so it is not counted as a failure.

@@ -17,8 +17,11 @@ export type ProofRefusal = {
   nonce?: string;
 };
 
-/** `token`, `jkt`: when a token is used; it must be the one that the proof is about, and bound to the proof's key. */
-type ProofUse = { method: string; path: string; token?: string; jkt?: string };
+/**
+ * `host`: of the request, on a route of certain hosts; otherwise the public address is the operator's. `token`, `jkt`: when a
+ * token is used; it must be the one that the proof is about, and bound to the proof's key.
+ */
+type ProofUse = { method: string; host?: string | undefined; path: string; token?: string; jkt?: string };
 
 /** Resolves with the thumbprint of the key, or with what is wrong. Rejects only when the store cannot be reached. */
 export type VerifyProof = (proof: string, use: ProofUse) => Promise<{ jkt: string } | ProofRefusal>;
@@ -48,6 +51,8 @@ const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
   const { clock, nonces } = deps;
+  const { protocol } = new URL(deps.origin);
+  const originOf = (host: string | undefined): string => (host === undefined ? deps.origin : `${protocol}//${host}`);
   const invalid = (text: string): ProofRefusal => ({ error: 'invalid_dpop_proof', text });
   const askNonce = (text: string): ProofRefusal => ({ error: 'use_dpop_nonce', text, nonce: nonces.current() });
   return async (proof, use) => {
@@ -59,7 +64,7 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
     if (typeof jti !== 'string' || jti === '' || jti.length > jtiLengthMax)
       return invalid('jti is missing or too long');
     if (htm !== use.method) return invalid('htm is not the method of this request');
-    if (typeof htu !== 'string' || !namesTarget(htu, deps.origin, use.path))
+    if (typeof htu !== 'string' || !namesTarget(htu, originOf(use.host), use.path))
       return invalid('htu is not the address of this request');
     if (use.token !== undefined && ath !== digestOf(use.token).toString('base64url'))
       return invalid('ath is not the digest of the access token');

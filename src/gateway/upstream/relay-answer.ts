@@ -3,10 +3,10 @@ import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { Exchange } from '../request/exchange.ts';
+import { publicHostOf } from '../request/public-host.ts';
 import type { Tracked } from './addresses/connections.ts';
 import type { ToPublicLocation } from './addresses/public-location.ts';
 import type { PassError } from './pass-error.ts';
-import { publicHostOf } from './public-host.ts';
 import { type AnswerRules, lacksCacheControl, passHeaders, type UpstreamHeaders } from './response-headers.ts';
 import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 

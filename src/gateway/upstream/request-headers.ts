@@ -8,8 +8,8 @@ import { isClaimedHeader } from '../model/claimed-headers.ts';
 import { isRuled, pushSetFields } from '../model/header-rules.ts';
 import { hopByHop, reservedName } from '../model/hop-by-hop.ts';
 import type { Exchange } from '../request/exchange.ts';
+import { publicHostOf } from '../request/public-host.ts';
 import { withoutOwnCookies } from './own-cookies.ts';
-import { publicHostOf } from './public-host.ts';
 
 const stopped: ReadonlySet<string> = new Set([
   ...hopByHop,

@@ -13,10 +13,10 @@ import { overloaded, upgradeRefused, upstreamTimeout, upstreamUnreachable } from
 import { ownPathOf } from '../model/route-path.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import { announcesBody } from '../request/limit-body.ts';
+import { publicHostOf } from '../request/public-host.ts';
 import { type CompiledRoutes, findRoute } from '../routing/route-table.ts';
 import { type Connection, connectToUpstream } from './addresses/connect-address.ts';
 import { noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
-import { publicHostOf } from './public-host.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { type AnswerRules, passHeaders } from './response-headers.ts';
 import type { TranslateError } from './translate-errors.ts';
