@@ -26,7 +26,7 @@ export const totpPages: readonly Page[] = [
       const problem = await problemOfPassword(view);
       if (problem !== undefined) return introPage(view, problem);
       // Each call proposes a new secret, so a secret that was shown and not confirmed is useless.
-      const proposed = await view.ports.staff.secondFactor.propose(view.user.id);
+      const proposed = await view.ports.staff.secondFactor.propose(view.user.id, view.session.id);
       return proposed === undefined ? redirect(accountPath) : addPage(view, proposed);
     },
   },
@@ -65,9 +65,10 @@ const problemOfPassword = async (view: View): Promise<string | undefined> => {
 
 const confirm = async (view: View): Promise<Answer> => {
   const { ports, user, session, form, address, texts } = view;
-  const codes = await ports.staff.secondFactor.confirm(user.id, form.get('code') ?? '', { id: session.id, address });
+  const given = { code: form.get('code') ?? '', proof: form.get('proof') ?? '' };
+  const codes = await ports.staff.secondFactor.confirm(user.id, given, { id: session.id, address });
   if (codes !== undefined) return codesPage(view, codes);
-  const proposed = await ports.staff.secondFactor.proposed(user.id);
+  const proposed = await ports.staff.secondFactor.proposed(user.id, session.id, given.proof);
   return proposed === undefined ? redirect(accountPath) : addPage(view, proposed, texts.signIn.codeRefused);
 };
 
@@ -97,7 +98,7 @@ const addPage = ({ texts, csrfField }: View, proposed: ProposedTotp, problem?: s
 <p>${t.totpKey} <code id="totp-key">${proposed.key.match(/.{1,4}/g)?.join(' ')}</code> <button type="button" data-copy="totp-key">${texts.frame.copy}</button></p></li>
 <li>${t.totpEnter}
 ${problem !== undefined && message({ tone: 'bad', text: problem })}
-<form method="post" action="${totpPath}" class="card narrow">${csrfField}
+<form method="post" action="${totpPath}" class="card narrow">${csrfField}<input type="hidden" name="proof" value="${proposed.proof}">
 <label>${texts.signIn.code}<input name="code" autocomplete="one-time-code" inputmode="numeric" required maxlength="12"></label>
 <button class="primary">${t.totpConfirm}</button></form></li></ol>`,
   });

@@ -56,7 +56,8 @@ export type SignInResult =
 type PasswordProblem = 'passwordShort' | 'passwordLong' | 'passwordCommon';
 
 /** The secret for an authenticator app: as text, and as the otpauth address in the QR code. */
-export type ProposedTotp = { key: string; address: string };
+/** `proof`: the form of the proposal sends it back. It is for this session and some minutes. */
+export type ProposedTotp = { key: string; address: string; proof: string };
 
 export type ListedUser = {
   userId: string;
@@ -105,11 +106,15 @@ type SecondFactorPorts = {
   /** The number of unused recovery codes. */
   codesLeft(userId: string): Promise<number>;
   /** Proposes a new secret, which must be confirmed; undefined when the second factor is on already. */
-  propose(userId: string): Promise<ProposedTotp | undefined>;
-  /** The last proposed secret. */
-  proposed(userId: string): Promise<ProposedTotp | undefined>;
-  /** Turns the second factor on and returns the recovery codes; undefined for a wrong code. */
-  confirm(userId: string, code: string, session: { id: string; address: string }): Promise<string[] | undefined>;
+  propose(userId: string, sessionId: string): Promise<ProposedTotp | undefined>;
+  /** The last proposed secret; undefined when the proof is of another session or too old. */
+  proposed(userId: string, sessionId: string, proof: string): Promise<ProposedTotp | undefined>;
+  /** Turns the second factor on and returns the recovery codes; undefined for a wrong code or proof. */
+  confirm(
+    userId: string,
+    given: { code: string; proof: string },
+    session: { id: string; address: string },
+  ): Promise<string[] | undefined>;
 };
 
 type OwnPorts = {

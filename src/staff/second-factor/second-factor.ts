@@ -9,6 +9,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { RecordEvents } from '../accounts/account-events.ts';
 import { findUser, lockUser, type UserRow } from '../accounts/user-store.ts';
 import { deleteSessions } from '../sessions/session-store.ts';
+import { createProposalProof } from './proposal-proof.ts';
 import { base32, stepOfCode, totpAddress, totpSecretBytes } from './totp.ts';
 import {
   confirmTotp,
@@ -27,7 +28,11 @@ type SecondFactorDeps = {
   record: RecordEvents;
 };
 
-export type ProposedTotp = { key: string; address: string };
+/** `proof`: see `confirm`. */
+export type ProposedTotp = { key: string; address: string; proof: string };
+
+type Given = { code: string; proof: string };
+type Session = { id: string; address: string };
 
 const recoveryCodes = 10;
 const recoveryBytes = 10;
@@ -47,30 +52,35 @@ export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps)
     if (step !== undefined) return (await useStep(tx, user.id, step)) ? 'totp' : undefined;
     return (await useRecoveryCode(tx, user.id, recoveryDigest(user.id, code))) ? 'recovery' : undefined;
   };
+  const { newProof, isProof } = createProposalProof({ box, clock });
   return {
     use,
     codesLeft: (userId: string): Promise<number> => countRecoveryCodes(db, userId),
     /** A new secret that the user must confirm; undefined when the second factor is already on. */
-    propose: (userId: string): Promise<ProposedTotp | undefined> =>
+    propose: (userId: string, sessionId: string): Promise<ProposedTotp | undefined> =>
       inTransaction(db, async (tx) => {
         const user = await lockUser(tx, userId);
         if (user === undefined || user.totpSince !== undefined) return undefined;
         const secret = randomBytes(totpSecretBytes);
         await proposeTotp(tx, userId, box.seal(secret.toString('base64'), labelOf(userId)));
-        return { key: base32(secret), address: totpAddress(secret, user.email) };
+        const proof = newProof(userId, sessionId);
+        return { key: base32(secret), address: totpAddress(secret, user.email), proof };
       }),
-    /** The last proposed secret, for showing it again. */
-    proposed: async (userId: string): Promise<ProposedTotp | undefined> => {
+    /** The last proposed secret, for showing it again to the session that asked for it. */
+    proposed: async (userId: string, sessionId: string, proof: string): Promise<ProposedTotp | undefined> => {
+      if (!isProof(userId, sessionId, proof)) return undefined;
       const user = await findUser(db, userId);
       const secret = user?.totpSince === undefined ? user && secretOf(user) : undefined;
-      return user && secret && { key: base32(secret), address: totpAddress(secret, user.email) };
+      return user && secret && { key: base32(secret), address: totpAddress(secret, user.email), proof };
     },
     /**
      * Turns the second factor on and ends the user's other sessions. Resolves to the recovery codes; undefined for a
      * wrong code. Attempts are not limited: the page shows the secret to the same user, so there is nothing to guess.
+     * `proof`: see proposal-proof.ts.
      */
-    confirm: (userId: string, code: string, session: { id: string; address: string }): Promise<string[] | undefined> =>
-      inTransaction(db, async (tx) => {
+    confirm: async (userId: string, { code, proof }: Given, session: Session): Promise<string[] | undefined> => {
+      if (!isProof(userId, session.id, proof)) return undefined;
+      return inTransaction(db, async (tx) => {
         const user = await lockUser(tx, userId);
         if (user === undefined || user.totpSince !== undefined || user.totpSecret === undefined) return undefined;
         if ((await use(tx, user, code)) !== 'totp') return undefined;
@@ -90,7 +100,8 @@ export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps)
           address: session.address,
         });
         return codes;
-      }),
+      });
+    },
     /** Requires a code, so an unattended browser is not enough. False: the code is wrong. */
     remove: (userId: string, code: string, address: string): Promise<boolean> =>
       inTransaction(db, async (tx) => {

@@ -63,7 +63,8 @@ const addCodes = async (): Promise<{ email: string }> => {
   await browser.post('/panel/link', { token: tokenOf(link), password, again: password }, '');
   const shown = (await browser.post('/panel/account/totp/begin', { current: password })).text;
   const key = (/<code id="totp-key">([^<]+)</.exec(shown)?.[1] ?? '').replaceAll(' ', '');
-  const done = await browser.post('/panel/account/totp', { code: codeOf(key, panel.clock.now().getTime()) });
+  const proof = /name="proof" value="([^"]+)"/.exec(shown)?.[1] ?? '';
+  const done = await browser.post('/panel/account/totp', { code: codeOf(key, panel.clock.now().getTime()), proof });
   expect(done.text).toContain('One-time codes are on.');
   return { email };
 };

@@ -46,11 +46,13 @@ const makeUser = async (): Promise<{ email: string; browser: Visitor }> => {
   return { email, browser };
 };
 
+const proofIn = (shown: string): string => /name="proof" value="([^"]+)"/.exec(shown)?.[1] ?? '';
+
 /** Adds codes as a person would; the key and the recovery codes. */
 const addCodes = async ({ browser }: { browser: Visitor }): Promise<{ key: string; recovery: string[] }> => {
   const shown = (await browser.post('/panel/account/totp/begin', { current: password })).text;
   const key = (/<code id="totp-key">([^<]+)</.exec(shown)?.[1] ?? '').replaceAll(' ', '');
-  const done = await browser.post('/panel/account/totp', { code: nextCode(key) });
+  const done = await browser.post('/panel/account/totp', { code: nextCode(key), proof: proofIn(shown) });
   return { key, recovery: done.text.match(/[A-Z2-7]{4}(?:-[A-Z2-7]{4}){3}/g) ?? [] };
 };
 
@@ -265,4 +267,25 @@ test('adding codes ends other sessions; removing them needs a code, or an admini
   expect((await other.post('/panel/sign-in', { email: user.email, password }, '')).location).toBe('/panel');
   const actions = panel.events.map(({ action }) => action);
   expect(actions.filter((action) => action === 'user.totp_removed')).toHaveLength(2);
+});
+
+test('a proposal that was left is worth nothing to another session, without its form, and after a quarter of an hour', async () => {
+  const { browser } = await makeUser();
+  const begun = async (): Promise<{ key: string; proof: string }> => {
+    const shown = (await browser.post('/panel/account/totp/begin', { current: password })).text;
+    return { key: (/<code id="totp-key">([^<]+)</.exec(shown)?.[1] ?? '').replaceAll(' ', ''), proof: proofIn(shown) };
+  };
+  const { key, proof } = await begun();
+  for (const wrong of ['', 'x', proof.replace(/.$/, 'z'), `9${proof}`]) {
+    const answer = await browser.post('/panel/account/totp', { code: nextCode(key), proof: wrong });
+    expect([answer.status, answer.text.includes('totp-key')]).toEqual([303, false]);
+  }
+  const again = await browser.post('/panel/account/totp', { code: '000000', proof });
+  expect([again.status, again.text.includes('totp-key')]).toEqual([422, true]);
+  panel.pass(15 * 60_000);
+  const late = await browser.post('/panel/account/totp', { code: nextCode(key), proof });
+  expect([late.status, late.text.includes('totp-key')]).toEqual([303, false]);
+  const fresh = await begun();
+  const done = await browser.post('/panel/account/totp', { code: nextCode(fresh.key), proof: fresh.proof });
+  expect(done.text).toContain('One-time codes are on.');
 });
