@@ -196,3 +196,10 @@ test.skipIf(!hasRedis)(
     expect(program.errors()).not.toContain('hidden');
   },
 );
+
+test('a settings file that is not JSON is named without a part of its text, which may be a secret', async () => {
+  const broken = file('broken-settings.json', '{"port": 1, "master_key": wJalrXUtnFEMI}');
+  const { code, stderr } = await runCommand(['config', 'check', '--config', broken], {});
+  expect([code, stderr]).toEqual([1, expect.stringContaining('broken-settings.json: is not JSON')]);
+  expect(stderr).not.toContain('wJalr');
+});

@@ -25,7 +25,7 @@ export const totpPages: readonly Page[] = [
     handle: async (view) => {
       const problem = await problemOfPassword(view);
       if (problem !== undefined) return introPage(view, problem);
-      // Each call proposes a new secret, so a secret that was shown and not confirmed is useless.
+      // A new secret each time, whose form carries a proof for this session and some minutes.
       const proposed = await view.ports.staff.secondFactor.propose(view.user.id, view.session.id);
       return proposed === undefined ? redirect(accountPath) : addPage(view, proposed);
     },
