@@ -29,7 +29,7 @@ import type { Settings } from './settings/config.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
 import { hasInternal, runsGateway, runsOrdering, runsWorker } from './settings/role-parts.ts';
 import { publishWebhookKeys } from './webhooks/publish-webhook-keys.ts';
-import { targetRules, webhookApiOf } from './webhooks/wire-engine.ts';
+import { ownerRights, targetRules, webhookApiOf } from './webhooks/wire-engine.ts';
 
 export type Program = {
   /** Address of the public listener; undefined for roles without one. */
@@ -291,6 +291,7 @@ const startWorkers = async ({ settings, installation, services, ownOrigins, ...r
     log,
     settings: settings.webhooks,
     observers: { metrics: rest.metrics, traces: rest.traces },
+    rights: ownerRights(store),
     rules: targetRules(settings, ownOrigins),
   });
   services.push(

@@ -21,6 +21,7 @@ import type { Api, KindScopes } from './api/api.ts';
 import { deliveryOperations } from './api/delivery-operations.ts';
 import { endpointOperations } from './api/endpoint-operations.ts';
 import type { WebhooksSettings } from './config.ts';
+import type { AttemptDeps } from './deliver/attempt.ts';
 import { createDeliver, type Deliver } from './deliver/deliver.ts';
 import { createFastPath, type FastPath } from './deliver/fast-path.ts';
 import { createSender } from './deliver/sender.ts';
@@ -40,6 +41,7 @@ import { watchQueue } from './telemetry/watch-queue.ts';
 import { createCancelBacklog } from './upkeep/cancel-backlog.ts';
 import { createDigest } from './upkeep/digest.ts';
 import { createDeliveryRetention } from './upkeep/retain-deliveries.ts';
+import { createWithholdKinds, type OwnerRights } from './upkeep/withhold-kinds.ts';
 import { type ChangeEndpoints, createChangeEndpoints } from './use-cases/change-endpoints.ts';
 import { createTestEndpoint } from './use-cases/test-endpoint.ts';
 
@@ -65,7 +67,7 @@ export { createWebhookViews } from './log/webhook-views.ts';
 export { createSigningKeys, rotateWebhookKey } from './signing/signing-keys.ts';
 export type { Resolve, TargetRules } from './target/target.ts';
 
-export type { ChangeEndpoints, Forward };
+export type { ChangeEndpoints, Forward, OwnerRights };
 
 export const webhooksMigrations = loadMigrations('webhooks', new URL('./migrations/', import.meta.url));
 
@@ -85,6 +87,8 @@ type WebhooksDeps = SendingDeps & {
   /** The same for all workers on all machines (platform/db/database-clock.ts), because leases are compared by it. */
   clock: Clock;
   log: Logger;
+  /** What the owners of endpoints may read. */
+  rights: OwnerRights;
   random?: () => number;
   /** Default: nothing is counted or traced. */
   observers?: Observers;
@@ -110,13 +114,15 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
   const { db, pool, clock, log } = deps;
   if (deps.observers !== undefined) watchQueue(deps.observers.metrics, deps);
   const cancel = createCancelBacklog({ db, clock });
-  const { deliver, fastPath } = createDelivering(deps, cancel.wake);
+  const withhold = createWithholdKinds({ db, clock, rights: deps.rights, onWithheld: cancel.wake });
+  const { deliver, fastPath } = createDelivering(deps, withhold.isWithheld, cancel.wake);
   const onDeliveries = deliver.wake;
   return {
     services: [
       createDispatch({ pool, clock, fastPath, onDeliveries }),
       createRedeliver({ db, clock, onDeliveries }),
       deliver.service,
+      withhold.service,
       cancel.service,
       createDigest({ db, clock, onDeliveries }),
       createDeliveryRetention({ db, clock, log }),
@@ -127,6 +133,7 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
 /** Sender and claim loop, and the fast path for a dispatcher of the same process. */
 const createDelivering = (
   deps: WebhooksDeps,
+  isWithheld: AttemptDeps['isWithheld'],
   onDisabled: () => void,
 ): { deliver: Deliver; fastPath: FastPath | undefined } => {
   const { db, pool, clock, log, settings } = deps;
@@ -147,6 +154,7 @@ const createDelivering = (
       const sealed = [delivery.secret, ...(delivery.previousSecret === null ? [] : [delivery.previousSecret])];
       return sealed.map((secret) => deps.box.open(secret, endpointSecretLabel(delivery.endpointUid)));
     },
+    isWithheld,
     onDisabled,
   });
   const deliver = createDeliver({ pool, clock, sender, identity });

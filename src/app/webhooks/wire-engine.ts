@@ -1,7 +1,15 @@
 /** Wires the webhook engine to the ordering core: kinds of events, the scopes that read them, dates of a restaurant. */
 import type { Kysely } from 'kysely';
+import { readClientRights, readEpoch } from '#src/gateway/index.ts';
 import { isoDate, legacyDate, requireRestaurant } from '#src/ordering/index.ts';
-import { createWebhookApi, type KindScopes, type TargetRules, type TenantDates } from '#src/webhooks/index.ts';
+import type { Store } from '#src/platform/db/index.ts';
+import {
+  createWebhookApi,
+  type KindScopes,
+  type OwnerRights,
+  type TargetRules,
+  type TenantDates,
+} from '#src/webhooks/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 
@@ -28,6 +36,29 @@ export const targetRules = (settings: Settings, allowedOrigins: readonly string[
   allowPrivate: settings.webhooks.allow_private_targets,
   allowedOrigins,
 });
+
+/** The engine sends to an API client what the client itself may read. */
+export const ownerRights = ({ db }: Store): OwnerRights => ({
+  version: async () => {
+    const { credentials, store } = await readEpoch(db);
+    return `${credentials.epoch} ${credentials.mark} ${store}`;
+  },
+  kindsOf: async (owners) => {
+    const rights = new Map(
+      (await readClientRights(db, owners)).map((one) => [JSON.stringify([one.tenant, one.clientId]), one]),
+    );
+    return owners.map(({ tenant, clientId }) => {
+      const held = rights.get(JSON.stringify([tenant, clientId]));
+      return held === undefined ? undefined : held.mayCall ? kindsReadBy(held.scopes) : [];
+    });
+  },
+});
+
+/** `scopes`: null for every scope. */
+const kindsReadBy = (scopes: readonly string[] | null): string[] =>
+  Object.entries(kindScopes)
+    .filter(([, scope]) => scopes?.includes(scope) ?? true)
+    .map(([kind]) => kind);
 
 /** The operations on endpoints, deliveries and recorded events. */
 export const webhookApiOf = ({ store, box, clock }: Installation, settings: Settings, rules: TargetRules) =>

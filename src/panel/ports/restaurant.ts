@@ -81,6 +81,8 @@ export type WebhookEndpoint = {
   url: string;
   description: string | null;
   kinds: readonly string[];
+  /** Those of `kinds` that its owner may not read now. */
+  withheldKinds: readonly string[];
   /** The panel, or the API client that created it. */
   ownerKind: 'panel' | 'api_client';
   ownerId: string;

@@ -118,7 +118,7 @@ ${await endpointHealth(view, restuid, endpoint.uid, asked)}</section>`;
   const t = view.texts.restaurant.webhooks;
   return page({
     title: endpoint.description ?? endpoint.url,
-    body: html`${await switchedOff(view, restuid, endpoint)}${now}
+    body: html`${await switchedOff(view, restuid, endpoint)}${withheld(view, endpoint)}${now}
 ${actions(view, path, endpoint)}
 <p class="row"><a class="button" href="${pathOfDeliveries(restuid, { endpoint: endpoint.uid })}">${t.deliveries}</a>
 <a class="button" href="${path}/redeliver">${view.texts.restaurant.deliveries.manyLink}</a></p>
@@ -138,6 +138,14 @@ const switchedOff = async (view: View, restuid: string, { kinds }: WebhookEndpoi
     off.length > 0 &&
     html`<p class="message warn">${t.switchedOff(off.join(', '))} <a href="${pathOfRestaurant(restuid, '/notifications')}">${notifications.nav}</a></p>`
   );
+};
+
+const withheld = (view: View, { kinds, withheldKinds }: WebhookEndpoint): Html | false => {
+  const { webhooks: t, notifications } = view.texts.restaurant;
+  const names = knownKinds(kinds.filter((kind) => withheldKinds.includes(kind))).map(
+    (kind) => notifications.kinds[kind],
+  );
+  return names.length > 0 && html`<p class="message warn">${t.withheld(names.join(', '))}</p>`;
 };
 
 const actions = ({ texts, csrfField }: View, path: string, endpoint: WebhookEndpoint): Html => {

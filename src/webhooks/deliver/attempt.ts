@@ -30,6 +30,8 @@ export type AttemptDeps = {
   /** In [0, 1), for jitter. */
   random: () => number;
   recorder: Recorder;
+  /** The owner of the endpoint may not read the event any more. */
+  isWithheld: (delivery: ClaimedDelivery) => boolean;
   identity: Pick<WorkerIdentity, 'isHeld' | 'sending'>;
   starts: BatchedStarts;
   /** Aborted when the worker stops waiting for results. */
@@ -95,7 +97,8 @@ const waitAndSend = async (deps: AttemptDeps, { delivery, slot, leasedMs }: Task
     const started = deps.clock.now();
     // After a long wait the attempt could outlast its lease, and another worker would send the delivery as well.
     const isLate = performance.now() - leasedMs > claiming.startMsMax;
-    if (deps.stopping.aborted || !deps.identity.isHeld() || isLate) return { nextAttemptAt: started };
+    if (deps.stopping.aborted || !deps.identity.isHeld() || isLate || deps.isWithheld(delivery))
+      return { nextAttemptAt: started };
     let headers: Record<string, string>;
     try {
       headers = await deps.headersFor(delivery, Math.floor(started.getTime() / 1000));

@@ -14,7 +14,7 @@ import type { Leased } from './leased.ts';
 import { createRecorder } from './record.ts';
 import type { WorkerIdentity } from './worker-identity.ts';
 
-type SenderDeps = Pick<AttemptDeps, 'db' | 'clock' | 'send' | 'headersFor' | 'secretsOf' | 'random'> & {
+type SenderDeps = Pick<AttemptDeps, 'db' | 'clock' | 'send' | 'headersFor' | 'secretsOf' | 'isWithheld' | 'random'> & {
   pool: Pool;
   log: Logger;
   /** As in the configuration: attempts in flight of this worker, and of one endpoint. */

@@ -44,8 +44,13 @@ export const updateEndpointUrl = async (
 const columns = sql`
   endpoint.tenant, endpoint.uid, owner_kind as "ownerKind", owner_id as "ownerId", url, description, kinds, enabled,
   disabled_reason as "disabledReason", signature_header as "signatureHeader", max_per_second as "maxPerSecond", digest,
-  secret, previous_secret as "previousSecret", previous_secret_expires as "previousSecretExpires",
+  withheld_kinds as "withheldKinds", secret, previous_secret as "previousSecret", previous_secret_expires as "previousSecretExpires",
   cancel_through as "cancelThrough", endpoint.created`;
+
+/** The kinds that are sent, as the column `kinds`. */
+export const sentKinds = sql`
+  case when withheld_kinds = '{}' then kinds
+    else array(select one from unnest(kinds) as one where one <> all(withheld_kinds)) end as kinds`;
 
 /** The rows of `endpoint` that the viewer may see. Removed endpoints are visible to no one. */
 export const visibleTo = ({ tenant, client }: Viewer): RawBuilder<unknown> =>
@@ -175,7 +180,8 @@ export const disableEndpoint = async (
   now: Date,
 ): Promise<void> => {
   await sql`
-    update webhooks.endpoints set enabled = false, disabled_reason = ${reason}, cancel_through = ${now}
+    update webhooks.endpoints set enabled = false, disabled_reason = ${reason}, cancel_through = ${now},
+      cancel_kinds = null
     where uid = ${uid}`.execute(tx);
 };
 

@@ -8,6 +8,8 @@ export type Endpoint = {
   description: string | null;
   /** Kinds of events that it receives. */
   kinds: readonly string[];
+  /** Those of `kinds` that are not sent, because the owner may not read them now. */
+  withheldKinds: readonly string[];
   enabled: boolean;
   /** Why it is disabled; `owner`: its owner or an administrator switched it off. */
   disabledReason: 'owner' | 'gone' | 'failing' | null;
@@ -24,6 +26,10 @@ export type Endpoint = {
   cancelThrough: Date | null;
   created: Date;
 };
+
+/** The kinds that are sent. */
+export const sentKindsOf = ({ kinds, withheldKinds }: Pick<Endpoint, 'kinds' | 'withheldKinds'>): readonly string[] =>
+  kinds.filter((kind) => !withheldKinds.includes(kind));
 
 /** The health of an endpoint by its attempts. */
 export type EndpointHealth = {

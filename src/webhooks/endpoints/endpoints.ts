@@ -110,6 +110,7 @@ export const addEndpoint = async (
     url: wanted.url,
     description: wanted.description ?? null,
     kinds: wanted.kinds ?? kinds,
+    withheldKinds: [],
     enabled,
     disabledReason: enabled ? null : 'owner',
     signatureHeader: wanted.signatureHeader ?? null,

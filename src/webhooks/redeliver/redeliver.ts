@@ -17,14 +17,14 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createWake } from '#src/platform/wake.ts';
-import type { Endpoint, Viewer } from '../endpoints/endpoint.ts';
+import { type Endpoint, sentKindsOf, type Viewer } from '../endpoints/endpoint.ts';
 import { dropPreviousSecrets, findEndpoint } from '../endpoints/endpoint-store.ts';
 import { joinEntityQueues, knownDeliveries, lockEntityQueues } from '../queue/entity-queue-store.ts';
 import { claimRedelivery, insertRedelivery, type Redelivery, saveProgress } from './redelivery-store.ts';
 
 export type Redelivered = { uid: string; queued: number; state: 'running' | 'done' };
 
-type RedeliverOutcome = Redelivered | 'no_endpoint' | 'no_event' | 'disabled' | 'one_is_running';
+type RedeliverOutcome = Redelivered | 'no_endpoint' | 'no_event' | 'withheld' | 'disabled' | 'one_is_running';
 
 /** chosen: events of one step, so that its transaction stays short. */
 const stepMax = 100;
@@ -43,6 +43,7 @@ export const redeliverEvent = async (
   const event = await findFeedEvent(tx, viewer.tenant, eventId);
   // The endpoint does not receive events of this kind.
   if (event === undefined || !endpoint.kinds.includes(event.kind)) return 'no_event';
+  if (endpoint.withheldKinds.includes(event.kind)) return 'withheld';
   if (!endpoint.enabled) return 'disabled';
   const uid = newId('rdl', now.getTime());
   const queued = await queue(tx, { endpoint, redeliveryUid: uid, events: [event], everything: true }, now);
@@ -74,6 +75,8 @@ export const redeliverSpan = async (
 ): Promise<RedeliverOutcome> => {
   const endpoint = await findEndpoint(tx, viewer, endpointUid, { lock: true });
   if (endpoint === undefined) return 'no_endpoint';
+  const kinds = sentKindsOf(endpoint);
+  if (kinds.length === 0) return 'withheld';
   if (!endpoint.enabled) return 'disabled';
   const before: Redelivery = {
     tenant: viewer.tenant,
@@ -85,7 +88,7 @@ export const redeliverSpan = async (
     afterPlace: await placeBefore(tx, since),
     // Events recorded from now on are delivered anyway.
     lastPlace: Math.min(
-      await lastPlace(tx, viewer.tenant, endpoint.kinds),
+      await lastPlace(tx, viewer.tenant, kinds),
       (until === undefined ? undefined : await placeAfter(tx, until)) ?? Number.MAX_SAFE_INTEGER,
     ),
     queued: 0,
@@ -101,7 +104,7 @@ export const redeliverSpan = async (
 const step = async (tx: Kysely<unknown>, before: Redelivery, endpoint: Endpoint, now: Date): Promise<Redelivery> => {
   const { events } = await readFeed(tx, {
     tenant: before.tenant,
-    kinds: endpoint.kinds,
+    kinds: sentKindsOf(endpoint),
     after: before.afterPlace,
     last: before.lastPlace,
     since: before.since,
@@ -186,8 +189,8 @@ const redeliverOnce = (db: Kysely<unknown>, now: Date): Promise<boolean> =>
     if (running === undefined) return false;
     const viewer = { tenant: running.tenant, client: undefined };
     const endpoint = await findEndpoint(tx, viewer, running.endpointUid, { lock: true });
-    // The endpoint was removed or disabled: the redelivery ends.
-    if (endpoint?.enabled === true) await step(tx, running, endpoint, now);
+    // The endpoint was removed or disabled, or its owner may read nothing any more: the redelivery ends.
+    if (endpoint?.enabled === true && sentKindsOf(endpoint).length > 0) await step(tx, running, endpoint, now);
     else await saveProgress(tx, { ...running, state: 'done' }, now);
     return true;
   });

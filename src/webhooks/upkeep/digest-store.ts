@@ -1,7 +1,9 @@
 /** The hour of the next digest of each endpoint. */
 import { type Kysely, sql } from 'kysely';
+import { sentKinds } from '../endpoints/endpoint-store.ts';
 
-const wanting = sql`enabled and digest and removed is null`;
+/** A digest is sent as long as the owner may read one of the kinds. */
+const wanting = sql`enabled and digest and removed is null and not kinds <@ withheld_kinds`;
 
 /** For endpoints that asked for digests since: their first hour is the running one. */
 export const beginDigests = async (db: Kysely<unknown>, from: Date): Promise<void> => {
@@ -34,7 +36,7 @@ export type DueDigest = {
  */
 export const claimDigests = async (tx: Kysely<unknown>, end: Date, limit: number): Promise<DueDigest[]> => {
   const { rows } = await sql<DueDigest>`
-    select endpoint_uid as "endpointUid", tenant, kinds, next_from as "nextFrom", last_seq as "lastSeq"
+    select endpoint_uid as "endpointUid", tenant, ${sentKinds}, next_from as "nextFrom", last_seq as "lastSeq"
     from webhooks.digests as digest join webhooks.endpoints on uid = endpoint_uid
     where next_from <= ${end}::timestamptz - interval '1 hour' and ${wanting}
     order by next_from, endpoint_uid limit ${limit}

@@ -106,6 +106,8 @@ const redeliver: ChangeEndpoints['redeliver'] = async ({ db, viewer, now }, want
       throw noEndpoint();
     case 'no_event':
       throw new Fault('NOT_FOUND', 'No such event of this endpoint');
+    case 'withheld':
+      throw new Fault('CONFLICT', 'The owner of the endpoint may not read these events now');
     case 'disabled':
       throw new Fault('CONFLICT', 'The endpoint is disabled; enable it first');
     case 'one_is_running':

@@ -36,6 +36,7 @@ test('create answers with the endpoint and its secret, which no later answer sho
     url,
     description: 'Till',
     kinds: ['orders', 'customers'],
+    withheld_kinds: [],
     enabled: true,
     status: 'active',
     disabled_reason: null,

@@ -8,10 +8,16 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import type { WebhooksSettings } from '#src/webhooks/config.ts';
-import { createEndpoint, createWebhooks, type Resolve, type TargetRules } from '#src/webhooks/index.ts';
+import {
+  createEndpoint,
+  createWebhooks,
+  type OwnerRights,
+  type Resolve,
+  type TargetRules,
+} from '#src/webhooks/index.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { draftOf, tenant } from './event-draft.ts';
-import { testSettings } from './test-settings.ts';
+import { allRights, testSettings } from './test-settings.ts';
 
 export { draftOf, tenant } from './event-draft.ts';
 
@@ -33,11 +39,15 @@ export type WorkerOptions = {
   /** Default: that which `advance` moves. */
   clock?: Clock;
   rules?: TargetRules;
+  /** Default: every owner may read everything. */
+  rights?: OwnerRights;
   resolve?: Resolve;
   attemptTimeoutMs?: number;
   random?: () => number;
   settings?: Partial<WebhooksSettings>;
 };
+
+type Owner = { kind: 'panel' | 'api_client'; id: string };
 
 export type Engine = Awaited<ReturnType<typeof startEngine>>;
 
@@ -59,7 +69,10 @@ export const startEngine = async () => {
   const startWorker = ({ settings: changed = {}, ...options }: WorkerOptions = {}): (() => Promise<void>) => {
     const abort = new AbortController();
     const settings = testSettings(changed);
-    const { services } = createWebhooks({ db, pool, box, clock, log, settings, rules: anywhere, ...options });
+    const { services } = createWebhooks({
+      ...{ db, pool, box, clock, log, settings, rights: allRights, rules: anywhere },
+      ...options,
+    });
     const ended = supervise(services, abort.signal, log);
     const stop = async (): Promise<void> => {
       abort.abort();
@@ -83,7 +96,7 @@ export const startEngine = async () => {
     startWorker,
     addEndpoint: (
       url: string,
-      options: { kinds?: string[]; secret?: string; rules?: TargetRules; resolve?: Resolve } = {},
+      options: { kinds?: string[]; secret?: string; rules?: TargetRules; resolve?: Resolve; owner?: Owner } = {},
     ) =>
       createEndpoint(
         {
@@ -97,7 +110,7 @@ export const startEngine = async () => {
         {
           tenant,
           url,
-          owner: { kind: 'panel', id: 'test' },
+          owner: options.owner ?? { kind: 'panel', id: 'test' },
           ...(options.kinds === undefined ? undefined : { kinds: options.kinds }),
           ...(options.secret === undefined ? undefined : { secret: options.secret }),
         },

@@ -17,7 +17,7 @@ import {
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import { draftOf } from './event-draft.ts';
 import { type Killable, spawnWorker } from './spawn-worker.ts';
-import { testSettings } from './test-settings.ts';
+import { allRights, testSettings } from './test-settings.ts';
 
 export { clientOf } from '../../support/ordering.ts';
 
@@ -98,7 +98,10 @@ export const startWebhookApi = async (options: ApiOptions = {}) => {
     },
     startWorker: (): (() => Promise<void>) => {
       const abort = new AbortController();
-      const { services } = createWebhooks({ db, pool, box, clock, log, settings, rules: anywhere, ...options });
+      const { services } = createWebhooks({
+        ...{ db, pool, box, clock, log, settings, rights: allRights, rules: anywhere },
+        ...options,
+      });
       const ended = supervise(services, abort.signal, log);
       const stop = async (): Promise<void> => {
         abort.abort();

@@ -11,7 +11,7 @@ import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createWebhooks } from '#src/webhooks/index.ts';
 import { draftOf } from './event-draft.ts';
-import { testSettings } from './test-settings.ts';
+import { allRights, testSettings } from './test-settings.ts';
 
 const [, , mode = '', url = '', masterKey = '', entity = ''] = process.argv;
 const log = pino({ level: 'silent' });
@@ -27,6 +27,7 @@ if (mode === 'deliver') {
     clock: systemClock,
     log,
     settings: testSettings(),
+    rights: allRights,
     rules: { allowPrivate: true, allowedOrigins: [] },
   });
   const stop = new AbortController();

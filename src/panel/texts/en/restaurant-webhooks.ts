@@ -83,6 +83,8 @@ export const webhooks = {
   removeNow: 'Remove endpoint',
   removed: (url: string) => `The endpoint ${url} is removed.`,
   switchedOff: (kinds: string) => `Not sent, because these kinds are off for the restaurant: ${kinds}.`,
+  withheld: (kinds: string) =>
+    `Not sent, because the API client that made this endpoint may not read them now: ${kinds}.`,
   settings: 'Settings',
   deliveries: 'Deliveries of this endpoint',
   problems: {

@@ -92,6 +92,8 @@ export const webhooks: Texts['restaurant']['webhooks'] = {
   removeNow: 'Rimuovi endpoint',
   removed: (url: string) => `L’endpoint ${url} è stato rimosso.`,
   switchedOff: (kinds: string) => `Non inviati, perché il ristorante ha disattivato questi tipi: ${kinds}.`,
+  withheld: (kinds: string) =>
+    `Non inviati, perché il client API che ha creato questo endpoint ora non può leggerli: ${kinds}.`,
   settings: 'Impostazioni',
   deliveries: 'Consegne di questo endpoint',
   problems: {
