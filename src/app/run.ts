@@ -7,7 +7,6 @@ import { assertionKeyLabel } from '#src/contract/assertion.ts';
 import { createGateway, type Gateway } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
 import { type Closers, createClosers } from '#src/platform/closers.ts';
-import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -86,14 +85,14 @@ const startOnce = async (
   try {
     const telemetry = await openTelemetry(settings, log, closers);
     const certificates = openCertificates(settings, telemetry.metrics, log);
-    const services = [...certificates.services];
+    const services = [installation.clockService, ...certificates.services];
     const parts = { ...telemetry, certificates, closers, services, supervising };
     const context: Context = { settings, installation, ...parts, ownOrigins: [] };
     supervising?.answerScrapes(telemetry.metrics);
     // Where there are several processes, the supervising one has the only internal listener.
     const internal = supervising === undefined && hasInternal(settings) ? await startInternal(context) : undefined;
     const front = runsGateway(settings) ? await startGateway(context, internal?.core) : undefined;
-    await startWorkers(context);
+    startWorkers(context);
     superviseServices(context);
     if (front !== undefined) closers.add(front.stopAccepting);
     return {
@@ -279,26 +278,21 @@ const hasDemo = (settings: Settings, { store }: Installation): boolean =>
   settings.environment !== 'production' &&
   settings.tls.cert_file === undefined;
 
-const startWorkers = async ({ settings, installation, services, ownOrigins, ...rest }: Context): Promise<void> => {
+const startWorkers = ({ settings, installation, services, ownOrigins, ...rest }: Context): void => {
   if (!runsWorker(settings)) return;
-  const { store, box, log } = installation;
-  const databaseClock = await openDatabaseClock(store.pool, log);
+  const { store, box, clock, log } = installation;
   const webhooks = createWebhooks({
     db: store.db,
     pool: store.pool,
     box,
-    clock: databaseClock.clock,
+    clock,
     log,
     settings: settings.webhooks,
     observers: { metrics: rest.metrics, traces: rest.traces },
     rights: ownerRights(store),
     rules: targetRules(settings, ownOrigins),
   });
-  services.push(
-    databaseClock.service,
-    ...webhooks.services,
-    ...createOrdering(orderingDeps(settings, installation)).services,
-  );
+  services.push(...webhooks.services, ...createOrdering(orderingDeps(settings, installation)).services);
 };
 
 const superviseServices = ({ services, closers, installation }: Context): void => {

@@ -3,10 +3,11 @@
  * operations with `longWork`.
  */
 import { createOrdering } from '#src/ordering/index.ts';
-import { systemClock } from '#src/platform/clock.ts';
+import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
 import { serverPidOf } from '#src/platform/db/driver/pg-client.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { createLog } from '#src/platform/log.ts';
+import { supervise } from '#src/platform/supervisor.ts';
 import { createCoreHandler, createInternalServer, listen } from '../listeners/listeners.ts';
 import type { ChildMessage, ImportSettings } from './messages.ts';
 import { lowerOther } from './niceness.ts';
@@ -24,23 +25,28 @@ export const serveCore = async (settings: ImportSettings, send: (message: ChildM
   const pool = createPool({ connection, max: connectionsMax, applicationName: settings.applicationName }, log);
   if (settings.embedded) pool.on('connect', lowerBackend);
   const db = createDatabase(pool);
+  const { clock, service: clockService } = await openDatabaseClock(pool, log);
   const cursorKey = Buffer.from(settings.cursorKey, 'base64');
   const { operations } = createOrdering({
     db,
     cursorKey,
-    clock: systemClock,
+    clock,
     log,
     settings: settings.ordering,
     orderTokenKey: Buffer.from(settings.orderTokenKey, 'base64'),
   });
   const imports = operations.filter((operation) => operation.longWork === true);
   const assertionKey = Buffer.from(settings.assertionKey, 'base64');
-  const handler = createCoreHandler(imports, { db, clock: systemClock, log, assertionKey });
+  const handler = createCoreHandler(imports, { db, clock, log, assertionKey });
   const server = createInternalServer(handler);
   const listener = await listen(server, host, 0);
+  const ended = new AbortController();
+  const supervised = supervise([clockService], ended.signal, log);
   process.once('message', () => {
+    ended.abort();
     void listener
       .close(graceMs)
+      .then(() => supervised)
       .then(() => pool.end())
       .finally(() => process.exit());
   });

@@ -5,18 +5,28 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { openExternalHeads } from '#src/gateway/index.ts';
-import { type Clock, systemClock } from '#src/platform/clock.ts';
+import type { Clock } from '#src/platform/clock.ts';
 import { awaitServer } from '#src/platform/db/await-server.ts';
 import { connectionProblem } from '#src/platform/db/database-address.ts';
+import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
 import { settleFact } from '#src/platform/db/facts.ts';
 import { databaseName, openStore, type Store } from '#src/platform/db/index.ts';
 import { migrate } from '#src/platform/db/migrate.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createSecretBox, loadOrCreateMasterKey, parseMasterKey, type SecretBox } from '#src/platform/secret-box.ts';
+import type { Service } from '#src/platform/supervisor.ts';
 import { type Settings, SettingsError } from '../settings/config.ts';
 import { allMigrations } from './migrations.ts';
 
-export type Installation = { store: Store; box: SecretBox; clock: Clock; log: Logger };
+export type Installation = {
+  store: Store;
+  box: SecretBox;
+  /** The time of the database, because processes of several machines compare times that they have stored. */
+  clock: Clock;
+  /** Keeps the clock right; a command ends before that is necessary. */
+  clockService: Service;
+  log: Logger;
+};
 
 /**
  * `exclusive`: own the embedded store (role all); otherwise share the running one, or run it for the time of the command.
@@ -44,7 +54,8 @@ export const openInstallation = async (
     await migrate(store.pool, allMigrations, { log });
     const box = createSecretBox(masterKey);
     await assertKeyFits(store, box);
-    return { store: await withWitness(store, box, dataDir, log), box, clock: systemClock, log };
+    const { clock, service: clockService } = await openDatabaseClock(store.pool, log);
+    return { store: await withWitness(store, box, dataDir, log), box, clock, clockService, log };
   } catch (error) {
     await store.close();
     const problem = settings.database_url === undefined ? undefined : connectionProblem(error);

@@ -8,8 +8,7 @@ import { clientKeyName } from '../credentials/show/show-credentials.ts';
 import type { CheckAddress } from '../limits/check-address.ts';
 import { quarantineText } from '../model/faults.ts';
 import { addressRefused, invalidClient, OAuthRefusal } from './oauth-answers.ts';
-import { type ClientProof, readClientProof } from './read-client-proof.ts';
-import type { Form } from './read-token-request.ts';
+import type { ClientProof } from './read-client-proof.ts';
 import { clientOfAssertion, type VerifyAssertionDeps, verifyAssertion } from './verify-assertion.ts';
 
 export type AuthenticateClientDeps = {
@@ -23,10 +22,10 @@ export type AuthenticateClientDeps = {
 };
 
 /**
- * Rejects with invalid_request, invalid_client, or unauthorized_client: for a quarantined client or secret, and for a call from
- * an address outside the client's list.
+ * Rejects with invalid_client, or unauthorized_client: for a quarantined client or secret, and for a call from an address outside
+ * the client's list.
  */
-export type AuthenticateClient = (req: IncomingMessage, form: Form) => Promise<ProvenClient>;
+export type AuthenticateClient = (req: IncomingMessage, proof: ClientProof) => Promise<ProvenClient>;
 
 export type ProvenClient = {
   client: ClientRecord;
@@ -41,8 +40,7 @@ type Proven = { record: ClientRecord; credentialId: string; quarantine: string |
 export const createAuthenticateClient = (deps: AuthenticateClientDeps): AuthenticateClient => {
   const prove = (proof: ClientProof): Promise<Proven | undefined> =>
     proof.method === 'secret' ? proveBySecret(deps, proof) : proveByAssertion(deps, proof);
-  return async (req, form) => {
-    const proof = readClientProof(form, req.rawHeaders);
+  return async (req, proof) => {
     const proven = await prove(proof);
     if (proven === undefined) throw invalidClient();
     const { clientId: id, allowIp } = proven.record;

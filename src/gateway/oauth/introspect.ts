@@ -9,6 +9,8 @@ export type IntrospectDeps = {
   origin: string;
   allScopes: () => readonly string[];
   inspectToken: Authenticator['inspectToken'];
+  /** False: every service refuses tokens that are bound to a key. */
+  acceptsBoundTokens: boolean;
   /** Bounds the calls of one client. */
   throttleIntrospection: Throttle;
 };
@@ -33,6 +35,7 @@ export const createIntrospect =
 
 const describe = async (deps: IntrospectDeps, text: string): Promise<Record<string, unknown>> => {
   const { token, principal } = await deps.inspectToken(text);
+  if (token.jkt !== undefined && !deps.acceptsBoundTokens) return { active: false };
   return {
     active: true,
     scope: deps

@@ -2,17 +2,14 @@
  * The OAuth side of the gateway as Koa middleware: token endpoint, revocation, introspection and the public documents.
  * Other paths are passed on.
  */
+import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
 import { methodNotAllowed } from '../model/faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
-import {
-  type AuthenticateClient,
-  type AuthenticateClientDeps,
-  createAuthenticateClient,
-} from './authenticate-client.ts';
+import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
 import { type BindTokenDeps, createBindToken } from './bind-token.ts';
 import { createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
@@ -27,6 +24,7 @@ import {
   serverError,
   temporarilyUnavailable,
 } from './oauth-answers.ts';
+import { readClientProof } from './read-client-proof.ts';
 import { type Form, readOAuthForm, readTokenRequest } from './read-token-request.ts';
 import { createRevoke, type RevokeDeps } from './revoke.ts';
 import { createTokenIssuer, type TokenIssuerDeps, tokenPath } from './token-issuer.ts';
@@ -103,7 +101,11 @@ type Endpoint = (ctx: Context) => Promise<OAuthAnswer>;
 
 const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
-  const authenticate: AuthenticateClient = (req, form) => deps.limitFailures(req, form, () => prove(req, form));
+  const authenticate = async (req: IncomingMessage, form: Form): Promise<ProvenClient> => {
+    // First, so that a request that could not pass in any case is refused as what it is.
+    const proof = readClientProof(form, req.rawHeaders);
+    return deps.limitFailures(req, form, () => prove(req, proof));
+  };
   const issue = createTokenIssuer(deps);
   const bind = createBindToken(deps);
   const revoke = createRevoke(deps);

@@ -53,6 +53,7 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     credentials: access.credentials,
     tokens: access.tokens,
     inspectToken: deps.inspectToken,
+    acceptsBoundTokens: access.dpop !== undefined,
     recordUse: access.recordUse,
     checkAddress: access.checkAddress,
     dpop: access.dpop,

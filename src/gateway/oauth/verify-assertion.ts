@@ -65,19 +65,24 @@ export const verifyAssertion = async (
   return undefined;
 };
 
-/** The key with that id, or all keys, since a client may not know the id that its key has here. */
+/**
+ * The key with that id, or the newest keys for the algorithm, since a client may not know the id that its key has here. A client
+ * with more keys of one type has to name the id.
+ */
 const candidates = ({ keys }: ClientRecord, assertion: string): readonly ClientKey[] => {
-  const kid = kidOf(assertion);
+  const { kid, alg } = headerOf(assertion);
   const named = keys.filter(({ keyId }) => keyId === kid);
-  return (named.length > 0 ? named : keys).slice(0, keysTriedMax);
+  if (named.length > 0) return named.slice(0, keysTriedMax);
+  const ofType = keys.filter(({ kty }) => algorithmsOf[kty]?.some((one) => one === alg));
+  return ofType.slice(-keysTriedMax).toReversed();
 };
 
-const kidOf = (assertion: string): unknown => {
+const headerOf = (assertion: string): { kid?: unknown; alg?: unknown } => {
   try {
     const header: unknown = JSON.parse(Buffer.from(assertion.split('.', 1)[0] ?? '', 'base64url').toString());
-    return typeof header === 'object' && header !== null && 'kid' in header ? header.kid : undefined;
+    return typeof header === 'object' && header !== null ? header : {};
   } catch {
-    return undefined;
+    return {};
   }
 };
 

@@ -61,6 +61,14 @@ test('A-040 the 11th failed try of one client and address is slow_down, then the
   expect((await token(other, '192.0.2.1')).status).toBe(200);
 });
 
+test('A-040 a request that is malformed is refused as that, also while the client has used up its failures', async () => {
+  const client = await harness.createClient([tenant]);
+  for (let i = 0; i < 11; i += 1) await token({ ...client, client_secret: 'wrong' }, '192.0.2.9');
+  const twice = { ...basic(client.client_id, client.client_secret), ...from('192.0.2.9') };
+  const reply = await postToken(harness.url, { grant_type: 'client_credentials', ...pick(client) }, twice);
+  expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
+});
+
 test('A-040 500 right requests in a minute from one address are all 200', async () => {
   const client = await harness.createClient([tenant]);
   for (let i = 0; i < 500; i += 25) {

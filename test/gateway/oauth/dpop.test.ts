@@ -369,6 +369,15 @@ test('metadata names the algorithms; introspection tells binding and type', asyn
   expect([json.active, json.token_type, json.cnf]).toEqual([true, 'DPoP', decodeJwt(token).cnf]);
 });
 
+test('introspection calls a bound token inactive at a gateway that has DPoP off, as every service refuses it there', async () => {
+  const withoutDpop = await harness.openDoor({ settings: { dpop: 'off' } });
+  const tenants = [await harness.createTenant()];
+  const asker = pick(formOf(await harness.credentials.createClient({ name: 'asker', tenants, mayIntrospect: true })));
+  const introspect = (url: string) => postToken(url, { ...asker, token }, {}, '/api/oauth/introspect');
+  expect((await introspect(harness.url)).json.active).toBe(true);
+  expect((await introspect(withoutDpop.url)).json).toEqual({ active: false });
+});
+
 test('ended proofs leave the table bit by bit', async () => {
   strict.clock.move(600_000);
   const own = await callerOf(strict);

@@ -56,6 +56,27 @@ const expectRefused = async (assertion: string | Promise<string>): Promise<void>
   expect([status, json.error, json.error_description]).toEqual([401, 'invalid_client', 'Client authentication failed']);
 };
 
+test('a client with more keys than are tried gets in with the newest, with any that it names, and with the only one of a type', async () => {
+  const own = pick(await harness.createClient([tenant]));
+  const add = async (keys: { publicKey: KeyObject }) =>
+    (await harness.credentials.addClientKey(own.client_id, keys.publicKey.export({ format: 'jwk' }))).keyId;
+  const ed = await generateKeyPair('ed25519');
+  await add(ed);
+  const pairs = await Promise.all(Array.from({ length: 7 }, () => generateKeyPair('ec', { namedCurve: 'P-256' })));
+  const kids: string[] = [];
+  for (const pair of pairs) {
+    harness.clock.move(1_000);
+    kids.push(await add(pair));
+  }
+  const by = async (index: number, header = {}) => {
+    const key = pairs[index]?.privateKey;
+    return (await send(await sign({}, { id: own.client_id, header, ...(key !== undefined && { key }) }))).status;
+  };
+  expect([await by(6), await by(2), await by(0)]).toEqual([200, 200, 401]);
+  expect(await by(0, { kid: kids[0] })).toBe(200);
+  expect((await send(await sign({}, { alg: 'EdDSA', key: ed.privateKey, id: own.client_id }))).status).toBe(200);
+});
+
 test('A-032 private_key_jwt with ES256, EdDSA, PS256 and RS256 gets a token, addressed to issuer or token endpoint', async () => {
   const rsa = await generateKeyPair('rsa', { modulusLength: 2048 });
   const ed = await generateKeyPair('ed25519');
