@@ -82,6 +82,9 @@ export const openPublicListener = async (
   if (!opensLate) await openRest();
   return {
     url,
+    announceEnd: () => {
+      for (const port of ports) port.announceEnd();
+    },
     close,
     localOrigin,
     origin,

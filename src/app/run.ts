@@ -7,20 +7,26 @@ import { assertionKeyLabel } from '#src/contract/assertion.ts';
 import { createGateway, type Gateway } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
 import { type Closers, createClosers } from '#src/platform/closers.ts';
+import { readSchemaState } from '#src/platform/db/migrate.ts';
+import { createWriteProbe } from '#src/platform/db/write-probe.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Service, supervise } from '#src/platform/supervisor.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import { openTraces, type Traces } from '#src/platform/telemetry/traces.ts';
-import { createWebhooks } from '#src/webhooks/index.ts';
+import { createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { createImportProcess, type ImportProcess } from './import-process/forward-imports.ts';
 import { type Installation, openInstallation } from './installation/installation.ts';
+import { allMigrations } from './installation/migrations.ts';
 import { retryWhileFull } from './installation/retry-while-full.ts';
 import { type Certificates, openCertificates } from './listeners/certificates.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen } from './listeners/listeners.ts';
 import { startPanel } from './panel/panel.ts';
+import { createProbes, type Probes } from './probes/answer-probes.ts';
+import { createDrain, type Drain } from './probes/drain.ts';
+import { createRoleReadiness, type ReadRoleReadiness } from './probes/role-readiness.ts';
 import type { SupervisingProcess } from './processes/supervising-process.ts';
 import { openPublicListener, type PublicListener } from './public-listener.ts';
 import { createReference } from './reference/reference.ts';
@@ -41,8 +47,6 @@ export type Program = {
   stop(): Promise<void>;
 };
 
-const graceMs = 3_000;
-
 /** Gateways use most of their connections to the core within this time. */
 const coreDrainMs = 500;
 
@@ -60,6 +64,8 @@ type Context = {
   ownOrigins: string[];
   /** Undefined: this process is the only one behind its port. */
   supervising: SupervisingProcess | undefined;
+  probes: Probes;
+  drain: Drain;
 };
 
 /**
@@ -86,14 +92,17 @@ const startOnce = async (
     const telemetry = await openTelemetry(settings, log, closers);
     const certificates = openCertificates(settings, telemetry.metrics, log);
     const services = [installation.clockService, ...certificates.services];
-    const parts = { ...telemetry, certificates, closers, services, supervising };
+    const drain = createDrain();
+    const probes = createProbes(settings.role);
+    const parts = { ...telemetry, certificates, closers, services, supervising, probes, drain };
     const context: Context = { settings, installation, ...parts, ownOrigins: [] };
     supervising?.answerScrapes(telemetry.metrics);
     // Where there are several processes, the supervising one has the only internal listener.
     const internal = supervising === undefined && hasInternal(settings) ? await startInternal(context) : undefined;
     const front = runsGateway(settings) ? await startGateway(context, internal?.core) : undefined;
-    startWorkers(context);
+    const worker = startWorkers(context);
     superviseServices(context);
+    probes.serve(readinessOf(context, front, worker));
     if (front !== undefined) closers.add(front.stopAccepting);
     return {
       publicUrl: front?.url,
@@ -105,7 +114,10 @@ const startOnce = async (
         void front.reloadRoutes(actor);
         return [...reloaded, 'the route table'];
       },
-      stop: closers.close,
+      stop: async () => {
+        await drain.run(settings.drain_ms);
+        await closers.close();
+      },
     };
   } catch (error) {
     await closers.close();
@@ -132,14 +144,16 @@ type Internal = {
 };
 
 const startInternal = async (context: Context): Promise<Internal> => {
-  const { settings, installation, metrics, traces, certificates, closers } = context;
+  const { settings, installation, metrics, traces, certificates, closers, probes, drain } = context;
+  const { grace_ms: graceMs } = settings;
   const operations = runsOrdering(settings) ? coreOperations(context) : [];
   const imports = runsOrdering(settings) ? openImportProcess(context) : undefined;
-  const telemetry = { metrics, traces, metricsToken: settings.metrics_token };
+  const telemetry = { metrics, traces, metricsToken: settings.metrics_token, probes };
   const handler = createInternalHandler(installation, operations, telemetry, imports?.serve);
   const server = createInternalServer(handler, certificates.createInternalServer);
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
+  drain.onBegin(listener.announceEnd);
   closers.add(() => listener.close(graceMs, coreDrainMs));
   if (!runsOrdering(settings)) return { listener, core: undefined };
   if (certificates.createInternalServer === undefined || !runsGateway(settings)) return { listener, core: listener };
@@ -164,6 +178,7 @@ const openImportProcess = ({ settings, installation, closers }: Context): Import
       embedded: store.embedded,
       applicationName: `orderpass-${settings.role}-import`,
       logLevel: settings.log_level,
+      graceMs: settings.grace_ms,
       assertionKey: box.derive(assertionKeyLabel(orderingAudience)).toString('base64'),
       cursorKey: box.derive('cursor').toString('base64'),
       orderTokenKey: box.derive('order-token').toString('base64'),
@@ -188,17 +203,20 @@ type Front = {
   url: string;
   demo: Demo | undefined;
   reloadRoutes: Gateway['reloadRoutes'];
+  readiness: Gateway['readiness'];
   /** No new request comes in; running requests still find everything that they need. */
   stopAccepting(): Promise<void>;
 };
 
 /** `core`: a listener of this process with the core, where it runs the core. */
 const startGateway = async (context: Context, core: Listener | undefined): Promise<Front> => {
-  const { settings, installation, certificates, closers, services, ownOrigins, supervising } = context;
+  const { settings, installation, certificates, closers, services, ownOrigins, supervising, drain } = context;
+  const { grace_ms: graceMs } = settings;
   const listener = await openPublicListener(settings, installation.log, {
     createServer: certificates.createPublicServer,
     opensLate: supervising !== undefined,
   });
+  drain.onBegin(listener.announceEnd);
   closers.add(() => listener.close(graceMs));
   const gateway = await openGateway(context, listener, core);
   const demo = hasDemo(settings, installation)
@@ -229,11 +247,12 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
     panel?.close();
     return listener.close(graceMs);
   };
-  return { url: listener.url, demo, reloadRoutes: gateway.reloadRoutes, stopAccepting };
+  const { reloadRoutes, readiness } = gateway;
+  return { url: listener.url, demo, reloadRoutes, readiness, stopAccepting };
 };
 
 const openGateway = async (
-  { settings, installation, metrics, traces, certificates, closers, services, supervising }: Context,
+  { settings, installation, metrics, traces, certificates, closers, services, supervising, drain }: Context,
   { origin }: PublicListener,
   core: Listener | undefined,
 ): Promise<Gateway> => {
@@ -257,6 +276,7 @@ const openGateway = async (
     moreDocuments: { '/.well-known/webhook-keys': webhookKeys.document },
     pages: createReference(settings, origin),
     certificateState: certificates.state,
+    isDraining: drain.isDraining,
     processesState: supervising?.processes,
     upstreams: {
       ...settings.gateway.upstreams,
@@ -278,8 +298,8 @@ const hasDemo = (settings: Settings, { store }: Installation): boolean =>
   settings.environment !== 'production' &&
   settings.tls.cert_file === undefined;
 
-const startWorkers = ({ settings, installation, services, ownOrigins, ...rest }: Context): void => {
-  if (!runsWorker(settings)) return;
+const startWorkers = ({ settings, installation, services, ownOrigins, ...rest }: Context): Webhooks | undefined => {
+  if (!runsWorker(settings)) return undefined;
   const { store, box, clock, log } = installation;
   const webhooks = createWebhooks({
     db: store.db,
@@ -293,7 +313,22 @@ const startWorkers = ({ settings, installation, services, ownOrigins, ...rest }:
     rules: targetRules(settings, ownOrigins),
   });
   services.push(...webhooks.services, ...createOrdering(orderingDeps(settings, installation)).services);
+  return webhooks;
 };
+
+const readinessOf = (
+  { settings, installation: { store }, drain }: Context,
+  front: Front | undefined,
+  worker: Webhooks | undefined,
+): ReadRoleReadiness =>
+  createRoleReadiness({
+    role: settings.role,
+    isDraining: drain.isDraining,
+    readSchema: () => readSchemaState(store.pool, allMigrations),
+    checkWrites: createWriteProbe(store.db),
+    gateway: front?.readiness,
+    worker: worker?.state,
+  });
 
 const superviseServices = ({ services, closers, installation }: Context): void => {
   const ended = new AbortController();

@@ -110,6 +110,7 @@ export { reportUnusedScopes } from './policy/unused-scopes.ts';
 export { listServedTables, type ReloadAnswers, requestReload } from './routing/reload/request-reload.ts';
 export { type ProbedAddress, probeUpstream } from './upstream/addresses/probe-upstream.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
+export type { Readiness };
 
 export const gatewayMigrations = loadMigrations('gateway', new URL('./migrations/', import.meta.url));
 
@@ -130,6 +131,8 @@ export type GatewayDeps = {
   pages?: (table: RouteTable) => ReadonlyMap<string, Page>;
   /** For /readyz. Default: the listeners have no certificate. */
   certificateState?: () => CertificateState | undefined;
+  /** For /readyz: the process is about to stop. Default: it is not. */
+  isDraining?: () => boolean;
   /** For /readyz. Undefined: one process. */
   processesState?: (() => 'ok' | 'missing') | undefined;
   /** Default: limits are this process's own. */
@@ -148,6 +151,8 @@ export type Gateway = PublicDoor & {
   reloadRoutes(actor: string): Promise<Reloaded>;
   /** The table that is served now. */
   routeTable(): RouteTable;
+  /** What /readyz answers. Never rejects, and answers within 4 s. */
+  readiness(): Promise<Readiness>;
   services: Service[];
   /** Ends upgraded connections: they have left the server, which would wait for them when it closes. */
   endUpgrades: () => void;
@@ -214,6 +219,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     ...door,
     reloadRoutes: reload.reload,
     routeTable: () => reload.current().table,
+    readiness,
     endUpgrades,
     services: [
       ...[...audit.services, ...access.services, keys.service, dryRuns.service],
@@ -313,12 +319,13 @@ const matchRouteSteps = (
 });
 
 const openReadiness = (
-  { db, certificateState, processesState }: Pick<GatewayDeps, 'db' | 'certificateState' | 'processesState'>,
+  { db, certificateState, isDraining, processesState }: GatewayDeps,
   kv: Kv,
   { recorder }: Audit,
   { current, problems }: TableReloader,
 ): (() => Promise<Readiness>) =>
   createReadiness({
+    isDraining: isDraining ?? (() => false),
     checkStore: async () => {
       await readEpoch(db);
     },

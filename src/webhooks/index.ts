@@ -37,7 +37,7 @@ import { createSigningKeys } from './signing/signing-keys.ts';
 import { resolverFor } from './target/resolve.ts';
 import type { Resolve, TargetRules } from './target/target.ts';
 import { createObserveAttempts, type Observers } from './telemetry/observe-attempts.ts';
-import { watchQueue } from './telemetry/watch-queue.ts';
+import { createReadQueue, secondsSince, watchQueue } from './telemetry/watch-queue.ts';
 import { createCancelBacklog } from './upkeep/cancel-backlog.ts';
 import { createDigest } from './upkeep/digest.ts';
 import { createDeliveryRetention } from './upkeep/retain-deliveries.ts';
@@ -110,12 +110,22 @@ const sendingWith = (deps: SendingDeps) => ({
   }),
 });
 
-export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
+/** `isLeaseHeld`: the database confirms this worker, so it may send. `oldestDueSeconds`: of receivers that answer. */
+export type WorkerState = { isLeaseHeld: boolean; oldestDueSeconds: number };
+
+export type Webhooks = {
+  services: Service[];
+  /** Rejects when the database does not answer. */
+  state(): Promise<WorkerState>;
+};
+
+export const createWebhooks = (deps: WebhooksDeps): Webhooks => {
   const { db, pool, clock, log } = deps;
-  if (deps.observers !== undefined) watchQueue(deps.observers.metrics, deps);
+  const readQueue = createReadQueue(deps);
+  if (deps.observers !== undefined) watchQueue(deps.observers.metrics, readQueue, clock);
   const cancel = createCancelBacklog({ db, clock });
   const withhold = createWithholdKinds({ db, clock, rights: deps.rights, onWithheld: cancel.wake });
-  const { deliver, fastPath } = createDelivering(deps, withhold.isWithheld, cancel.wake);
+  const { deliver, fastPath, isLeaseHeld } = createDelivering(deps, withhold.isWithheld, cancel.wake);
   const onDeliveries = deliver.wake;
   return {
     services: [
@@ -127,6 +137,10 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
       createDigest({ db, clock, onDeliveries }),
       createDeliveryRetention({ db, clock, log }),
     ],
+    state: async () => ({
+      isLeaseHeld: isLeaseHeld(),
+      oldestDueSeconds: secondsSince((await readQueue()).oldestDue, clock.now()),
+    }),
   };
 };
 
@@ -135,7 +149,7 @@ const createDelivering = (
   deps: WebhooksDeps,
   isWithheld: AttemptDeps['isWithheld'],
   onDisabled: () => void,
-): { deliver: Deliver; fastPath: FastPath | undefined } => {
+): { deliver: Deliver; fastPath: FastPath | undefined; isLeaseHeld: () => boolean } => {
   const { db, pool, clock, log, settings } = deps;
   const { send, close, headersFor } = sendingWith(deps);
   const observe = deps.observers === undefined ? (unseen: Send) => unseen : createObserveAttempts(deps.observers);
@@ -172,6 +186,7 @@ const createDelivering = (
   };
   return {
     deliver: { ...deliver, service: { name: deliver.service.name, run } },
+    isLeaseHeld: identity.isHeld,
     fastPath: settings.fast_path === 'on' ? createFastPath({ sender, log }) : undefined,
   };
 };

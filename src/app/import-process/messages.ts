@@ -9,6 +9,8 @@ export type ImportSettings = {
   embedded: boolean;
   applicationName: string;
   logLevel: LogLevel;
+  /** How long a running import may take after the stop. */
+  graceMs: number;
   /** Base64. */
   assertionKey: string;
   /** Base64. */

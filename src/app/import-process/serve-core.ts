@@ -13,7 +13,6 @@ import type { ChildMessage, ImportSettings } from './messages.ts';
 import { lowerOther } from './niceness.ts';
 
 const host = '127.0.0.1';
-const graceMs = 3_000;
 
 /** Two large imports with the connections that report their progress, and some short requests beside them. */
 const connectionsMax = 6;
@@ -45,7 +44,7 @@ export const serveCore = async (settings: ImportSettings, send: (message: ChildM
   process.once('message', () => {
     ended.abort();
     void listener
-      .close(graceMs)
+      .close(settings.graceMs)
       .then(() => supervised)
       .then(() => pool.end())
       .finally(() => process.exit());

@@ -19,12 +19,15 @@ import type { Logger } from '#src/platform/log.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { Traces } from '#src/platform/telemetry/traces.ts';
 import type { Installation } from '../installation/installation.ts';
+import type { Probes } from '../probes/answer-probes.ts';
 import { orderingAudience } from '../settings/ordering-audience.ts';
 import { type CreateServer, createPlainServer } from './certificates.ts';
 
 export type Listener = {
   url: string;
   port: number;
+  /** From now on each answer announces the end of its connection. New connections are still taken. */
+  announceEnd(): void;
   /** `drainMs`: how long idle connections stay open, see `drain`. */
   close(graceMs: number, drainMs?: number): Promise<void>;
 };
@@ -46,6 +49,7 @@ export const listen = async (server: Server, host: string, port: number): Promis
   return {
     url: urlOf(server, host, taken),
     port: taken,
+    announceEnd: () => announceEnd(server),
     close: (graceMs, drainMs = 0) => closeWithin(server, sockets, { graceMs, drainMs }),
   };
 };
@@ -78,6 +82,12 @@ const stopListening = (server: Server, closed: () => void): void => {
   NetServer.prototype.close.call(server, closed);
 };
 
+const announceEnd = (server: Server): void => {
+  server.prependListener('request', (_request, response) => {
+    response.shouldKeepAlive = false;
+  });
+};
+
 const idleEveryMs = 50;
 
 /**
@@ -85,9 +95,7 @@ const idleEveryMs = 50;
  * carried out. So for `drainMs` each answer announces the end of its connection, and only then idle connections are closed.
  */
 const drain = (server: Server, drainMs: number): (() => void) => {
-  server.prependListener('request', (_request, response) => {
-    response.shouldKeepAlive = false;
-  });
+  announceEnd(server);
   let timer = setTimeout(() => {
     server.close();
     timer = setInterval(() => server.closeIdleConnections(), idleEveryMs);
@@ -113,12 +121,12 @@ type Telemetry = ShownMetrics & { metrics: Metrics; traces: Traces | undefined }
 export const createCoreHandler = (
   operations: readonly Operation[],
   { log, assertionKey, ...deps }: CoreDeps,
-  telemetry?: Telemetry,
+  telemetry?: Telemetry & { probes: Probes },
 ): RequestListener => {
   const app = new Koa();
   app.use(createErrorBoundary({ log }));
   app.use(refuseWrongHost);
-  if (telemetry !== undefined) app.use(showMetrics(telemetry));
+  if (telemetry !== undefined) app.use(telemetry.probes.answer).use(showMetrics(telemetry));
   const verifyAssertion = createAssertionVerifier({
     key: assertionKey,
     audience: orderingAudience,
@@ -131,12 +139,12 @@ export const createCoreHandler = (
   return (request, response) => void handle(request, response);
 };
 
-/** The internal handler of a process that has metrics only. */
-export const createMetricsHandler = (shown: ShownMetrics, log: Logger): RequestListener => {
+/** The internal handler of a process that has neither core nor workers. */
+export const createMetricsHandler = (shown: ShownMetrics & { probes: Probes }, log: Logger): RequestListener => {
   const app = new Koa();
-  app.use(createErrorBoundary({ log })).use(refuseWrongHost).use(showMetrics(shown));
+  app.use(createErrorBoundary({ log })).use(refuseWrongHost).use(shown.probes.answer).use(showMetrics(shown));
   app.use(() => {
-    throw new Fault('NOT_FOUND', 'This listener has /metrics only');
+    throw new Fault('NOT_FOUND', 'This listener has /metrics, /healthz and /readyz only');
   });
   const handle = app.callback();
   return (request, response) => void handle(request, response);
@@ -178,11 +186,11 @@ const createMayRead = (token: string | undefined): ((authorization: string | und
   };
 };
 
-/** The internal listener: the core where the role runs it, and /metrics for Prometheus in every role. */
+/** The internal listener: the core where the role runs it, and /metrics, /healthz and /readyz in every role. */
 export const createInternalHandler = (
   { store, box, clock, log }: Installation,
   operations: readonly Operation[],
-  telemetry: Telemetry,
+  telemetry: Telemetry & { probes: Probes },
   serveLongWork?: CoreDeps['serveLongWork'],
 ): RequestListener =>
   createCoreHandler(

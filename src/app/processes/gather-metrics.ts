@@ -16,6 +16,8 @@ export type Scraped = { ask(id: number): void };
 
 export type GatherMetrics = {
   render(): Promise<RenderedMetrics>;
+  /** How many processes answered that traffic may be sent to them. */
+  readyCount(): Promise<number>;
   receive(from: Scraped, id: number, reading: MetricsReading | undefined): void;
   ended(process: Scraped): void;
 };
@@ -27,6 +29,9 @@ type GatherDeps = {
 };
 
 const waitMsMax = 1_000;
+
+const gaugeOf = (reading: MetricsReading, name: string): number | undefined =>
+  reading.find((metric) => metric.name === name)?.values[0]?.value;
 
 export const createGatherMetrics = ({ own, serving }: GatherDeps): GatherMetrics => {
   const last = new Map<Scraped, MetricsReading>();
@@ -56,6 +61,10 @@ export const createGatherMetrics = ({ own, serving }: GatherDeps): GatherMetrics
       const readings = await Promise.all([own.read(), ...serving().map(ask)]);
       await adding;
       return renderReadings([...readings, former]);
+    },
+    readyCount: async () => {
+      const readings = await Promise.all(serving().map(ask));
+      return readings.filter((reading) => gaugeOf(reading, 'orderpass_ready') === 1).length;
     },
     receive: (process, id, reading) => {
       if (reading !== undefined) last.set(process, reading);

@@ -5,11 +5,13 @@
  */
 import cluster, { type Worker } from 'node:cluster';
 import { createSharedCounts } from '#src/platform/kv/index.ts';
-import type { Logger } from '#src/platform/log.ts';
+import { type Logger, programVersion } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { openCertificates } from '../listeners/certificates.ts';
 import { createInternalServer, createMetricsHandler, type Listener, listen } from '../listeners/listeners.ts';
+import { createProbes, type Probes } from '../probes/answer-probes.ts';
+import type { ReadRoleReadiness } from '../probes/role-readiness.ts';
 import type { Settings } from '../settings/config.ts';
 import { hasInternal } from '../settings/role-parts.ts';
 import { createGatherMetrics, type GatherMetrics, type Scraped } from './gather-metrics.ts';
@@ -45,7 +47,7 @@ const failedStartsMax = 5;
 const checkEveryMs = 2_000;
 /** A process that answers nothing for that many checks hangs. A suspended machine sends no checks. */
 const unansweredMax = 10;
-/** Longer than every bound within a process that stops. */
+/** Beside drain and grace, longer than every bound within a process that stops. */
 const stopMsMax = 20_000;
 const stopAgainMs = 500;
 const internalGraceMs = 500;
@@ -57,10 +59,14 @@ export const startProcesses = (settings: Settings, count: number, log: Logger): 
   const supervised = supervise(certificates.services, ended.signal, log);
   const children = new Set<Child>();
   const gather = createGatherMetrics({ own: metrics, serving: () => [...children].filter(isServing) });
-  const group = createGroup({ count, children, gather, log });
+  const stopBoundMs = settings.drain_ms + settings.grace_ms + stopMsMax;
+  const group = createGroup({ count, children, gather, log, stopBoundMs });
   metrics.gauge('processes', 'Processes that serve requests', group.serving);
   metrics.total('process_restarts_total', 'Processes that were started in place of one that died', group.restarts);
-  const internal = startInternal(settings, gather, log, certificates.createInternalServer);
+  const probes = createProbes(settings.role);
+  let isStopping = false;
+  probes.serve(createGroupReadiness(settings, { serving: group.serving, isStopping: () => isStopping }, gather));
+  const internal = startInternal(settings, { metrics: gather, probes }, log, certificates.createInternalServer);
   const start = async (): Promise<{ publicUrl: string; internalUrl: string | undefined }> => {
     const listener = await internal;
     return { publicUrl: await group.start(), internalUrl: listener?.url };
@@ -73,6 +79,7 @@ export const startProcesses = (settings: Settings, count: number, log: Logger): 
       group.sendAll({ kind: 'reload' });
     },
     stop: async () => {
+      isStopping = true;
       await group.stop();
       const listener = await internal.catch(() => undefined);
       await listener?.close(internalGraceMs);
@@ -90,20 +97,47 @@ const internalOnly = (settings: Settings): Settings => ({
   tls: { ...settings.tls, cert_file: undefined, key_file: undefined },
 });
 
+/** The processes check the store themselves; their metric `ready` says what they found. */
+const createGroupReadiness =
+  (
+    { role, processes: count }: Settings,
+    { serving, isStopping }: { serving(): number; isStopping(): boolean },
+    gather: GatherMetrics,
+  ): ReadRoleReadiness =>
+  async () => {
+    const ready = await gather.readyCount();
+    const isMissing = serving() < count;
+    const status = isStopping()
+      ? 'draining'
+      : ready === 0
+        ? 'unavailable'
+        : isMissing || ready < count
+          ? 'degraded'
+          : 'ok';
+    return { status, role, version: programVersion, processes: isMissing ? 'missing' : 'ok', processes_ready: ready };
+  };
+
 const startInternal = async (
   settings: Settings,
-  metrics: GatherMetrics,
+  shown: { metrics: GatherMetrics; probes: Probes },
   log: Logger,
   createServer: Parameters<typeof createInternalServer>[1],
 ): Promise<Listener | undefined> => {
   if (!hasInternal(settings)) return Promise.resolve(undefined);
-  const handler = createMetricsHandler({ metrics, metricsToken: settings.metrics_token }, log);
+  const handler = createMetricsHandler({ ...shown, metricsToken: settings.metrics_token }, log);
   return listen(createInternalServer(handler, createServer), settings.internal_host, settings.internal_port);
 };
 
-type GroupDeps = { count: number; children: Set<Child>; gather: GatherMetrics; log: Logger };
+type GroupDeps = {
+  count: number;
+  children: Set<Child>;
+  gather: GatherMetrics;
+  log: Logger;
+  /** A process that has not stopped by then is killed. */
+  stopBoundMs: number;
+};
 
-const createGroup = ({ count, children, gather, log }: GroupDeps) => {
+const createGroup = ({ count, children, gather, log, stopBoundMs }: GroupDeps) => {
   const counts = createSharedCounts();
   const started = Promise.withResolvers<string>();
   const failed = Promise.withResolvers<never>();
@@ -179,7 +213,7 @@ const createGroup = ({ count, children, gather, log }: GroupDeps) => {
     stop: async (): Promise<void> => {
       isStopping = true;
       clearInterval(checking);
-      await stopChildren(children);
+      await stopChildren(children, stopBoundMs);
     },
   };
 };
@@ -212,7 +246,7 @@ const killHanging = (children: ReadonlySet<Child>, log: Logger): void => {
   }
 };
 
-const stopChildren = async (children: ReadonlySet<Child>): Promise<void> => {
+const stopChildren = async (children: ReadonlySet<Child>, boundMs: number): Promise<void> => {
   const sendStop = (): void => {
     for (const { worker } of children) send(worker, { kind: 'stop' });
   };
@@ -221,7 +255,7 @@ const stopChildren = async (children: ReadonlySet<Child>): Promise<void> => {
   const again = setInterval(sendStop, stopAgainMs);
   const force = setTimeout(() => {
     for (const { worker } of children) worker.process.kill('SIGKILL');
-  }, stopMsMax);
+  }, boundMs);
   await Promise.all([...children].map(({ worker }) => exitOf(worker)));
   clearInterval(again);
   clearTimeout(force);

@@ -66,12 +66,12 @@ export const settingsSchema = z.strictObject({
       env: 'ORDERPASS_ORIGIN',
     }),
   internal_host: z.string().min(1).default('127.0.0.1').meta({
-    description: 'Address of the internal listener: the ordering core, and /metrics',
+    description: 'Address of the internal listener: the ordering core, /metrics, /healthz and /readyz',
     env: 'ORDERPASS_INTERNAL_HOST',
   }),
   internal_port: port(0).meta({
     description:
-      'Port of the internal listener; 0 takes a free one (role all only); roles gateway and worker have one, for /metrics, when it is set',
+      'Port of the internal listener; 0 takes a free one (role all only); roles gateway and worker have one, for /metrics and probes, when it is set',
     env: 'ORDERPASS_INTERNAL_PORT',
   }),
   metrics_token: z
@@ -84,6 +84,15 @@ export const settingsSchema = z.strictObject({
       env: 'ORDERPASS_METRICS_TOKEN',
       secret,
     }),
+  drain_ms: number(0, 300_000, 0).meta({
+    description:
+      'After SIGTERM or SIGINT, how long requests are still taken while /readyz is 503, so that a load balancer sends them elsewhere. 0: none; behind a load balancer, longer than it takes to notice',
+    env: 'ORDERPASS_DRAIN_MS',
+  }),
+  grace_ms: number(0, 300_000, 3_000).meta({
+    description: 'How long running requests and streams may take after the port has closed; then they are cut',
+    env: 'ORDERPASS_GRACE_MS',
+  }),
   data_dir: z.string().min(1).default('./data').meta({
     description:
       'Folder of the embedded PostgreSQL, of the master key, and of the last signed ends of the audit, by which a database that was set back is noticed: keep it, one for each gateway',

@@ -6,6 +6,6 @@ export const runsOrdering = ({ role }: Pick<Settings, 'role'>): boolean => role 
 
 export const runsWorker = ({ role }: Pick<Settings, 'role'>): boolean => role === 'all' || role === 'worker';
 
-/** Roles without the core listen internally only for /metrics, and only when a port is set. */
+/** Roles without the core listen internally only for /metrics and probes, and only when a port is set. */
 export const hasInternal = (settings: Pick<Settings, 'role' | 'internal_port'>): boolean =>
   runsOrdering(settings) || settings.internal_port !== 0;

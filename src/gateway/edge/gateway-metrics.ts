@@ -155,7 +155,7 @@ const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
   metrics.gauge(
     'ready',
     '1: traffic may be sent here, as /readyz says',
-    async () => ((await readiness()).status === 'unavailable' ? 0 : 1),
+    async () => (['unavailable', 'draining'].includes((await readiness()).status) ? 0 : 1),
     'min',
   );
 };

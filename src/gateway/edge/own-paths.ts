@@ -134,7 +134,7 @@ const createHealth = (readiness: () => Promise<Readiness>): Middleware => {
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed('GET, HEAD');
     ctx.set('cache-control', 'no-store');
     const found = ctx.path === '/healthz' ? ({ status: 'ok' } as const) : await readiness();
-    ctx.status = found.status === 'unavailable' ? 503 : 200;
+    ctx.status = found.status === 'unavailable' || found.status === 'draining' ? 503 : 200;
     if (ctx.status === 503) ctx.set('retry-after', '1');
     ctx.body = found;
   };

@@ -1,11 +1,12 @@
 /** Tells whether traffic may be sent here, and which parts are degraded. */
 
+import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import type { CertificateState } from '#src/platform/http/tls/open-certificate.ts';
 import type { KvHealth } from '#src/platform/kv/index.ts';
 
 export type Readiness = {
-  /** degraded: traffic may be sent, and an operator should look. */
-  status: 'ok' | 'degraded' | 'unavailable';
+  /** degraded: traffic may be sent, and an operator should look. draining: the process is about to stop. */
+  status: 'ok' | 'degraded' | 'draining' | 'unavailable';
   store: 'ok' | 'unavailable';
   /** failing: the store answers and refuses writes, as on a full disk, so no token is issued and nothing can be changed. */
   writes: 'ok' | 'failing';
@@ -23,6 +24,7 @@ export type Readiness = {
 };
 
 type ReadinessDeps = {
+  isDraining: () => boolean;
   /** Rejects when the store cannot be reached. */
   checkStore: () => Promise<void>;
   /** Never rejects, and answers in less than 2 s. */
@@ -54,19 +56,15 @@ export const createReadiness =
     const isLess = shared_state === 'down' || processes === 'missing';
     const isWorse = isLess || audit === 'late' || (certificate ?? 'ok') !== 'ok' || isRefused;
     const isAway = store !== 'ok' || writes !== 'ok';
-    const status = isAway ? 'unavailable' : isWorse ? 'degraded' : 'ok';
+    const status = deps.isDraining() ? 'draining' : isAway ? 'unavailable' : isWorse ? 'degraded' : 'ok';
     return { status, store, writes, shared_state, audit, certificate, processes, routes_version, routes_file };
   };
 
 const reaches = async (checkStore: () => Promise<void>): Promise<boolean> => {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('the store does not answer')), checkTimeoutMs);
   try {
-    await Promise.race([checkStore(), late]);
+    await answerInTime(checkStore(), checkTimeoutMs);
     return true;
   } catch {
     return false;
-  } finally {
-    clearTimeout(timer);
   }
 };

@@ -90,6 +90,17 @@ export const migrate = async (
   }
 };
 
+/** behind: a migration is missing. newer: a later release has added migrations. */
+export type SchemaState = 'current' | 'behind' | 'newer';
+
+/** Compares names alone: the start has compared the content. */
+export const readSchemaState = async (pool: pg.Pool, migrations: readonly Migration[]): Promise<SchemaState> => {
+  const { rows } = await pool.query<Applied>('select feature, number from platform.migrations');
+  const applied = new Set(rows.map(keyOf));
+  if (migrations.some((migration) => !applied.has(keyOf(migration)))) return 'behind';
+  return applied.size > migrations.length ? 'newer' : 'current';
+};
+
 /** The migrations to apply, in the sequence given. Refuses a database that these migrations do not describe. */
 const findPending = (migrations: readonly Migration[], applied: readonly Applied[]): Migration[] => {
   const known = new Map(migrations.map((migration) => [keyOf(migration), migration]));

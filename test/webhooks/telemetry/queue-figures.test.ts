@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createMetrics } from '#src/platform/telemetry/metrics.ts';
-import { watchQueue } from '#src/webhooks/telemetry/watch-queue.ts';
+import { createReadQueue, watchQueue } from '#src/webhooks/telemetry/watch-queue.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Engine, startEngine } from '../harness/engine.ts';
@@ -22,7 +22,7 @@ afterEach(async () => {
 /** The metrics as a scrape sees them now. */
 const figures = async (): Promise<{ answering: number; held: number }> => {
   const metrics = createMetrics();
-  watchQueue(metrics, engine);
+  watchQueue(metrics, createReadQueue(engine), engine.clock);
   const { text } = await metrics.render();
   const value = (name: string): number => Number(new RegExp(`^orderpass_${name} (\\S+)$`, 'm').exec(text)?.[1]);
   return { answering: value('webhook_oldest_due_seconds'), held: value('webhook_held_oldest_due_seconds') };

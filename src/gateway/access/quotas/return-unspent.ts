@@ -1,8 +1,8 @@
 /** Returns units that were taken and not spent, so that other gateways can have them. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
+import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { answerInTime } from '../../credentials/lookup/answer-in-time.ts';
 import type { QuotaCallers } from './quota-callers.ts';
 import { type ReturnedUnits, returnUnits } from './quota-store.ts';
 import { askMsMax } from './take-units.ts';

@@ -1,6 +1,6 @@
 /** Asks the store for units of a caller's quotas, one question at a time per caller. */
 import type { Kysely } from 'kysely';
-import { answerInTime } from '../../credentials/lookup/answer-in-time.ts';
+import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import type { QuotaCaller } from './quota-callers.ts';
 import { leaseUnits } from './quota-store.ts';
 

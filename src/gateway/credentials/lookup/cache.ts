@@ -15,12 +15,12 @@
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
+import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createRecentMap } from '#src/platform/recent-map.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { isApiKey, isClientId } from '../../model/credential-values.ts';
-import { answerInTime } from './answer-in-time.ts';
 import { orFault } from './cannot-check.ts';
 import { createEpochConfirmation, storeWaitMsMax } from './confirm-epoch.ts';
 import { findApiKey, findClient } from './credential-store.ts';

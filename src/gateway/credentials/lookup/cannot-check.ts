@@ -1,7 +1,7 @@
 /** Turns failures of the store into the fault of an authentication that cannot be decided. */
 import { Fault } from '#src/contract/fault.ts';
+import { LateAnswer } from '#src/platform/db/answer-in-time.ts';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
-import { LateAnswer } from './answer-in-time.ts';
 
 /** An unavailable store becomes a 503, which clients may retry. Every other error is a defect and stays as it is. */
 export const orFault = async <T>(work: Promise<T>): Promise<T> => {

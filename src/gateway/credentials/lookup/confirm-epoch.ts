@@ -3,7 +3,7 @@
  * was read in an earlier state is forgotten. See cache.ts for the guarantee that follows.
  */
 import type { Kysely } from 'kysely';
-import { answerInTime } from './answer-in-time.ts';
+import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import { cannotCheck } from './cannot-check.ts';
 import { type Epoch, type EpochPart, readEpoch, stateOf } from './epoch-store.ts';
 

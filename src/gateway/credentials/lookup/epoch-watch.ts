@@ -3,10 +3,10 @@
  * at once. It is only a hint: a lost notification delays the reading by at most one interval.
  */
 import type { Pool, PoolClient } from 'pg';
+import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
-import { answerInTime } from './answer-in-time.ts';
 import { type Epoch, listenOn, readEpochOn } from './epoch-store.ts';
 
 type EpochWatchDeps = {

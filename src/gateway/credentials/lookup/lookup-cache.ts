@@ -1,6 +1,7 @@
 /** Remembers records of one kind of credential, and reads missing ones from the store. */
+
+import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import { createRecentMap, type RecentMap } from '#src/platform/recent-map.ts';
-import { answerInTime } from './answer-in-time.ts';
 import { cannotCheck, orFault } from './cannot-check.ts';
 import { type EpochConfirmation, storeWaitMsMax } from './confirm-epoch.ts';
 import type { Found as FoundRow } from './credential-store.ts';
