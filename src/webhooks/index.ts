@@ -124,7 +124,7 @@ export const createWebhooks = (deps: WebhooksDeps): Webhooks => {
   const readQueue = createReadQueue(deps);
   if (deps.observers !== undefined) watchQueue(deps.observers.metrics, readQueue, clock);
   const cancel = createCancelBacklog({ db, clock });
-  const withhold = createWithholdKinds({ db, clock, rights: deps.rights, onWithheld: cancel.wake });
+  const withhold = createWithholdKinds({ db, clock, rights: deps.rights });
   const { deliver, fastPath, isLeaseHeld } = createDelivering(deps, withhold.isWithheld, cancel.wake);
   const onDeliveries = deliver.wake;
   return {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { makeAuthority, writeCertificate } from '../gateway/harness/make-certificate.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { runCommand, runJson } from '../support/program.ts';
 
@@ -97,4 +98,18 @@ test('contradictory values are refused with a reason', async () => {
   const help = await runCommand(['user', '--help'], env);
   for (const name of ['create', 'link', 'set', 'list', 'disable', 'enable', 'remove-totp'])
     expect(help.stdout).toContain(name);
+});
+
+test('a one-time link has the scheme of the public listener where no origin is set, because a listener with TLS answers no plain request', async () => {
+  const { certFile, keyFile, remove } = writeCertificate(makeAuthority());
+  onTestFinished(remove);
+  const { ORDERPASS_ORIGIN: _origin, ...plain }: Record<string, string> = { ...env, PORT: '8443' };
+  const tls = { ...plain, ORDERPASS_TLS_CERT_FILE: certFile, ORDERPASS_TLS_KEY_FILE: keyFile };
+  for (const [name, settings, origin] of [
+    ['tls', tls, 'https://127.0.0.1:8443'],
+    ['plain', plain, 'http://127.0.0.1:8443'],
+  ] as const) {
+    const args = ['user', 'create', '--email', `${name}@example.com`, '--role', 'support'];
+    expect(new URL((await runJson(args, settings)).link ?? '').origin).toBe(origin);
+  }
 });

@@ -1,7 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { embeddedConnection } from '#src/platform/db/embedded/embedded.ts';
 import { makeDataDir, type RunningProgram, runJson, startProgram } from '../support/program.ts';
+import { query } from '../support/store-owner.ts';
 import { until } from '../support/until.ts';
 
 const closers: (() => unknown)[] = [];
@@ -126,4 +128,24 @@ test('a data folder that is in use is refused with that reason', async () => {
   const env = { ORDERPASS_DATA_DIR: dataDir() };
   await start(env);
   await expect(startProgram(env)).rejects.toThrow(/in use/);
+});
+
+test('a start that cannot note what it has shown ends with the reason, because otherwise it would ignore the first signal', async () => {
+  const path = dataDir();
+  const env = { ORDERPASS_DATA_DIR: path, ORDERPASS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
+  // A production has no demo, so the store is made without one.
+  const first = await start({ ...env, NODE_ENV: 'production' });
+  const store = await embeddedConnection(path);
+  if (store === undefined) throw new Error('no store');
+  await query(
+    store.connection,
+    `create function public.refuse() returns trigger language plpgsql as $$ begin raise 'not noted'; end $$`,
+    `create trigger refuse before update on platform.facts for each row when (old.name = 'demo') execute function public.refuse()`,
+  );
+  expect(await first.stop()).toBe(0);
+  const second = await start(env);
+  await until(() => second.child.exitCode !== null);
+  expect(second.child.exitCode).toBe(1);
+  await until(() => second.errors().includes('not noted'));
+  expect(second.output()).toContain('/demo/receiver\n');
 });

@@ -39,6 +39,7 @@ export const targetRules = (settings: Settings, allowedOrigins: readonly string[
 
 /** The engine sends to an API client what the client itself may read. */
 export const ownerRights = ({ db }: Store): OwnerRights => ({
+  kinds: eventKinds,
   version: async () => {
     const { credentials, store } = await readEpoch(db);
     return `${credentials.epoch} ${credentials.mark} ${store}`;

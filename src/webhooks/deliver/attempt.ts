@@ -97,8 +97,8 @@ const waitAndSend = async (deps: AttemptDeps, { delivery, slot, leasedMs }: Task
     const started = deps.clock.now();
     // After a long wait the attempt could outlast its lease, and another worker would send the delivery as well.
     const isLate = performance.now() - leasedMs > claiming.startMsMax;
-    if (deps.stopping.aborted || !deps.identity.isHeld() || isLate || deps.isWithheld(delivery))
-      return { nextAttemptAt: started };
+    if (deps.stopping.aborted || !deps.identity.isHeld() || isLate) return { nextAttemptAt: started };
+    if (deps.isWithheld(delivery)) return { nextAttemptAt: new Date(started.getTime() + claiming.withheldRetryMs) };
     let headers: Record<string, string>;
     try {
       headers = await deps.headersFor(delivery, Math.floor(started.getTime() / 1000));

@@ -180,8 +180,7 @@ export const disableEndpoint = async (
   now: Date,
 ): Promise<void> => {
   await sql`
-    update webhooks.endpoints set enabled = false, disabled_reason = ${reason}, cancel_through = ${now},
-      cancel_kinds = null
+    update webhooks.endpoints set enabled = false, disabled_reason = ${reason}, cancel_through = ${now}
     where uid = ${uid}`.execute(tx);
 };
 

@@ -8,7 +8,7 @@ export type Endpoint = {
   description: string | null;
   /** Kinds of events that it receives. */
   kinds: readonly string[];
-  /** Those of `kinds` that are not sent, because the owner may not read them now. */
+  /** Kinds that are not sent, because the owner may not read them now; also such that are not in `kinds`. */
   withheldKinds: readonly string[];
   enabled: boolean;
   /** Why it is disabled; `owner`: its owner or an administrator switched it off. */

@@ -58,6 +58,8 @@ export const claiming = {
   startMsMax: 5_000,
   /** chosen: wait after a delivery could not be signed. Nothing was sent, so it does not count as an attempt. */
   unsignedRetryMs: 5_000,
+  /** chosen: wait of a delivery that its receiver may not get any more, until it is cancelled. */
+  withheldRetryMs: 1_000,
   /** chosen: how often an endpoint is looked at while its backlog is being cancelled. */
   cancellingLookMs: 1_000,
   /** chosen: an endpoint due for longer shows a flood; then the reserve serves endpoints that became due since. */

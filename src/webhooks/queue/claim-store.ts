@@ -55,7 +55,7 @@ const lockOf = (
 
 const described = sql`
   select turn.endpoint_uid as "endpointUid", class, due_at as "dueAt", paced, gate, recovered, enabled,
-    cancel_through is not null as cancelling, max_per_second as "maxPerSecond",
+    cancel_through is not null or withheld_through is not null as cancelling, max_per_second as "maxPerSecond",
     coalesce(failures_count, 0) as "failuresCount",
     health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",
     previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader"`;

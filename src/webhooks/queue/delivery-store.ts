@@ -23,7 +23,8 @@ export const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly stri
     select endpoint.*, turn.class, turn.due_at as "dueAt", turn.paced, turn.gate, turn.recovered,
       coalesce(health.failures_count, 0) as "failuresCount", health.endpoint_uid is not null as "hasHealth"
     from unnest(${tenants.toSorted()}::text[]) as wanted (tenant) cross join lateral (
-      select tenant, uid as "endpointUid", ${sentKinds}, enabled, cancel_through is not null as cancelling,
+      select tenant, uid as "endpointUid", ${sentKinds}, enabled,
+        cancel_through is not null or withheld_through is not null as cancelling,
         max_per_second as "maxPerSecond", url, secret, previous_secret as "previousSecret",
         previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader"
       from webhooks.endpoints where tenant = wanted.tenant and enabled

@@ -1,4 +1,4 @@
-/** The unfinished deliveries of endpoints that were disabled, or whose owner may not read their kind any more. */
+/** The unfinished deliveries of disabled endpoints. */
 import { type Kysely, sql } from 'kysely';
 import type { EntityQueue } from '../queue/entity-queue-store.ts';
 
@@ -6,8 +6,6 @@ export type Cancelling = {
   endpointUid: string;
   /** Deliveries that were made until then are cancelled; all of them while the endpoint is disabled. */
   through: Date;
-  /** The kinds of these deliveries; null for all. */
-  kinds: string[] | null;
 };
 
 /** chosen: endpoints of one round; the others follow in the next one. */
@@ -15,19 +13,17 @@ const endpointsMax = 100;
 
 export const listCancelling = async (db: Kysely<unknown>): Promise<Cancelling[]> => {
   const { rows } = await sql<Cancelling>`
-    select uid as "endpointUid", cancel_through as through, cancel_kinds as kinds
-    from webhooks.endpoints
+    select uid as "endpointUid", cancel_through as through from webhooks.endpoints
     where cancel_through is not null order by uid limit ${endpointsMax}`.execute(db);
   return rows;
 };
 
 export type Unsent = EntityQueue & { eventId: string; uid: string };
 
-const unfinishedOf = ({ endpointUid, through, kinds }: Cancelling) => sql`
+const unfinishedOf = ({ endpointUid, through }: Cancelling) => sql`
   webhooks.deliveries as delivery
   where delivery.endpoint_uid = ${endpointUid} and state in ('pending', 'waiting')
-    and (created <= ${through} and (${kinds}::text[] is null or kind = any(${kinds}::text[]))
-      or not (select enabled from webhooks.endpoints where uid = ${endpointUid}))`;
+    and (created <= ${through} or not (select enabled from webhooks.endpoints where uid = ${endpointUid}))`;
 
 /** Deliveries to cancel, without those whose attempt is in flight. */
 export const findPiece = async (
@@ -64,7 +60,7 @@ export const cancelPiece = async (tx: Kysely<unknown>, piece: readonly Unsent[],
 /** Ends the cancelling, unless an attempt is still in flight or the endpoint was disabled again. */
 export const endCancelling = async (tx: Kysely<unknown>, endpoint: Cancelling): Promise<void> => {
   await sql`
-    update webhooks.endpoints set cancel_through = null, cancel_kinds = null
+    update webhooks.endpoints set cancel_through = null
     where uid = ${endpoint.endpointUid} and cancel_through = ${endpoint.through}
       and not exists (select from ${unfinishedOf(endpoint)})`.execute(tx);
 };

@@ -36,7 +36,7 @@ const pollMs = 15_000;
 const batchMax = 200;
 
 /** The kind of the event. It is no kind of a tenant, so no endpoint can subscribe to it. */
-const digestKind = 'webhook';
+export const digestKind = 'webhook';
 
 export const createDigest = ({ db, clock, onDeliveries }: DigestDeps): Service => ({
   name: 'webhook-digest',

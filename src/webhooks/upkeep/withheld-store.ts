@@ -1,5 +1,7 @@
 /** Kinds of events that are withheld from endpoints, because their owners may not read them now. */
 import { type Kysely, sql } from 'kysely';
+import { arrayLiteral } from '#src/platform/db/array-literal.ts';
+import type { Unsent } from './cancel-store.ts';
 
 /** An endpoint of an API client. */
 export type OwnedEndpoint = {
@@ -18,25 +20,73 @@ export const listOwned = async (db: Kysely<unknown>, after: string, limit: numbe
   return rows;
 };
 
+/** `before`: what was stored when the change was decided. */
+export type WithheldChange = { uid: string; before: readonly string[]; withheld: readonly string[] };
+
 /**
- * Stores the withheld kinds. Where some are new, the unfinished deliveries of these kinds are cancelled afterwards
- * (`cancel-backlog.ts`), and nothing is sent to the endpoint until that is done. Returns false when the endpoint has
- * changed meanwhile, or is still being cancelled for another reason: then the caller tries again later.
+ * Stores the withheld kinds; `createWithholdKinds` cancels their unfinished deliveries afterwards. Returns how many were
+ * stored: an endpoint that has changed meanwhile is left as it is.
  */
 export const saveWithheld = async (
   tx: Kysely<unknown>,
-  { uid, kinds, withheldKinds: before }: OwnedEndpoint,
-  withheld: readonly string[],
+  changes: readonly WithheldChange[],
   now: Date,
-): Promise<boolean> => {
-  const isMore = withheld.some((kind) => !before.includes(kind));
-  // A digest is about all kinds: it is withheld with the last one.
-  const cancelled = withheld.length === kinds.length ? null : withheld;
+): Promise<number> => {
   const { numAffectedRows } = await sql`
-    update webhooks.endpoints set withheld_kinds = ${withheld}::text[],
-      cancel_through = case when ${isMore} and enabled then ${now}::timestamptz else cancel_through end,
-      cancel_kinds = case when ${isMore} and enabled then ${cancelled}::text[] else cancel_kinds end
-    where uid = ${uid} and removed is null and kinds = ${kinds}::text[] and withheld_kinds = ${before}::text[]
-      and (${!isMore} or not enabled or cancel_through is null)`.execute(tx);
-  return (numAffectedRows ?? 0n) > 0n;
+    with wanted as (
+      select uid, before::text[], withheld::text[]
+      from unnest(${changes.map(({ uid }) => uid)}::text[], ${changes.map(({ before }) => arrayLiteral(before))}::text[],
+        ${changes.map(({ withheld }) => arrayLiteral(withheld))}::text[]) as change (uid, before, withheld)
+    ), locked as materialized (
+      select endpoint.uid from webhooks.endpoints as endpoint join wanted on wanted.uid = endpoint.uid
+      where removed is null and withheld_kinds = wanted.before
+      order by tenant, endpoint.uid for no key update of endpoint
+    )
+    update webhooks.endpoints as endpoint set withheld_kinds = wanted.withheld,
+      withheld_through = case when wanted.withheld = '{}' then null else ${now}::timestamptz end
+    from wanted join locked on locked.uid = wanted.uid where endpoint.uid = wanted.uid`.execute(tx);
+  return Number(numAffectedRows ?? 0n);
+};
+
+/** `through` distinguishes this cancelling from a later one. */
+export type Withholding = { endpointUid: string; through: Date };
+
+/** Endpoints whose withheld deliveries are being cancelled, after `after`. */
+export const listWithholding = async (db: Kysely<unknown>, after: string, limit: number): Promise<Withholding[]> => {
+  const { rows } = await sql<Withholding>`
+    select uid as "endpointUid", withheld_through as through from webhooks.endpoints
+    where withheld_through is not null and uid > ${after} order by uid limit ${limit}`.execute(db);
+  return rows;
+};
+
+/**
+ * Deliveries to cancel, without those whose attempt is in flight. The kinds are those of now: a delivery that was made after
+ * a right came back is not among them.
+ */
+export const findWithheld = async (
+  tx: Kysely<unknown>,
+  { endpointUid }: Withholding,
+  now: Date,
+  limit: number,
+): Promise<Unsent[]> => {
+  const { rows } = await sql<Unsent>`
+    select event_id as "eventId", uid, endpoint_uid as "endpointUid", kind, entity from webhooks.deliveries
+    where endpoint_uid = ${endpointUid} and kind = any((select withheld_kinds from webhooks.endpoints
+        where uid = ${endpointUid})::text[]) and state in ('pending', 'waiting')
+      and (lease_until is null or lease_until <= ${now}) limit ${limit}`.execute(tx);
+  return rows;
+};
+
+/** Lets the other kinds go on. */
+export const endWithholding = async (db: Kysely<unknown>, { endpointUid, through }: Withholding): Promise<void> => {
+  await sql`
+    update webhooks.endpoints set withheld_through = null
+    where uid = ${endpointUid} and withheld_through = ${through}`.execute(db);
+};
+
+/** Cancels again: an attempt that was in flight has failed, and its delivery is pending. */
+export const beginWithholding = async (db: Kysely<unknown>, uids: readonly string[], now: Date): Promise<void> => {
+  await sql`
+    update webhooks.endpoints set withheld_through = ${now}
+    where uid = any(${uids}::text[]) and withheld_kinds <> '{}' and withheld_through is null`.execute(db);
 };

@@ -4,23 +4,39 @@
  * right is back, later events are sent again, and a redelivery sends those between.
  *
  * Every worker looks for changed rights twice a second, which costs one small query, and reads the endpoints of clients
- * after a change only. What it found counts at once for attempts that wait in this worker for a slot.
+ * after a change only. What it has read counts at once for attempts that wait in this worker for a slot. Then it stores
+ * the kinds, from which on no delivery of them is made, and cancels the unfinished ones.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createWake } from '#src/platform/wake.ts';
-import { listOwned, type OwnedEndpoint, saveWithheld } from './withheld-store.ts';
+import { lockEntityQueues, releaseNext } from '../queue/entity-queue-store.ts';
+import { cancelPiece } from './cancel-store.ts';
+import { digestKind } from './digest.ts';
+import {
+  beginWithholding,
+  endWithholding,
+  findWithheld,
+  listOwned,
+  listWithholding,
+  type OwnedEndpoint,
+  saveWithheld,
+  type WithheldChange,
+  type Withholding,
+} from './withheld-store.ts';
 
 export type OwnerRights = {
+  /** Every kind that an endpoint may subscribe to. */
+  kinds: readonly string[];
   /** Another text after every change of a right. */
   version(): Promise<string>;
   /** The kinds that each client may read of its tenant, in the given sequence; undefined for an owner that is no client. */
   kindsOf(owners: readonly { tenant: string; clientId: string }[]): Promise<readonly (readonly string[] | undefined)[]>;
 };
 
-type WithholdDeps = { db: Kysely<unknown>; clock: Clock; rights: OwnerRights; onWithheld: () => void };
+type WithholdDeps = { db: Kysely<unknown>; clock: Clock; rights: OwnerRights };
 
 type WithholdKinds = {
   service: Service;
@@ -36,29 +52,45 @@ const againMs = 10_000;
 const everyMs = 60_000;
 /** chosen: endpoints of one query, so that no query is long. */
 const pageMax = 1_000;
+/** chosen: endpoints of one transaction, because the dispatcher waits for their locks. */
+const savedMax = 100;
+/** chosen: deliveries in one transaction, so that it stays short. */
+const pieceMax = 500;
 
 export const createWithholdKinds = (deps: WithholdDeps): WithholdKinds => {
-  let withheldOf: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+  let withheldOf: ReadonlyMap<string, readonly string[]> = new Map();
+  /** Endpoints with a delivery that a claim has leased although it is withheld. */
+  const met = new Set<string>();
+  let seen: string | undefined;
+  let nextMs = 0;
+  const check = async (signal: AbortSignal): Promise<void> => {
+    const version = await deps.rights.version();
+    const isChanged = version !== seen;
+    if (!isChanged && performance.now() < nextMs) return;
+    const read = await readWithheld(deps, signal);
+    if (signal.aborted) return;
+    withheldOf = read.withheldOf;
+    const isWhole = await saveAll(deps, read.changes, signal);
+    if (isWhole) seen = version;
+    nextMs = performance.now() + (isChanged ? againMs : everyMs);
+  };
   return {
     isWithheld: ({ endpointUid, kind }) => {
-      const withheld = withheldOf.get(endpointUid);
-      return withheld !== undefined && (withheld.has(kind) || withheld.has(everything));
+      if (withheldOf.get(endpointUid)?.includes(kind) !== true) return false;
+      met.add(endpointUid);
+      return true;
     },
     service: {
       name: 'webhook-rights',
       run: async (signal) => {
         const wake = createWake(signal);
-        let seen: string | undefined;
-        let nextMs = 0;
         while (!signal.aborted) {
-          const version = await deps.rights.version();
-          const isChanged = version !== seen;
-          if (isChanged || performance.now() >= nextMs) {
-            const checked = await checkAll(deps, signal);
-            withheldOf = checked.withheldOf;
-            if (checked.isWhole) seen = version;
-            nextMs = performance.now() + (isChanged ? againMs : everyMs);
+          await check(signal);
+          if (met.size > 0) {
+            await beginWithholding(deps.db, [...met], deps.clock.now());
+            met.clear();
           }
+          await cancelAll(deps, signal);
           await wake.wait(pollMs);
         }
       },
@@ -66,37 +98,76 @@ export const createWithholdKinds = (deps: WithholdDeps): WithholdKinds => {
   };
 };
 
-/** Stands for every kind, also that of digests. */
-const everything = '*';
+type Read = { withheldOf: Map<string, readonly string[]>; changes: WithheldChange[] };
 
-type Checked = { withheldOf: Map<string, Set<string>>; isWhole: boolean };
-
-const checkAll = async (deps: WithholdDeps, signal: AbortSignal): Promise<Checked> => {
-  const checked: Checked = { withheldOf: new Map(), isWhole: true };
+const readWithheld = async ({ db, rights }: WithholdDeps, signal: AbortSignal): Promise<Read> => {
+  const read: Read = { withheldOf: new Map(), changes: [] };
   let after = '';
   while (!signal.aborted) {
-    const page = await listOwned(deps.db, after, pageMax);
-    const allowed = await deps.rights.kindsOf(page);
-    for (const [index, endpoint] of page.entries()) await check(deps, endpoint, allowed[index], checked);
+    const page = await listOwned(db, after, pageMax);
+    const allowed = await rights.kindsOf(page);
+    for (const [index, endpoint] of page.entries()) {
+      const withheld = withheldFrom(endpoint, rights.kinds, allowed[index]);
+      if (withheld.length > 0) read.withheldOf.set(endpoint.uid, withheld);
+      const { uid, withheldKinds: before } = endpoint;
+      if (withheld.join() !== before.join()) read.changes.push({ uid, before, withheld });
+    }
     after = page.at(-1)?.uid ?? after;
-    if (page.length < pageMax) return checked;
+    if (page.length < pageMax) break;
   }
-  return { ...checked, isWhole: false };
+  return read;
 };
 
-const check = async (
-  { db, clock, onWithheld }: WithholdDeps,
+/** Also kinds to which the endpoint does not subscribe any more: some of their deliveries may be unfinished. */
+const withheldFrom = (
   endpoint: OwnedEndpoint,
+  kinds: readonly string[],
   allowed: readonly string[] | undefined,
-  checked: Checked,
-): Promise<void> => {
-  const { uid, kinds, withheldKinds } = endpoint;
-  const withheld = allowed === undefined ? [] : kinds.filter((kind) => !allowed.includes(kind));
-  if (withheld.length > 0) {
-    checked.withheldOf.set(uid, new Set(withheld.length === kinds.length ? [...withheld, everything] : withheld));
+): readonly string[] => {
+  if (allowed === undefined) return [];
+  const withheld = kinds.filter((kind) => !allowed.includes(kind));
+  // A digest is about all kinds of the endpoint, and is withheld with the last of them.
+  return endpoint.kinds.some((kind) => allowed.includes(kind)) ? withheld : [...withheld, digestKind];
+};
+
+/** Returns false when an endpoint has changed meanwhile, so that everything has to be read again. */
+const saveAll = async (
+  { db, clock }: WithholdDeps,
+  changes: readonly WithheldChange[],
+  signal: AbortSignal,
+): Promise<boolean> => {
+  let saved = 0;
+  for (let first = 0; first < changes.length && !signal.aborted; first += savedMax) {
+    const some = changes.slice(first, first + savedMax);
+    saved += await inTransaction(db, (tx) => saveWithheld(tx, some, clock.now()));
   }
-  if (withheld.join() === withheldKinds.join()) return;
-  const isSaved = await inTransaction(db, (tx) => saveWithheld(tx, endpoint, withheld, clock.now()));
-  if (!isSaved) checked.isWhole = false;
-  else if (withheld.length > 0) onWithheld();
+  return saved === changes.length;
+};
+
+const cancelAll = async (deps: WithholdDeps, signal: AbortSignal): Promise<void> => {
+  let after = '';
+  while (!signal.aborted) {
+    const page = await listWithholding(deps.db, after, savedMax);
+    for (const one of page) if (!signal.aborted) await cancelOf(deps, one, signal);
+    after = page.at(-1)?.endpointUid ?? after;
+    if (page.length < savedMax) return;
+  }
+};
+
+/** One transaction for each piece. */
+const cancelOf = async ({ db, clock }: WithholdDeps, one: Withholding, signal: AbortSignal): Promise<void> => {
+  let isMore = true;
+  while (isMore && !signal.aborted) {
+    isMore = await inTransaction(db, async (tx) => {
+      const now = clock.now();
+      const piece = await findWithheld(tx, one, now, pieceMax);
+      if (piece.length === 0) return false;
+      await lockEntityQueues(tx, piece);
+      await cancelPiece(tx, piece, now);
+      // The right may be back: deliveries that were made since then must not wait behind cancelled ones.
+      await releaseNext(tx, piece, now);
+      return true;
+    });
+  }
+  if (!signal.aborted) await endWithholding(db, one);
 };

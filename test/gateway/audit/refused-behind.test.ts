@@ -1,5 +1,8 @@
 /** Refusals by the upstream and requests for unknown paths are recorded as what they are. */
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Fault } from '#src/contract/fault.ts';
+import { createCountProbe } from '#src/gateway/access/count-probe.ts';
 import { type FoundEvent, searchAudit } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
 import { bearer, clientHeaders, type Harness, openHarness, pick, read, tokenOf } from '../harness/gateway-harness.ts';
@@ -126,4 +129,27 @@ test('F-26 404 and 405 of known callers are recorded with the caller, many reque
   const last = await sendRequest(harness.url, 'GET', '/api/admin/tenants', { headers: bearer(token) });
   expect(await eventsOf(last)).toEqual([['request.denied', 'failure', 'invalid_action']]);
   expect(await find({ requestId: idOf(stranger) })).toEqual([]);
+});
+
+test('a probe of a known caller is counted at once after many with invented credentials, because these keep no place', async () => {
+  const placesMax = 128;
+  const counted: unknown[] = [];
+  const count = createCountProbe({
+    recorder: { countFailed: ({ credential_id }) => void counted.push(credential_id) },
+    fingerprint: () => '',
+    sourceOf: () => '192.0.2.1',
+    authenticate: async (presented) => {
+      if (presented.kind !== 'api_key' || presented.key !== 'known') throw new Fault('INVALID_AUTH', 'not known');
+      return { kind: 'api_key', credentialId: 'key_1', tenants: [] } as never;
+    },
+  });
+  const probe = (key: string): void =>
+    count({ req: { rawHeaders: ['X-Api-Key', key] }, search: '' } as never, new Fault('INVALID_ACTION', 'none'));
+  for (let sent = 0; sent < placesMax; sent += 1) probe(`invented${sent}`);
+  probe('known');
+  await turn();
+  expect(counted).toEqual([]);
+  probe('known');
+  await turn();
+  expect(counted).toEqual(['key_1']);
 });

@@ -180,3 +180,21 @@ test('the source of a request is the address that the outermost trusted proxy sa
   expect(sourceOf(0, undefined, 'fe80::1%eth0')).toBe('fe80:0:0:0::/64');
   expect(sourceOf(0, undefined, '::ffff:192.0.2.1')).toBe('192.0.2.1');
 });
+
+test('9.2 an empty Authorization header before a wrong one counts for the client of the second, because that one is checked', async () => {
+  const client = await harness.createClient([tenant]);
+  const { authorization = '' } = basic(client.client_id, 'wrong');
+  const type = 'application/x-www-form-urlencoded';
+  const headers = Object.entries({ host: 'api.example', 'content-type': type, ...from('192.0.2.10') }).flat();
+  const body = 'grant_type=client_credentials';
+  for (let i = 0; i < 10; i += 1) {
+    const reply = await sendRequest(harness.url, 'POST', '/api/oauth/token', {
+      headers: [...headers, 'authorization', '', 'authorization', authorization],
+      body,
+    });
+    expect([reply.status, reply.json.error]).toEqual([401, 'invalid_client']);
+  }
+  expect((await token(client, '192.0.2.10')).status).toBe(429);
+  const other = await harness.createClient([tenant]);
+  expect((await token(other, '192.0.2.10')).status).toBe(200);
+});

@@ -328,3 +328,11 @@ test('a plan that is applied under an Idempotency-Key answers the same again', a
     404,
   );
 });
+
+test('the records of failed imports are bounded too, because a client may send nothing else', async () => {
+  const restaurant = await core.addRestaurant();
+  const recordsMax = 200;
+  for (let sent = 0; sent < recordsMax + 5; sent += 1)
+    await refused(restaurant, { categories: [], products: [product('P9')] });
+  await until(async () => (await imports(restaurant)).json.total_count === recordsMax);
+});

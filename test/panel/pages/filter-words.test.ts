@@ -87,3 +87,9 @@ test('F-56 a word that a filter does not know is refused with the word, on every
   for (const name of ['event', 'id', 'endpoint'])
     expect((await ask(`/restaurants/${ids.restaurant}/deliveries?${name}=${'x'.repeat(65)}`)).status, name).toBe(400);
 });
+
+test('a cursor that the list of accounts never gives is refused, because its page would not be the next one', async () => {
+  for (const cursor of ['%00', 'ada%00@example.com', 'x'.repeat(256)])
+    expect((await ask(`/users?after=${cursor}`)).status, cursor).toBe(400);
+  expect((await ask('/users?after=ada@example.com')).status).toBe(200);
+});

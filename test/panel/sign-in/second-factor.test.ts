@@ -1,6 +1,8 @@
 /** One-time codes as second factor. The codes are made here as RFC 6238 says, not by the code under test. */
 import { createHmac } from 'node:crypto';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { whileLocked } from '../../support/contention.ts';
 import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
 
 const password = 'seven unlikely words';
@@ -288,4 +290,18 @@ test('a proposal that was left is worth nothing to another session, without its 
   const fresh = await begun();
   const done = await browser.post('/panel/account/totp', { code: nextCode(fresh.key), proof: fresh.proof });
   expect(done.text).toContain('One-time codes are on.');
+});
+
+test('a sign-in by password opens no session when a second factor is added meanwhile, because its code was not asked for', async () => {
+  const { email, browser } = await makeUser();
+  await browser.post('/panel/account/totp/begin', { current: password });
+  const visitor = panel.visitor('192.0.2.181');
+  // The sign-in has read the account without a second factor, and waits for the account until it has one.
+  const added = sql`update panel.users set totp_since = ${panel.clock.now()} where email = ${email}`;
+  const answer = await whileLocked(panel.database.db, added, 1, () =>
+    visitor.post('/panel/sign-in', { email, password }, ''),
+  );
+  expect(answer.status).toBe(422);
+  expect(await isSignedIn(visitor)).toBe(false);
+  await begin(visitor, email);
 });

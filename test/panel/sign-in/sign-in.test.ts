@@ -254,3 +254,15 @@ test('signing in leads to the page asked for, and never to another site', async 
   ])
     expect((await panel.visitor().post('/panel/sign-in', { email, password, next: next ?? '' }, '')).location).toBe(to);
 });
+
+test('a sign-out on a page of an earlier session ends the session of now, because its cookie is removed in any case', async () => {
+  const { email, browser } = await makeUser();
+  const oldToken = /name="csrf" value="([^"]+)"/.exec((await browser.get('/panel/account')).text)?.[1] ?? '';
+  expect(oldToken).not.toBe('');
+  await signIn(browser, email);
+  const kept = new Map(browser.cookies);
+  const answer = await browser.post('/panel/sign-out', {}, oldToken);
+  expect(answer).toMatchObject({ status: 303, location: '/panel/sign-in' });
+  for (const [name, value] of kept) browser.cookies.set(name, value);
+  expect(await isSignedIn(browser)).toBe(false);
+});

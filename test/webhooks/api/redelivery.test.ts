@@ -1,5 +1,8 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { attemptsMax } from '#src/webhooks/pacing/retry-schedule.ts';
+import { entityQueueName } from '#src/webhooks/queue/entity-queue-store.ts';
+import { whileLocked } from '../../support/contention.ts';
 import { until } from '../../support/until.ts';
 import { status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { keyOf, startWebhookApi, type WebhookApi } from '../harness/webhook-api.ts';
@@ -286,4 +289,38 @@ test('F-08 the state of a redelivery can be read: how much is queued, the states
   expect([stranger.status, stranger.json.error]).toEqual([404, 'NOT_FOUND']);
   expect((await progressOf('rdl_none')).status).toBe(404);
   await stop();
+});
+
+test('a redelivery during the last attempt of a delivery sends the event again after it failed, because nothing else would', async () => {
+  let fail: (() => void) | undefined;
+  const receiver = await api.receiver(status(500));
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  api.startWorker();
+  const event = await api.record({ entity: 'cus_1', seq: 1 });
+  const pending = async () => (await api.get('/webhook/deliveries', { state: 'pending' })).json.deliveries[0];
+  await until(async () => (await pending())?.attempts_count === 1);
+  await sql`update webhooks.deliveries set attempts_count = ${attemptsMax - 1}`.execute(api.db);
+  receiver.behave((response) => {
+    fail = () => void response.writeHead(500).end();
+  });
+  api.clock.advance(10_000);
+  await until(() => fail !== undefined);
+  receiver.behave(status(204));
+  const queue = entityQueueName({ endpointUid: uid, kind: 'customers', entity: 'cus_1' });
+  const key = sql`hashtextextended(${queue}, 20)`;
+  const isAwaited = async (): Promise<boolean> => {
+    const { rows } = await sql`select from pg_locks where locktype = 'advisory' and not granted
+      and (classid::bigint << 32 | objid::bigint) = ${key}`.execute(api.db);
+    return rows.length === 1;
+  };
+  // The result of the attempt waits for its queue first, and the redelivery behind it.
+  const answer = await whileLocked(api.db, sql`select pg_advisory_xact_lock(${key})`, 2, async () => {
+    fail?.();
+    await until(isAwaited);
+    return redeliver({ endpoint_uid: uid, event_id: event?.id });
+  });
+  expect(answer.json.redelivery).toMatchObject({ queued: 1, state: 'done' });
+  expect((await api.get('/webhook/deliveries', { state: 'exhausted' })).json.total_count).toBe(1);
+  expect((await api.get('/webhook/deliveries')).json.total_count).toBe(2);
+  await until(() => receiver.received.length === 3);
 });

@@ -213,3 +213,23 @@ test('A-145 an event or a cursor of 31 days ago is refused as expired, and a rea
   // Events older than 30 days are not shown, even while they are still stored.
   expect(seqs(await feed())).toEqual([3]);
 });
+
+test('a cursor behind a page without events expires as early as events behind it may be gone, because a gap would not show', async () => {
+  const day = 24 * 3_600_000;
+  const places = 1_000;
+  await inTransaction(api.db, async (tx) => {
+    for (let seq = 1; seq <= places; seq += 1)
+      await recordEvent(tx, draftOf({ tenant: api.restuid, entity: 'cus_1', seq }, api.clock.now()));
+    await recordEvent(tx, draftOf({ tenant: api.restuid, ...order, entity: 'ord_1', seq: 1 }, api.clock.now()));
+  });
+  api.startWorker();
+  const wanted = { event: 'order.new' };
+  await until(async () => (await readOn(undefined, wanted)).events.length === 1);
+  api.clock.advance(20 * day);
+  // As many places are looked at as one page may, and none of them has such an event.
+  const { json } = await feed(wanted);
+  expect([json.events, json.more]).toEqual([[], true]);
+  expect(seqs(await feed({ ...wanted, after: json.next_cursor }))).toEqual([1]);
+  api.clock.advance(15 * day);
+  expect(fault(await feed({ ...wanted, after: json.next_cursor }))).toEqual([400, 'after', 'CURSOR_EXPIRED']);
+});
