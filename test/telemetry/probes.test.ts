@@ -1,0 +1,140 @@
+/** What `/healthz` and `/readyz` of the internal listener say, in every role, and how a process drains before it stops. */
+import { randomBytes } from 'node:crypto';
+import { request } from 'node:http';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { programVersion } from '#src/platform/log.ts';
+import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
+import { type RunningProgram, startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
+
+let database: TestDatabase;
+let line: StoreLine;
+const programs: RunningProgram[] = [];
+let internal: string;
+const masterKey = randomBytes(32).toString('base64');
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  line = await openStoreLine(database.url);
+});
+
+afterEach(async () => {
+  await Promise.all(programs.splice(0).map((program) => program.stop()));
+  await line.close();
+  await database.drop();
+});
+
+const start = async (env: Record<string, string>): Promise<RunningProgram> => {
+  const port = String(await freePort());
+  internal = `http://127.0.0.1:${port}`;
+  const program = await startProgram({
+    DATABASE_URL: line.url,
+    ORDERPASS_MASTER_KEY: masterKey,
+    ORDERPASS_INTERNAL_PORT: port,
+    ORDERPASS_ORIGIN: 'http://localhost:4000',
+    ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:9',
+    ...env,
+  });
+  programs.push(program);
+  return program;
+};
+
+type Probe = { status: number; connection: string | undefined; body: Record<string, unknown> };
+
+/** Over a connection that would stay open. */
+const get = (url: string): Promise<Probe> =>
+  new Promise((resolve, reject) => {
+    request(url, { headers: { connection: 'keep-alive' } }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        const { connection } = response.headers;
+        resolve({
+          status: response.statusCode ?? 0,
+          connection,
+          body: JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>,
+        });
+      });
+    })
+      .once('error', reject)
+      .end();
+  });
+
+const core = { status: 'ok', store: 'ok', writes: 'ok', schema: 'current', version: programVersion };
+const worker = { leases: 'held', queue: 'ok', oldest_due_seconds: 0 };
+const gateway = { shared_state: 'local', audit: 'ok', routes_file: 'ok', routes_version: expect.any(String) };
+
+test.each([
+  ['gateway', gateway],
+  ['ordering', {}],
+  ['worker', worker],
+  ['all', { ...gateway, ...worker }],
+])(
+  'A-249 the internal listener of role %s answers probes without a token, with what the role needs',
+  async (role, parts) => {
+    await start({ ORDERPASS_ROLE: role, ORDERPASS_METRICS_TOKEN: 'a'.repeat(16) });
+    expect(await get(`${internal}/healthz`)).toMatchObject({ status: 200, body: { status: 'ok' } });
+    await until(async () => (await get(`${internal}/readyz`)).status === 200);
+    expect((await get(`${internal}/readyz`)).body).toEqual({ ...core, ...parts, role });
+    expect((await fetch(`${internal}/readyz`, { method: 'POST' })).status).toBe(405);
+    expect((await fetch(`${internal}/metrics`)).status).toBe(401);
+  },
+);
+
+test('A-249 a worker is not ready while its store is away, and the process is alive all the same', async () => {
+  await start({ ORDERPASS_ROLE: 'worker' });
+  await until(async () => (await get(`${internal}/readyz`)).status === 200);
+  await line.cut();
+  await until(async () => (await get(`${internal}/readyz`)).status === 503);
+  expect((await get(`${internal}/readyz`)).body).toMatchObject({ status: 'unavailable', store: 'unavailable' });
+  expect((await get(`${internal}/healthz`)).status).toBe(200);
+  await line.restore();
+  await until(async () => (await get(`${internal}/readyz`)).status === 200);
+});
+
+test('A-249 a process that does not know the last migration is ready, and one that misses a migration is not', async () => {
+  await start({ ORDERPASS_ROLE: 'ordering' });
+  const { db } = database;
+  await sql`insert into platform.migrations (feature, number, name, sha256) values ('gateway', 9999, 'later', '')`.execute(
+    db,
+  );
+  expect((await get(`${internal}/readyz`)).body).toMatchObject({ status: 'ok', schema: 'newer' });
+  await sql`delete from platform.migrations where feature = 'webhooks'`.execute(db);
+  const missing = await get(`${internal}/readyz`);
+  expect([missing.status, missing.body.status, missing.body.schema]).toEqual([503, 'unavailable', 'behind']);
+});
+
+test.each([
+  ['one process', {}],
+  ['several processes', { ORDERPASS_PROCESSES: '2' }],
+])(
+  'A-250 %s of a gateway drains: not ready, while requests are answered with the end of their connection',
+  async (_what, env) => {
+    const port = String(await freePort());
+    const program = await start({ ORDERPASS_ROLE: 'gateway', PORT: port, ORDERPASS_DRAIN_MS: '200000', ...env });
+    await until(async () => (await get(`${internal}/readyz`)).status === 200);
+    expect((await get(`${program.url}/readyz`)).connection).toBe('keep-alive');
+    const exited = new Promise((resolve) => program.child.once('exit', resolve));
+    program.child.kill('SIGTERM');
+    await until(async () => (await get(`${internal}/readyz`)).status === 503);
+    await until(async () => (await get(`${program.url}/readyz`)).status === 503);
+    expect((await get(`${internal}/readyz`)).body.status).toBe('draining');
+    const [ready, own] = [await get(`${program.url}/readyz`), await get(`${program.url}/api/whoami`)];
+    expect([ready.body.status, ready.connection]).toEqual(['draining', 'close']);
+    expect([own.status, own.connection]).toEqual([401, 'close']);
+    expect(await exited).toBe(0);
+    await expect(get(`${program.url}/readyz`)).rejects.toThrow();
+  },
+);
+
+test('A-250 a second signal ends a drain at once', async () => {
+  const program = await start({ ORDERPASS_ROLE: 'worker', ORDERPASS_DRAIN_MS: '200000' });
+  const exited = new Promise((resolve) => program.child.once('exit', resolve));
+  program.child.kill('SIGTERM');
+  await until(async () => (await get(`${internal}/readyz`)).body.status === 'draining');
+  program.child.kill('SIGTERM');
+  expect(await exited).toBe(130);
+});
