@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { loadSettings, settingFields } from '#src/app/settings/config.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { root, runCommand, startProgram } from '../support/program.ts';
 import { hasRedis, startRedis } from '../support/redis.ts';
@@ -202,4 +203,43 @@ test('a settings file that is not JSON is named without a part of its text, whic
   const { code, stderr } = await runCommand(['config', 'check', '--config', broken], {});
   expect([code, stderr]).toEqual([1, expect.stringContaining('broken-settings.json: is not JSON')]);
   expect(stderr).not.toContain('wJalr');
+});
+
+test('A-251 every secret may be in a file, which is read without its last line break and never shown', async () => {
+  const secrets = settingFields().filter((field) => field.secret);
+  const text = readFileSync(join(root, 'config/README.md'), 'utf8');
+  for (const { env } of secrets) expect(text.split('<!-- settings -->')[0]).toContain(`\`${env}\``);
+  const env = {
+    DATABASE_URL_FILE: file('database-url', `${database.url}\n`),
+    ORDERPASS_MASTER_KEY_FILE: file('master-key', `${key}\n`),
+    ORDERPASS_METRICS_TOKEN_FILE: file('metrics-token', 'a-token-of-metrics\r\n'),
+  };
+  const settings = loadSettings({ env });
+  expect([settings.database_url, settings.metrics_token]).toEqual([database.url, 'a-token-of-metrics']);
+  expect((await runCommand(['config', 'check'], env)).code).toBe(0);
+  const printed = await runCommand(['config', 'print'], env);
+  expect(printed.stdout).toContain('********');
+  expect(printed.stdout + printed.stderr).not.toMatch(/a-token-of-metrics|postgresql:/);
+});
+
+test('A-251 a secret that is given twice, or whose file cannot be used, is named with its variable', async () => {
+  const { stderr, code } = await runCommand(['config', 'check'], {
+    DATABASE_URL: database.url,
+    DATABASE_URL_FILE: file('twice', database.url),
+    REDIS_URL_FILE: join(folder, 'absent'),
+    ORDERPASS_METRICS_TOKEN_FILE: file('nothing', '\n'),
+    ORDERPASS_PANEL_OIDC_CLIENT_SECRET_FILE: file('long', 'x'.repeat(70_000)),
+    ORDERPASS_METRICS_TOKEN_FILES: 'x',
+  });
+  expect(code).not.toBe(0);
+  for (const part of [
+    'database_url (DATABASE_URL_FILE): give the secret once',
+    'redis_url (REDIS_URL_FILE): ENOENT',
+    'metrics_token (ORDERPASS_METRICS_TOKEN_FILE): ',
+    'is empty',
+    'ORDERPASS_PANEL_OIDC_CLIENT_SECRET_FILE',
+    '70000 bytes',
+  ])
+    expect(stderr).toContain(part);
+  expect(stderr).not.toContain('xxxx');
 });

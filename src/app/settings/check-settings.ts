@@ -21,6 +21,7 @@ import {
 } from './config.ts';
 import { orderingAudience } from './ordering-audience.ts';
 import { runsGateway } from './role-parts.ts';
+import { fileVariableOf } from './secret-files.ts';
 import { tlsProblems, validityProblems } from './tls-problems.ts';
 
 /** Variables of commands that talk to a remote server (config.ts, remoteCaller). */
@@ -134,7 +135,9 @@ export const settingsWarnings = (source: SettingsSource): SettingProblem[] => [
 
 /** Names in the environment that look like settings of the program and are none, each with the one that was meant. */
 export const unknownNames = ({ env }: Pick<SettingsSource, 'env'>): SettingProblem[] => {
-  const known = [...settingFields().flatMap((field) => field.env ?? []), ...namesOfCommands];
+  const fields = settingFields();
+  const files = fields.flatMap((field) => fileVariableOf(field) ?? []);
+  const known = [...fields.flatMap((field) => field.env ?? []), ...files, ...namesOfCommands];
   return Object.keys(env)
     .filter((name) => name.startsWith('ORDERPASS_') && !known.includes(name))
     .map((name) => {

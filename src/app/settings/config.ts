@@ -16,6 +16,7 @@ import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { staffSettings } from '#src/staff/config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
 import { getAt, setAt } from './at-path.ts';
+import { readSecretFiles } from './secret-files.ts';
 
 const secret = true;
 
@@ -209,13 +210,19 @@ export type SettingsSource = {
   configFile?: string | undefined;
 };
 
-/** Raw settings joined in their order of precedence, before validation; also for printing what is not valid. */
+/**
+ * Raw settings joined in their order of precedence, before validation; also for printing what is not valid. Throws
+ * SettingsError for a file that cannot be used.
+ */
 export const collectSettings = (source: SettingsSource): Record<string, unknown> => {
   const raw = source.configFile === undefined ? {} : readConfigFile(source.configFile);
   for (const field of settingFields()) {
     const value = field.env === undefined ? undefined : source.env[field.env];
     if (value !== undefined && value !== '') setAt(raw, field.path, value);
   }
+  const secrets = readSecretFiles(settingFields(), source.env);
+  if (secrets.problems.length > 0) throw new SettingsError(secrets.problems);
+  for (const { path, value } of secrets.values) setAt(raw, path, value);
   return raw;
 };
 
