@@ -108,7 +108,15 @@ export const markFollowed = async (tx: Kysely<unknown>, queues: readonly EntityQ
 };
 
 /** The delivery of an event at an endpoint. */
-type KnownDelivery = { uid: string; eventId: string; state: string; created: Date };
+type KnownDelivery = {
+  uid: string;
+  eventId: string;
+  state: string;
+  created: Date;
+  attemptsCount: number;
+  /** While it is in flight or about to be sent. */
+  leaseUntil: Date | null;
+};
 
 export const knownDeliveries = async (
   tx: Kysely<unknown>,
@@ -116,7 +124,8 @@ export const knownDeliveries = async (
   eventIds: readonly string[],
 ): Promise<KnownDelivery[]> => {
   const { rows } = await sql<KnownDelivery>`
-    select uid, event_id as "eventId", state, created from webhooks.deliveries
+    select uid, event_id as "eventId", state, created, attempts_count as "attemptsCount", lease_until as "leaseUntil"
+    from webhooks.deliveries
     where event_id = any(${eventIds}::text[]) and endpoint_uid = ${endpointUid}`.execute(tx);
   return rows;
 };

@@ -19,6 +19,7 @@ import type { Service } from '#src/platform/supervisor.ts';
 import { createWake } from '#src/platform/wake.ts';
 import { type Endpoint, sentKindsOf, type Viewer } from '../endpoints/endpoint.ts';
 import { dropPreviousSecrets, findEndpoint } from '../endpoints/endpoint-store.ts';
+import { attemptsMax } from '../pacing/retry-schedule.ts';
 import { joinEntityQueues, knownDeliveries, lockEntityQueues } from '../queue/entity-queue-store.ts';
 import { claimRedelivery, insertRedelivery, type Redelivery, saveProgress } from './redelivery-store.ts';
 
@@ -141,10 +142,15 @@ const queue = async (
     endpointUid,
     events.map(({ id }) => id),
   );
-  // A delivery that is about to be cancelled counts as finished.
+  // A delivery that is about to be cancelled counts as finished, and so does one whose last attempt is in flight: when that
+  // fails, nothing would send the event again.
+  const isEnding = ({ attemptsCount, leaseUntil }: (typeof known)[number]): boolean =>
+    attemptsCount >= attemptsMax - 1 && leaseUntil !== null && leaseUntil > now;
   const unfinished = known.filter(
-    ({ state, created }) =>
-      (state === 'pending' || state === 'waiting') && (cancelThrough === null || created > cancelThrough),
+    (one) =>
+      (one.state === 'pending' || one.state === 'waiting') &&
+      (cancelThrough === null || one.created > cancelThrough) &&
+      !isEnding(one),
   );
   const succeeded = new Set(known.filter(({ state }) => state === 'succeeded').map(({ eventId }) => eventId));
   const moving = new Set(unfinished.map(({ eventId }) => eventId));

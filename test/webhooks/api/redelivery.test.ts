@@ -324,3 +324,25 @@ test('a redelivery during the last attempt of a delivery sends the event again a
   expect((await api.get('/webhook/deliveries')).json.total_count).toBe(2);
   await until(() => receiver.received.length === 3);
 });
+
+test('a redelivery while the last attempt of a delivery is in flight sends the event again, because that attempt may fail', async () => {
+  let fail: (() => void) | undefined;
+  const receiver = await api.receiver(status(500));
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  api.startWorker();
+  const event = await api.record({ entity: 'cus_1', seq: 1 });
+  const inState = async (state: string) => (await api.get('/webhook/deliveries', { state })).json.deliveries;
+  await until(async () => (await inState('pending'))[0]?.attempts_count === 1);
+  await sql`update webhooks.deliveries set attempts_count = ${attemptsMax - 1}`.execute(api.db);
+  receiver.behave((response) => {
+    fail = () => void response.writeHead(500).end();
+  });
+  api.clock.advance(10_000);
+  await until(() => fail !== undefined);
+  receiver.behave(status(204));
+  const answer = await redeliver({ endpoint_uid: uid, event_id: event?.id });
+  expect(answer.json.redelivery).toMatchObject({ queued: 1, state: 'done' });
+  fail?.();
+  await until(async () => (await inState('succeeded')).length === 1);
+  expect(await inState('exhausted')).toHaveLength(1);
+});
