@@ -7,7 +7,13 @@ import { publicHostOf } from '../request/public-host.ts';
 import type { Tracked } from './addresses/connections.ts';
 import type { ToPublicLocation } from './addresses/public-location.ts';
 import type { PassError } from './pass-error.ts';
-import { type AnswerRules, lacksCacheControl, passHeaders, type UpstreamHeaders } from './response-headers.ts';
+import {
+  type AnswerRules,
+  firstValueOf,
+  lacksCacheControl,
+  passHeaders,
+  type UpstreamHeaders,
+} from './response-headers.ts';
 import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 
 type Controller = Dispatcher.DispatchController;
@@ -173,8 +179,9 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
     return;
   }
   const passOn = (collected: readonly Buffer[], status: number): void => {
-    state.collector = undefined;
     begin(state, status, headers);
+    // Only now: what fails before is answered by the collector, and no later piece may follow that answer.
+    state.collector = undefined;
     if (state.exchange.method !== 'HEAD') for (const chunk of collected) pass(state, chunk);
   };
   state.collector = state.deps.translate(state.exchange, {
@@ -212,7 +219,13 @@ const endWait = (state: State): void => void setImmediate(sendAlone, state);
 
 const sendAlone = (state: State): void => {
   if (state.held === undefined || state.settled) return;
-  letGo(state);
+  try {
+    letGo(state);
+  } catch (error) {
+    // It runs by itself, so what it throws would end the process.
+    fail(state, error as Error);
+    return;
+  }
   // Node holds a written head back until its body.
   state.exchange.res.flushHeaders();
 };
@@ -238,7 +251,7 @@ const begin = (state: State, status: number, headers: UpstreamHeaders): void => 
   const all = passHeaders(headers, own, rulesOf(state));
   if (!isOpen(exchange) && lacksCacheControl(headers, exchange.route)) all.push('cache-control', 'no-store');
   if (exchange.corsHeaders !== undefined) all.push(...exchange.corsHeaders);
-  const length = headers['content-length'];
+  const length = firstValueOf(headers, 'content-length');
   if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);
   deps.settle(exchange);
   deps.answered(exchange, status);
@@ -261,8 +274,10 @@ const pass = (state: State, chunk: Buffer): void => {
 };
 
 const endAnswer = (state: State): void => {
-  if (!settle(state)) return;
+  if (state.settled) return;
+  // Before the end is noted: undici hands back what is thrown here, and only an exchange that is not over is answered then.
   letGo(state);
+  settle(state);
   const { res } = state.exchange;
   if (state.refusedHead !== undefined) state.events.onErrorWithoutBody(state.refusedHead);
   else if (state.collector !== undefined) state.collector.end();

@@ -1,5 +1,4 @@
 /** Selects the header fields of an upstream's answer that the client gets. */
-import type { IncomingHttpHeaders } from 'node:http';
 import { isRuled, pushSetFields } from '../model/header-rules.ts';
 import { hopByHop, reservedName } from '../model/hop-by-hop.ts';
 import type { Route } from '../model/route.ts';
@@ -43,7 +42,17 @@ const ofReplacedBody: ReadonlySet<string> = new Set([
   'set-cookie',
 ]);
 
-export type UpstreamHeaders = IncomingHttpHeaders;
+/** undici gives a list for every field that came more than once, also for those that may come once only. */
+export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** The value of a field that has one meaning only: of several, the first. */
+export const firstValueOf = (headers: UpstreamHeaders, name: string): string | undefined => [headers[name]].flat()[0];
+
+/** The value of a field that is a list: several lines are one list (RFC 9110 section 5.3). */
+export const listedValueOf = (headers: UpstreamHeaders, name: string): string | undefined => {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+};
 
 const letterX = 120;
 const letterP = 112;
@@ -71,12 +80,6 @@ const pushValues = (into: string[], name: string, value: string | string[] | und
   else if (value !== undefined) for (const one of value) into.push(name, one);
 };
 
-const connectionOf = (headers: UpstreamHeaders): string | undefined => {
-  // undici gives a list for a field that came more than once, also for this one.
-  const value: unknown = headers.connection;
-  return Array.isArray(value) ? value.join(',') : (value as string | undefined);
-};
-
 const isLocation = (name: string): boolean => name === 'location' || name === 'content-location';
 
 const pushField = (into: string[], name: string, headers: UpstreamHeaders, rules: AnswerRules): void => {
@@ -85,14 +88,14 @@ const pushField = (into: string[], name: string, headers: UpstreamHeaders, rules
     for (const cookie of [value ?? []].flat()) if (!isOwnCookie(cookie)) into.push(name, cookie);
     return;
   }
-  const mapped =
-    typeof value === 'string' && isLocation(name) ? rules.toPublicLocation(value, rules.route, rules.host) : value;
-  pushValues(into, name, mapped);
+  const toPublic = (one: string): string => rules.toPublicLocation(one, rules.route, rules.host);
+  // Each of several lines, or a second one would show an internal address.
+  pushValues(into, name, isLocation(name) ? [value ?? []].flat().map(toPublic) : value);
 };
 
 /** Appends to `into` the fields of an answer that is passed on with its body. */
 export const passHeaders = (headers: UpstreamHeaders, into: string[], rules: AnswerRules): string[] => {
-  const listed = connectionNames(connectionOf(headers));
+  const listed = connectionNames(listedValueOf(headers, 'connection'));
   for (const name in headers) if (leaves(name, listed, rules)) pushField(into, name, headers, rules);
   if (rules.route?.responseHeaders !== undefined) pushSetFields(rules.route.responseHeaders, into);
   return into;
@@ -111,7 +114,7 @@ const isAboutBody = (name: string, status: number): boolean =>
 
 /** Fields kept when the gateway replaces the body: `Retry-After` and other fields that are not about the body. */
 export const passHeadersWithoutBody = (headers: UpstreamHeaders, status: number, rules: AnswerRules): string[] => {
-  const listed = connectionNames(connectionOf(headers));
+  const listed = connectionNames(listedValueOf(headers, 'connection'));
   const kept: string[] = [];
   for (const name in headers) {
     if (leaves(name, listed, rules) && !isAboutBody(name, status)) pushField(kept, name, headers, rules);

@@ -23,7 +23,13 @@ import type { Exchange } from '../request/exchange.ts';
 import { denialReasonOf } from '../whoami/denial.ts';
 import { decodeBody } from './refusal/decode-body.ts';
 import { codeFor, type Refusal, readRefusal } from './refusal/read-refusal.ts';
-import { type AnswerRules, passHeadersWithoutBody, type UpstreamHeaders } from './response-headers.ts';
+import {
+  type AnswerRules,
+  firstValueOf,
+  listedValueOf,
+  passHeadersWithoutBody,
+  type UpstreamHeaders,
+} from './response-headers.ts';
 
 const bodyBytesMax = 64 * 1024;
 /** A long report that has to be turned into a problem document. */
@@ -77,7 +83,13 @@ const collect = (deps: TranslateDeps, exchange: Exchange, answer: ErrorAnswer, d
     if (finished) return;
     finished = true;
     clearTimeout(timer);
-    action();
+    try {
+      action();
+    } catch (error) {
+      // This is the last place that can answer: for the relay the answer of the upstream is over, and a timer has no caller.
+      deps.writeFault(exchange, upstreamUnreachable(error));
+      answer.controller.abort(new Error('an error answer could not be translated'));
+    }
   };
   const write = (body: Buffer | undefined) => (): void => writeRefusal(deps, exchange, answer, dialect, body);
   const stop = (): void => {
@@ -118,7 +130,7 @@ const dialectOf = (exchange: Exchange, status: number, headers: UpstreamHeaders)
 
 const isLongEnvelope = (headers: UpstreamHeaders, chunks: readonly Buffer[]): boolean =>
   headers['content-encoding'] === undefined &&
-  /^application\/json\b/i.test(headers['content-type'] ?? '') &&
+  /^application\/json\b/i.test(firstValueOf(headers, 'content-type') ?? '') &&
   envelopeStart.test(chunks[0]?.subarray(0, 128).toString('latin1') ?? '');
 
 /** Status of an envelope that is not read as a whole; its code is at the front, as in every envelope of this interface. */
@@ -142,9 +154,10 @@ const writeRefusal = (
   body: Buffer | undefined,
 ): void => {
   const bytesMax = dialect === 'problem' ? reportBytesMax : bodyBytesMax;
-  const decoded = body === undefined ? undefined : decodeBody(body, headers['content-encoding'], bytesMax);
-  const retryAfter = headers['retry-after'];
-  const contentType = headers['content-type'];
+  const decoded =
+    body === undefined ? undefined : decodeBody(body, listedValueOf(headers, 'content-encoding'), bytesMax);
+  const retryAfter = firstValueOf(headers, 'retry-after');
+  const contentType = firstValueOf(headers, 'content-type');
   const challenge = headers['www-authenticate'];
   const granted = exchange.principal?.scopes ?? noScopes;
   const refusal = readRefusal({ status, contentType, body: decoded, retryAfter, challenge, granted }, deps.scopes);
@@ -160,7 +173,7 @@ const writeRefusal = (
   const send = (): void => deps.write(exchange, { status: sentStatus, headers: own.concat(kept), body: rendered.body });
   const audited = deps.auditRefusal(exchange, refusal.fault, denialReasonOf(refusal.fault, by));
   if (audited === undefined) send();
-  else audited.then(send, () => exchange.res.destroy());
+  else audited.then(send).catch(() => exchange.res.destroy());
 };
 
 type RenderedRefusal = Omit<RenderedFault, 'body'> & { body: string | Buffer };

@@ -71,6 +71,29 @@ test('A-246 a service that gets the host of the caller may name it in its answer
   );
 });
 
+test('A-246 a host that no address can have leaves the public address, and the answer arrives all the same', async () => {
+  for (const host of ['shop.example:70000', 'one.shops.example:65536']) {
+    // The head of this answer is sent alone, before its body.
+    upstream.answer = (_req, res) => {
+      res.writeHead(200, { location: 'https://shop.example/items/7' }).flushHeaders();
+      setTimeout(() => res.end('late'), 600);
+    };
+    expect((await sendRequest(preserving.url, 'GET', '/shop/items', { headers: { host } })).text).toBe('late');
+    for (const to of [preserving, door]) {
+      expect((await ask(to, '/shop/items', host, 'https://shop.example/items/7')).seen.host).toBeDefined();
+      const { seen, location } = await ask(to, '/shop/items', host, `${upstream.url}/items/7`);
+      expect([seen['x-forwarded-host'], location]).toEqual(['api.example', `${origin}/shop/items/7`]);
+    }
+  }
+});
+
+test('A-246 each of two lines with an address of the service becomes the public one', async () => {
+  const lines = ['items/7', 'items/8'].flatMap((path) => ['content-location', `${upstream.url}/${path}`]);
+  upstream.answer = (_req, res) => void res.writeHead(200, lines).end();
+  const { headers } = await sendRequest(door.url, 'GET', '/all/items');
+  expect(headers['content-location']).toBe(`${origin}/all/items/7, ${origin}/all/items/8`);
+});
+
 test('A-246 X-Forwarded-For begins with the client, also behind proxies of the operator, and holds nothing that it forged', async () => {
   const chainAt = async (hops: number, headers: Headers): Promise<unknown> => {
     const behind = await openDoor(upstream.url, { moreRoutes, settings: { trusted_proxy_hops: hops } });

@@ -22,7 +22,9 @@ let legacy: PublicDoor;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  door = await openDoor(upstream.url, { routes: { timeouts: { answerMs: 1_000 } } });
+  // Many requests of these tests are refused HEADs, each of which is asked again with GET.
+  const table = { upstreams: { ordering: { retries: { minPerSecond: 10_000 } } } };
+  door = await openDoor(upstream.url, { table, routes: { timeouts: { answerMs: 1_000 } } });
   legacy = await openDoor(upstream.url, { settings: { legacy_status: 'on' } });
 });
 
@@ -175,6 +177,41 @@ test.each(packings)('a refusal in %s reaches every dialect unpacked, by GET and 
     expect([head.status, head.text]).toEqual([404, '']);
     expect({ ...head.headers, ...moving }).toEqual({ ...whole.headers, ...moving });
   }
+});
+
+/** Each field of a pair comes twice. */
+const twice: [string, Record<string, string[]>, string | Buffer][] = [
+  ['types', { 'content-type': ['application/json', 'text/html'] }, envelope('CUSTOMER_NOT_FOUND')],
+  ['equal types', { 'content-type': ['application/json', 'application/json'] }, envelope('CUSTOMER_NOT_FOUND')],
+  [
+    'codings',
+    { 'content-type': ['application/json'], 'content-encoding': ['gzip', 'br'] },
+    brotliCompressSync(gzipSync(envelope('CUSTOMER_NOT_FOUND'))),
+  ],
+];
+
+test.each(twice)('A-053 a refusal with two %s is answered in every dialect', async (_name, headers, body) => {
+  for (const status of [400, 401, 403, 404, 422, 500]) {
+    upstream.answer = (_req, res) => void res.writeHead(status, headers).end(body);
+    for (const caller of [door.asKey, door.asBearer, { ...door.asKey, ...problem }]) {
+      const answer = await get(caller);
+      const said = answer.json.error_description ?? answer.json.message ?? answer.json.detail;
+      expect([status, answer.status, said]).toEqual([status, status, 'As said']);
+      expect((await get(caller, 'HEAD')).status).toBe(status);
+    }
+  }
+});
+
+test('A-053 a refusal with two types whose body is cut or never ends is answered', async () => {
+  const type = ['content-type', 'application/json', 'content-type', 'text/html'];
+  upstream.answer = (_req, res) => void res.writeHead(403, type).write('{', () => res.destroy());
+  expect((await get(door.asBearer)).json.error).toBe('insufficient_scope');
+  upstream.answer = (_req, res) => void res.writeHead(403, type).write('{');
+  expect((await get(legacy.asBearer, 'GET', legacy)).json.error).toBe('insufficient_scope');
+  upstream.answer = (_req, res) => {
+    res.writeHead(422, type).end(`${envelope('IMPORT_ERROR').slice(0, -1)},"errors":["${'x'.repeat(100_000)}"]}`);
+  };
+  expect((await get(door.asKey)).json.error).toBe('IMPORT_ERROR');
 });
 
 test('an HTML page never reaches a caller: each dialect says the sentence of the status', async () => {
