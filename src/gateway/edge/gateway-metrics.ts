@@ -163,7 +163,7 @@ const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
 const countRepeats = (metrics: Metrics): GatewayMetrics['repeated'] => {
   const repeats = metrics.counter(
     'upstream_repeats_total',
-    'Requests that lost their connection after they were sent and may be repeated: repeated, or over_budget',
+    'Requests that lost their connection after they were sent and may be repeated, and refused HEADs that GET may be sent for: repeated, or over_budget',
     ['outcome'],
   );
   const repeated = repeats.child({ outcome: 'repeated' });

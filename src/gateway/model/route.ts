@@ -43,6 +43,17 @@ export type Route = Omit<FileRoute, 'method' | 'scopes' | 'kinds' | 'class' | 'a
 export const mayBeAnonymous = (route: Route | undefined): boolean =>
   route !== undefined && route.access !== 'credential';
 
+/** The routes that HEAD may meet and whose callers may send GET to the same path, under the same conditions. */
+export const headAsGet = (routes: readonly Route[]): ReadonlySet<Route> => {
+  const scopesOfGet = new Map(routes.flatMap((one) => (one.method === 'GET' ? [[one.id, one.scopes.join(' ')]] : [])));
+  // HEAD comes with a route for GET. A route of the file for both may need other scopes for each.
+  return new Set(
+    routes.filter(
+      ({ id, method, scopes }) => method === 'GET' || (method === 'HEAD' && scopesOfGet.get(id) === scopes.join(' ')),
+    ),
+  );
+};
+
 export type RouteTable = Omit<RouteFile, 'routes' | '$schema'> & { routes: Route[] };
 export type TenantWords = RouteTable['tenantWords'];
 

@@ -119,7 +119,8 @@ export const upstreamPolicy = z.strictObject({
     description: 'Checks of each address, beside the results of requests. Default: requests alone decide',
   }),
   retries: retries.prefault({}).meta({
-    description: 'How many requests may be sent a second time when their connection was lost',
+    description:
+      'How many requests may be sent a second time: when their connection was lost, or as GET when HEAD was refused',
   }),
   errors: z.enum(['translate', 'pass']).default('translate').meta({
     description:

@@ -15,7 +15,7 @@ import { everyAddressFails, noteAnswered, noteFailure, type Upstream } from './a
 import { canBeKept, readWholeBody } from './keep-body.ts';
 import type { PassError } from './pass-error.ts';
 import { type AnswerHead, createRelay, type Relay } from './relay-answer.ts';
-import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
+import { buildRequestHeaders, type ForwardedFacts, isForwarded } from './request-headers.ts';
 import { createBodyStream } from './stream-body.ts';
 import { endAttempt, noteAttemptStatus, startAttempt } from './trace-attempt.ts';
 import type { TranslateError } from './translate-errors.ts';
@@ -32,6 +32,8 @@ type ForwardDeps = {
   translate: TranslateError;
   passError: PassError;
   writeFault: WriteFault;
+  /** Routes on which who may send HEAD may also send GET. */
+  headAsGet: ReadonlySet<Route>;
   /** Called when a request that was sent could be sent again: whether the retry budget allows it. */
   repeated: (isAllowed: boolean) => void;
 };
@@ -71,7 +73,7 @@ export const createForward = (deps: ForwardDeps): Step => {
       route,
       upstream,
       method: exchange.method,
-      mayRepeat: isRepeatable(exchange),
+      mayRepeat: isRepeatable(exchange, deps.facts),
       body: null,
       tried: undefined,
       lost: undefined,
@@ -92,10 +94,11 @@ export const createForward = (deps: ForwardDeps): Step => {
 
 /**
  * Safe methods have no effect (RFC 9110 section 9.2.1). With an Idempotency-Key the caller says that the request can be sent
- * again. Everything else is sent once, since the gateway cannot know whether a request without an answer was carried out.
+ * again, if the service gets the key and can recognise the second one. Everything else is sent once, since the gateway cannot
+ * know whether a request without an answer was carried out.
  */
-const isRepeatable = ({ method, req }: Exchange): boolean =>
-  method === 'GET' || method === 'HEAD' || req.headers['idempotency-key'] !== undefined;
+const isRepeatable = (exchange: Exchange, facts: ForwardedFacts): boolean =>
+  exchange.method === 'GET' || exchange.method === 'HEAD' || isForwarded(exchange, 'idempotency-key', facts);
 
 const begin = (deps: ForwardDeps, sending: Sending): void => {
   send(deps, sending, firstAddress(sending.upstream));
@@ -112,7 +115,13 @@ const beginWithWholeBody = async (deps: ForwardDeps, sending: Sending, stream: R
     upstream.inFlight -= 1;
   }
   if (exchange.res.destroyed) return deps.settle(exchange);
+  identifyAgain(deps, sending);
   begin(deps, sending);
+};
+
+/** What states the caller is valid for seconds only, and a body or a lost attempt may have taken longer. */
+const identifyAgain = ({ identifyTo }: ForwardDeps, { exchange, method }: Sending): void => {
+  exchange.identity = identifyTo(exchange, method);
 };
 
 const firstAddress = ({ addresses, name }: Upstream): Address => {
@@ -140,7 +149,7 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
       guarded(deps, sending, () => tryAgain(deps, sending, address, error, wasSent));
     },
     onErrorWithoutBody: (head) => guarded(deps, sending, () => askAgainWithGet(deps, sending, head)),
-    asksAgain: sending.method === 'HEAD',
+    asksAgain: () => mayAskWithGet(deps, sending),
     refusedHead: sending.refusedHead,
     toPublicLocation: upstream.toPublicLocation,
     passesErrors: upstream.passesErrors,
@@ -151,15 +160,22 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
   dispatch(sending, address, relay, deps.facts);
 };
 
+/** GET may be closed to the caller, and costs the service a second request, so it counts as a repeat. */
+const mayAskWithGet = (deps: ForwardDeps, { method, route, upstream }: Sending): boolean => {
+  if (method !== 'HEAD' || !deps.headAsGet.has(route)) return false;
+  const isAllowed = takeRepeat(upstream.budget, performance.now());
+  deps.repeated(isAllowed);
+  return isAllowed;
+};
+
 /** An error answer to HEAD has no body to translate, so the same target is asked once more with GET. */
 const askAgainWithGet = (deps: ForwardDeps, sending: Sending, refusedHead: AnswerHead): void => {
-  const { exchange, upstream } = sending;
-  exchange.identity = deps.identifyTo(exchange, 'GET');
   sending.method = 'GET';
   sending.refusedHead = refusedHead;
   sending.mayRepeat = true;
   sending.tried = undefined;
-  send(deps, sending, firstAddress(upstream));
+  identifyAgain(deps, sending);
+  send(deps, sending, firstAddress(sending.upstream));
 };
 
 /** Every request may go to another address as long as nothing was sent; a repeatable one once after that too. */
@@ -168,7 +184,10 @@ const tryAgain = (deps: ForwardDeps, sending: Sending, address: Address, error: 
   sending.tried.push(address);
   const mayTry = !(error instanceof Fault) && (!wasSent || takesRepeat(deps, sending, address, error));
   const next = mayTry ? nextAddress(sending) : undefined;
-  if (next !== undefined) return send(deps, sending, next);
+  if (next !== undefined) {
+    identifyAgain(deps, sending);
+    return send(deps, sending, next);
+  }
   refuse(deps, sending, faultFor(sending.upstream, error, wasSent));
 };
 

@@ -3,7 +3,7 @@ import type { Access, TableAccess } from '../access/open-access.ts';
 import { honestStatus } from '../answer/legacy-status.ts';
 import type { Answers } from '../answer/open-answers.ts';
 import type { NoteDenial } from '../answer/write-answer.ts';
-import type { RouteTable } from '../model/route.ts';
+import { headAsGet, type RouteTable } from '../model/route.ts';
 import { identityPolicyOf } from '../model/upstream-identity.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import { type AddressState, stateOf } from './addresses/address-health.ts';
@@ -76,6 +76,7 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
         translate: createTranslateError({ ...common, writeFault, statusFor }),
         passError: createPassError({ noteDenial, auditRefusal }),
         writeFault,
+        headAsGet: headAsGet(table.routes),
         repeated: deps.repeated,
       }),
     },

@@ -38,7 +38,8 @@ type RelayEvents = {
   onFailure: (error: Error, sawAnswer: boolean) => void;
   /** HEAD was refused: the headers of the refusal depend on a body that only GET has. */
   onErrorWithoutBody: (head: AnswerHead) => void;
-  asksAgain: boolean;
+  /** Called for an error answer: whether `onErrorWithoutBody` is wanted at its end. */
+  asksAgain: () => boolean;
   /** This request is the GET that `onErrorWithoutBody` asked for. */
   refusedHead: AnswerHead | undefined;
   toPublicLocation: ToPublicLocation;
@@ -174,7 +175,7 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
   if (status < 400 && state.events.refusedHead !== undefined)
     return refuseHead(state, controller, state.events.refusedHead);
   if (status < 400 || mayPass(state, status, headers)) return hold(state, status, headers);
-  if (state.events.asksAgain) {
+  if (state.events.asksAgain()) {
     state.refusedHead = { status, headers };
     return;
   }

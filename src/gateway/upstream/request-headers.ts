@@ -73,6 +73,16 @@ const isStopped = (name: string, { route }: Exchange, { passedClaims, tokenHeade
   return isClaimedHeader(plain) && passedClaims.get(route?.upstream ?? '')?.has(name) !== true;
 };
 
+/** True when the upstream gets the value that the caller sent in this field. `name`: in lower case. */
+export const isForwarded = (exchange: Exchange, name: string, facts: ForwardedFacts): boolean => {
+  const { headers } = exchange.req;
+  return (
+    headers[name] !== undefined &&
+    !isStopped(name, exchange, facts) &&
+    !connectionNames(headers.connection).includes(name)
+  );
+};
+
 /** A flat list of names and values for undici. */
 export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): string[] => {
   const { headers } = exchange.req;

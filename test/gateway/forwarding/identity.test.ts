@@ -1,8 +1,11 @@
 /** What services behind the gateway learn of the caller (interface 17). */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createAssertionVerifier } from '#src/contract/assertion.ts';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { assertionKeyLabel, createAssertionVerifier } from '#src/contract/assertion.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
+import { clientHeaders, openHarness } from '../harness/gateway-harness.ts';
 import {
   type Headers,
   masterKey,
@@ -149,6 +152,40 @@ test('A-194 what a caller sends in these fields never arrives, in any spelling, 
       expect(arrived.filter(([, value]) => value === 'forged')).toEqual([]);
       if (target.endsWith('/open')) expect([ownNames(seen), seen.authorization]).toEqual([[], undefined]);
     }
+});
+
+test('A-195 an assertion is fresh when it is sent, after a slow body and after a late repeat', async () => {
+  const harness = await openHarness();
+  onTestFinished(() => harness.close());
+  const client = clientHeaders(await harness.createClient([await harness.createTenant()]));
+  const now = () => harness.clock.now().getTime();
+  const verifyAt = createAssertionVerifier({
+    ...{ key: harness.box.derive(assertionKeyLabel('ordering')), audience: 'ordering', now },
+  });
+  const isFresh = ({ method = '', url: target = '', headers }: IncomingMessage): boolean =>
+    verifyAt(String(headers['x-orderpass-assertion']), { method, target }) !== undefined;
+  const fresh: boolean[] = [];
+  harness.upstream.answer = (req, res) => {
+    fresh.push(isFresh(req));
+    // The first request is answered, the second one lost after a long time.
+    if (fresh.length !== 2) return void req.resume().on('end', () => res.end('{}'));
+    harness.clock.move(60_000);
+    req.socket.destroy();
+  };
+  const waits = { 'idempotency-key': 'slow', expect: '100-continue', 'content-length': '2' };
+  const slow = request(`${harness.url}/api/order/create`, {
+    method: 'POST',
+    headers: { ...client, ...waits, 'content-type': 'application/json' },
+  }).on('continue', () => {
+    harness.clock.move(60_000);
+    slow.end('{}');
+  });
+  slow.flushHeaders();
+  const [answer] = (await once(slow, 'response')) as [IncomingMessage];
+  answer.resume();
+  expect([answer.statusCode, fresh]).toEqual([200, [true]]);
+  expect((await sendRequest(harness.url, 'GET', '/api/orders/list', { headers: client })).status).toBe(200);
+  expect(fresh).toEqual([true, true, true]);
 });
 
 test('A-195 a service with its own key of assertions can speak to no other service; none gets nothing', async () => {

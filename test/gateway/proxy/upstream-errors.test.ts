@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   metadata,
   openDoor,
@@ -15,9 +15,21 @@ import {
 let upstream: TestUpstream;
 let door: PublicDoor;
 
+const heads = [
+  { id: 'all', method: '*', path: '/all', scopes: [], upstream: 'ordering' },
+  { id: 'both', method: ['GET', 'HEAD'], path: '/both', scopes: [], upstream: 'ordering' },
+  { id: 'alone', method: 'HEAD', path: '/alone', scopes: [], upstream: 'ordering' },
+  {
+    ...{ id: 'unequal', method: ['GET', 'HEAD'], path: '/unequal', upstream: 'ordering' },
+    scopes: { GET: ['write:webhooks'], HEAD: ['read:webhooks'] },
+  },
+];
+
 beforeAll(async () => {
   upstream = await startUpstream();
-  door = await openDoor(upstream.url);
+  // Half of the requests of these tests are refused HEADs.
+  const table = { upstreams: { ordering: { retries: { minPerSecond: 10_000 } } } };
+  door = await openDoor(upstream.url, { table, moreRoutes: heads });
 });
 
 afterAll(async () => {
@@ -174,6 +186,38 @@ test.each(bodies)('A-054 HEAD of a refusal with %s has the status and headers of
     expect({ ...head.headers, ...same }).toEqual({ ...whole.headers, ...same });
     expect(head.status).toBe(status);
   }
+});
+
+test('A-054 a refused HEAD is asked again with GET only where its caller may send GET', async () => {
+  upstream.answer = answers(403, jsonType, json);
+  for (const [path, methods, said] of [
+    ['/all', ['HEAD', 'GET'], 'Not today'],
+    ['/both', ['HEAD', 'GET'], 'Not today'],
+    ['/alone', ['HEAD'], fixed[403]],
+    ['/unequal', ['HEAD'], fixed[403]],
+  ] as const) {
+    upstream.seen.length = 0;
+    const answer = await sendRequest(door.url, 'HEAD', path, { headers: door.asBearer });
+    expect([path, answer.status, upstream.seen.map(({ method }) => method)]).toEqual([path, 403, methods]);
+    expect(answer.headers['www-authenticate']).toContain(`error_description="${said}"`);
+  }
+});
+
+test('A-054 a refused HEAD is not asked again beyond the retry budget, and has the headers of a refusal without a body', async () => {
+  const table = { upstreams: { ordering: { retries: { budgetPercent: 0, minPerSecond: 1 } } } };
+  const bounded = await openDoor(upstream.url, { table });
+  onTestFinished(() => bounded.close());
+  upstream.answer = answers(403, jsonType, json);
+  const startedMs = performance.now();
+  const said: boolean[] = [];
+  for (let i = 0; i < 20; i += 1) {
+    const answer = await sendRequest(bounded.url, 'HEAD', '/api/orders/list', { headers: bounded.asBearer });
+    expect([answer.status, answer.text]).toEqual([403, '']);
+    said.push(String(answer.headers['www-authenticate']).includes('Not today'));
+  }
+  const asked = upstream.seen.filter(({ method }) => method === 'GET').length;
+  expect([said[0], said.filter((one) => one).length]).toEqual([true, asked]);
+  expect(asked).toBeLessThanOrEqual(2 + (performance.now() - startedMs) / 1_000);
 });
 
 test('A-055 401 to a valid token is invalid_token, 403 without a scope has no scope', async () => {

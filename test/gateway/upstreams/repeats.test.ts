@@ -9,11 +9,16 @@ let b: RestartableServer;
 let door: PublicDoor;
 let metrics: Metrics;
 
-const open = async (upstream: string, policy: Record<string, unknown> = {}): Promise<void> => {
+const open = async (
+  upstream: string,
+  policy: Record<string, unknown> = {},
+  ofOrders: Record<string, unknown> = {},
+): Promise<void> => {
   metrics = createMetrics({ process: false });
   door = await openDoor(upstream, {
     settings: { upstream_failures_max: 1_000 },
     table: { upstreams: { ordering: policy } },
+    perRoute: (route) => (route.id === 'order.create' ? { ...route, ...ofOrders } : route),
     metrics,
   });
 };
@@ -99,6 +104,18 @@ test('A-203 a POST without a key, and one whose body is too long to be kept, are
   const long = JSON.stringify({ text: 'x'.repeat(70_000) });
   expect((await send('POST', { 'idempotency-key': 'long' }, long)).status).toBe(502);
   expect(a.seen.filter((line) => line.startsWith('POST')).length).toBe(2);
+});
+
+test('A-203 a POST whose key does not reach the service is sent once', async () => {
+  await open(a.url);
+  loseEverything(a);
+  const key = { 'idempotency-key': 'kept-back' };
+  expect((await send('POST', { ...key, connection: 'close, Idempotency-Key' }, '{}')).status).toBe(502);
+  expect(countOf(a)).toBe(1);
+  await door.close();
+  await open(a.url, {}, { requestHeaders: { remove: ['idempotency-key'] } });
+  expect((await send('POST', key, '{}')).status).toBe(502);
+  expect(countOf(a)).toBe(2);
 });
 
 test('A-203 the retry budget bounds repeats to a share of the requests and a few each second', async () => {
