@@ -15,6 +15,7 @@ export { type ExplainedRoute, explainRoute } from './routing/explain-route.ts';
 export {
   loadRouteTable,
   loadScopeNames,
+  ownAudienceProblems,
   plainAddressProblems,
   readRouteTable,
   routeTableProblems,

@@ -49,6 +49,12 @@ const brokenRoutes = (): string => {
   return file('broken.json', JSON.stringify(routes));
 };
 
+const ownAudience = (): string => {
+  const identity = { kind: 'jwt', audience: 'https://api.example' };
+  const till = { addresses: ['http://127.0.0.1:1'], identity };
+  return file('audience.json', JSON.stringify({ ...table(), upstreams: { till } }));
+};
+
 test('F-48 config check and a start report every reason for a refused start, each with its setting', async () => {
   const base = { DATABASE_URL: database.url, ORDERPASS_MASTER_KEY: key };
   const cases: [Record<string, string>, string[]][] = [
@@ -65,6 +71,10 @@ test('F-48 config check and a start report every reason for a refused start, eac
       ['ORDERPASS_MASTER_KEY_FILE', '32 bytes'],
     ],
     [{ ORDERPASS_MASTER_KEY: 'abc' }, ['ORDERPASS_MASTER_KEY', '32 bytes']],
+    [
+      { ORDERPASS_ROUTES_FILE: ownAudience(), ORDERPASS_ORIGIN: 'https://api.example' },
+      ['ORDERPASS_ROUTES_FILE', 'upstreams.till.identity.audience'],
+    ],
     [{ ORDERPASS_AUTH_CHECK_AUDIENCES: 'stock' }, ['ORDERPASS_AUTH_CHECK_AUDIENCES', 'stock is no upstream']],
     [{ PORT: '8123', ORDERPASS_INTERNAL_PORT: '8123' }, ['ORDERPASS_INTERNAL_PORT', '8123']],
     [{ DATABASE_URL: 'postgresql://a:hidden@host:99999/x' }, ['DATABASE_URL', 'is not an address']],

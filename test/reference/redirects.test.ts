@@ -100,7 +100,7 @@ test('A-245 a route for / answers browsers, and one for everything leaves the ga
     expect(await answerTo(path)).toEqual([200, `site ${path}`]);
   expect(await answerTo('/docs')).toEqual([200, expect.stringContaining('Orderpass')]);
   expect(await answerTo('/healthz')).toEqual([200, '{"status":"ok"}']);
-  for (const path of ['/docs/none', '/.well-known/none', '/api/oauth/none'])
+  for (const path of ['/docs/none', '/.well-known', '/.well-known/none', '/api/oauth', '/api/oauth/none'])
     expect(await answerTo(path)).toEqual([404, expect.stringContaining('INVALID_ACTION')]);
   for (const path of ['/panel', '/panel/none']) expect((await answerTo(path))[1]).not.toContain('site');
 });

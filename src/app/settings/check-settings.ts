@@ -4,7 +4,13 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { plainAddressProblems, routesFileOf, routeTableProblems, upstreamNamesIn } from '#src/gateway/config.ts';
+import {
+  ownAudienceProblems,
+  plainAddressProblems,
+  routesFileOf,
+  routeTableProblems,
+  upstreamNamesIn,
+} from '#src/gateway/config.ts';
 import { parseMasterKey } from '#src/platform/secret-box.ts';
 import { deleteAt } from './at-path.ts';
 import {
@@ -22,6 +28,7 @@ import {
 import { orderingAudience } from './ordering-audience.ts';
 import { runsGateway } from './role-parts.ts';
 import { fileVariableOf } from './secret-files.ts';
+import { publicOriginOf } from './tls-files.ts';
 import { tlsProblems, validityProblems } from './tls-problems.ts';
 
 /** Variables of commands that talk to a remote server (config.ts, remoteCaller). */
@@ -94,8 +101,9 @@ const gatewayProblems = (settings: Settings): SettingProblem[] => {
   const unknown = gateway.auth_check_audiences.filter((name) => !known.has(name));
   const ownCore = settings.role === 'all' ? { [orderingAudience]: 'http://127.0.0.1' } : {};
   const plain = plainAddressProblems(file, { ...gateway.upstreams, ...ownCore });
+  const ownAudience = ownAudienceProblems(file, publicOriginOf(settings));
   return [
-    ...[...routeTableProblems(file, upstreams), ...plain].map((message) => ({
+    ...[...routeTableProblems(file, upstreams), ...plain, ...ownAudience].map((message) => ({
       path: nameOf('gateway.routes_file'),
       message: `${file}: ${message}`,
     })),

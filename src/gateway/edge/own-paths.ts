@@ -86,7 +86,7 @@ const dot = 46;
 const isOwnPath = (path: string): boolean => {
   switch (path.charCodeAt(1)) {
     case letterA:
-      return path.startsWith('/api/oauth/') || path === '/api/openapi.json';
+      return path.startsWith('/api/oauth/') || path === '/api/openapi.json' || path === '/api/oauth';
     case letterD:
       return path === firstPage || path.startsWith('/docs/');
     case letterH:
@@ -94,7 +94,7 @@ const isOwnPath = (path: string): boolean => {
     case letterR:
       return path === '/readyz';
     case dot:
-      return path.startsWith('/.well-known/');
+      return path.startsWith('/.well-known/') || path === '/.well-known';
     default:
       return false;
   }

@@ -6,7 +6,7 @@
 import { malformedRequest } from '../model/faults.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Route } from '../model/route.ts';
-import { segmentsOf } from '../model/route-path.ts';
+import { plainName, segmentsOf } from '../model/route-path.ts';
 
 type Asked = { route: Pick<Route, 'tenant' | 'path'>; path: string; search: string };
 
@@ -30,6 +30,6 @@ const inQuery = (search: string, name: string): string | undefined => {
   return given[0];
 };
 
-/** Percent-encoding in a matched segment is well-formed (routing/path-segment.ts). */
+/** As the service may read it: another spelling of a tenant would use its units without being counted. */
 const inPath = (segment: string | undefined): string | undefined =>
-  segment === undefined ? undefined : decodeURIComponent(segment);
+  segment === undefined ? undefined : (plainName(segment) ?? segment);

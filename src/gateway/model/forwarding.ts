@@ -57,6 +57,12 @@ export const forwardingMembers = {
 
 export type BodyRule = z.infer<typeof forwardingMembers.body>;
 
+/** Two tokens (RFC 9110 section 8.3.1). What has no slash, or names several types, is no media type. */
+const mediaType = /^([a-z0-9!#$%&'*+.^_`|~-]+)\/[a-z0-9!#$%&'*+.^_`|~-]+$/;
+
 /** True when a body of this media type, in lower case without parameters, may be forwarded. */
-export const takesType = (rule: readonly string[], type: string): boolean =>
-  rule.includes(type) || (type !== '' && rule.includes(`${type.slice(0, type.indexOf('/'))}/*`));
+export const takesType = (rule: readonly string[], type: string): boolean => {
+  if (rule.includes(type)) return true;
+  const group = mediaType.exec(type)?.[1];
+  return group !== undefined && rule.includes(`${group}/*`);
+};

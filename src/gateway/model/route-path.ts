@@ -42,6 +42,24 @@ export const pathMember = z.string().superRefine((path, context) => {
 /** `/a/{b}/*` -> `a`, `{b}`, `*`; a final slash is an empty last segment. */
 export const segmentsOf = (path: string): string[] => path.slice(1).split('/');
 
+/** Percent-encoding of a segment resolved. Undefined: not UTF-8. */
+export const decodedSegment = (raw: string): string | undefined => {
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    return undefined;
+  }
+};
+
+/** The segment as a service may read it: decoded, without what follows a semicolon. Undefined: as it is, or not UTF-8. */
+export const plainName = (segment: string): string | undefined => {
+  if (!segment.includes('%') && !segment.includes(';')) return undefined;
+  const text = decodedSegment(segment);
+  if (text === undefined) return undefined;
+  const end = text.indexOf(';');
+  return end === -1 ? text : text.slice(0, end);
+};
+
 export const isParameter = (segment: string): boolean => segment.startsWith('{');
 
 const isDots = (segment: string): boolean => segment === '.' || segment === '..';

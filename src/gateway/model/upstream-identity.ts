@@ -54,6 +54,10 @@ export const identityMember = z
 
 export type IdentityPolicy = { kind: IdentityKind; header: string; audience: string };
 
+/** `upstream`: one whose tokens name the public address as their audience. */
+export const ownAudienceProblem = (upstream: string): string =>
+  `upstreams.${upstream}.identity.audience: access tokens have the address of the gateway as audience`;
+
 /** `upstream`: its name, which is the audience where the file names none. */
 export const identityPolicyOf = (
   upstream: string,

@@ -4,6 +4,7 @@ import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { ownUpstream, parseRouteTable, type RouteTable } from '../model/route.ts';
 import type { Problem } from '../model/route-contradictions.ts';
+import { ownAudienceProblem } from '../model/upstream-identity.ts';
 import { type VersionedTable, versionOf } from './table-changes.ts';
 import { looseTlsFileProblems, tlsFileProblems, withAbsolutePaths } from './tls-files.ts';
 
@@ -77,6 +78,15 @@ export const plainAddressProblems = (file: string, urls: Readonly<Record<string,
   return Object.keys(upstreams)
     .filter((name) => upstreams[name]?.tls !== undefined && urls[name]?.includes('http://') === true)
     .map((name) => `upstreams.${name}.tls: needs addresses that begin with https://, and the settings name others`);
+};
+
+/** Upstreams with tokens that would be access tokens by their audience. `origin`: the public address. */
+export const ownAudienceProblems = (file: string, origin: string): string[] => {
+  const identity = z.object({ kind: z.literal('jwt'), audience: z.literal(origin) });
+  const loose = z.object({ upstreams: z.record(z.string(), z.unknown()) }).catch({ upstreams: {} });
+  return Object.entries(loose.parse(tryValue(file)).upstreams)
+    .filter(([, policy]) => z.object({ identity }).safeParse(policy).success)
+    .map(([name]) => ownAudienceProblem(name));
 };
 
 const namedUpstreams = (file: string): string[] => {

@@ -2,6 +2,7 @@
  * What a request may say where a route has `{name}` or `/*`. The upstream gets the raw path, so a segment is refused when a
  * service could read it as another path than the one that was matched here.
  */
+import { decodedSegment } from '../model/route-path.ts';
 
 /** Longest segment in characters. */
 const segmentMax = 1_024;
@@ -16,7 +17,7 @@ const hidden = /[/\\%\u0000-\u001f\u007f-\u009f]/;
 /** True when the raw segment means one segment to every reader. */
 export const isOneSegment = (raw: string): boolean => {
   if (raw.length > segmentMax || !characters.test(raw)) return false;
-  const text = raw.includes('%') ? decoded(raw) : raw;
+  const text = raw.includes('%') ? decodedSegment(raw) : raw;
   if (text === undefined || hidden.test(text)) return false;
   // Some servers remove what follows a semicolon, and see a dot segment or an empty one in the rest.
   const end = text.indexOf(';');
@@ -34,22 +35,4 @@ export const areSegments = (path: string, from: number): boolean => {
     start = end + 1;
   }
   return true;
-};
-
-/** Undefined: not UTF-8. */
-const decoded = (raw: string): string | undefined => {
-  try {
-    return decodeURIComponent(raw);
-  } catch {
-    return undefined;
-  }
-};
-
-/** The segment as a service may read it: decoded, without what follows a semicolon. Undefined: as it is, or not UTF-8. */
-export const plainName = (segment: string): string | undefined => {
-  if (!segment.includes('%') && !segment.includes(';')) return undefined;
-  const text = decoded(segment);
-  if (text === undefined) return undefined;
-  const end = text.indexOf(';');
-  return end === -1 ? text : text.slice(0, end);
 };

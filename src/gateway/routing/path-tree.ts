@@ -7,8 +7,8 @@
  * and `/admin/` may mean `/admin` to them, and must not reach the route of `/*` beside a route of `/admin`: such a path is
  * ambiguous, and no less specific route answers it.
  */
-import { isParameter, segmentsOf } from '../model/route-path.ts';
-import { areSegments, isOneSegment, plainName } from './path-segment.ts';
+import { isParameter, plainName, segmentsOf } from '../model/route-path.ts';
+import { areSegments, isOneSegment } from './path-segment.ts';
 
 type Node<T> = {
   readonly literals: Map<string, Node<T>>;

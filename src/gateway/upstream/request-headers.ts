@@ -68,6 +68,8 @@ export type ForwardedFacts = {
 const isStopped = (name: string, { route }: Exchange, { passedClaims, tokenHeaders }: ForwardedFacts): boolean => {
   const plain = folded(name);
   if (stopped.has(plain) || isReserved(plain)) return true;
+  // A field about the body in another spelling, which the checks of the body did not see.
+  if (plain !== name && plain.startsWith('content-')) return true;
   if (route?.requestHeaders !== undefined && isRuled(route.requestHeaders, plain)) return true;
   if (tokenHeaders.size > 0 && tokenHeaders.get(route?.upstream ?? '') === plain) return true;
   return isClaimedHeader(plain) && passedClaims.get(route?.upstream ?? '')?.has(name) !== true;

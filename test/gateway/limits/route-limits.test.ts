@@ -118,6 +118,10 @@ test('A-214 a caller of several tenants uses the units of the tenant that its re
   expect(await leftFor(`/shops/${first}/items`)).toBe(29);
   expect(await leftFor(`/asked?a=1&restuid=${first}`)).toBe(28);
   expect(await leftFor(`/shops/${first.replace('t', '%74')}/items`)).toBe(27);
+  // A service may read these as the same tenant.
+  expect(await leftFor(`/shops/${first};x/items`)).toBe(26);
+  expect(await leftFor(`/shops/${first}%3Bx/items`)).toBe(25);
+  expect(await leftFor(`/shops/${first.replace('t', '%74')};v=1/items`)).toBe(24);
   expect(await leftFor(`/shops/${second}/items`)).toBe(29);
   // Neither a tenant that the caller does not reach nor a route that names none.
   expect(await leftFor(`/shops/${foreign}/items`)).toBeUndefined();

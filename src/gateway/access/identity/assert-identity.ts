@@ -4,7 +4,7 @@ import { assertionKeyLabel, createAssertionSigner } from '#src/contract/assertio
 import { assertionHeader } from '#src/contract/headers.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { mayBeAnonymous } from '../../model/route.ts';
-import { type IdentityPolicy, identityPolicyOf } from '../../model/upstream-identity.ts';
+import { type IdentityPolicy, identityPolicyOf, ownAudienceProblem } from '../../model/upstream-identity.ts';
 import type { UpstreamPolicy } from '../../model/upstream-policy.ts';
 import type { Exchange, Step } from '../../request/exchange.ts';
 import { createIdentityFields } from './identity-fields.ts';
@@ -54,10 +54,7 @@ const identifyBy = (deps: IdentifyDeps, name: string, { kind, header, audience }
     case 'headers':
       return createIdentityFields();
     case 'jwt': {
-      if (audience === origin)
-        throw new Error(
-          `upstreams.${name}.identity.audience: access tokens have the address of the gateway as audience`,
-        );
+      if (audience === origin) throw new Error(ownAudienceProblem(name));
       const tokenFor = createIdentityTokens({ issuer: origin, audience, currentKey, now });
       const scheme = header === 'authorization' ? 'Bearer ' : '';
       return (caller) => [header, scheme + tokenFor(caller)];
