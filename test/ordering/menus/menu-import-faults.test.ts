@@ -174,6 +174,22 @@ test('probably unintended values are warnings, and the import is applied', async
   expect(report.state).toBe('applied');
 });
 
+test('an import copies at most 50,000 option values from categories to products, and names the product that is one too many', async () => {
+  const restaurant = await core.addRestaurant();
+  const values = Array.from({ length: 200 }, (_, i) => ({ ext_id: `v${i}`, name: 'V' }));
+  const options = Array.from({ length: 50 }, (_, i) => ({ ...toppings, ext_id: `o${i}`, option_values: values }));
+  await accepted(restaurant, { categories: [category('C1', { options })], products: [] });
+  const copying = (count: number): Body[] =>
+    Array.from({ length: count }, (_, i) => product(`P${i}`, { inherits_options: 'copy' }));
+  const merge = { update_mode: 'merge', categories: undefined };
+  const report = await refused(restaurant, { ...merge, products: copying(40) });
+  expect(codesOf(report)).toEqual([['LENGTH', '/products/5']]);
+  expect((await menuOf(restaurant)).products).toEqual([]);
+  await accepted(restaurant, { ...merge, products: copying(5) });
+  // What was copied before is not copied again.
+  await accepted(restaurant, { ...merge, products: copying(6) });
+});
+
 test('an element that cannot be identified does not count as left out', async () => {
   const restaurant = await core.addRestaurant();
   await accepted(restaurant, { categories: [category('C1')], products: [product('P1')] });

@@ -131,6 +131,29 @@ test('A-101 a plan is applied once, within a day, by its client, while the menu 
   expect(await tried(restaurant, 'pln_invented')).toEqual(gone);
 });
 
+test('A-101 a plan is CONFLICT after another point of sale took over elements of the client, though the version stays', async () => {
+  const restaurant = await core.addRestaurant();
+  await accepted(restaurant, first);
+  const less = { categories: [category('C1')], products: [product('P1')], confirm_removal: true };
+  const plan = await planned(restaurant, less);
+  const merge = await planned(restaurant, { products: [product('P1', { price: 9 })], update_mode: 'merge' });
+  // The same menu from the same point of sale takes over nothing.
+  expect((await accepted(restaurant, first)).version).toBe(1);
+  const other = clientOf([restaurant.restuid], { id: 'opc_other' });
+  await accepted(restaurant, { categories: [category('C1')], products: [] }, other);
+  const ofOther = await planned(restaurant, { categories: [], products: [], confirm_removal: true }, other);
+  const again = await planned(restaurant, less);
+  const taken = await accepted(restaurant, { ...first, pos_uid: 'till-2' });
+  expect([taken.version, taken.items]).toEqual([2, []]);
+  const before = await menuOf(restaurant);
+  for (const { plan_id } of [plan, merge, again]) {
+    const { status, json } = await apply(restaurant, plan_id, { confirm_removal: true });
+    expect([status, json.error]).toEqual([409, 'CONFLICT']);
+  }
+  expect(await menuOf(restaurant)).toEqual(before);
+  expect((await apply(restaurant, ofOther.plan_id, { confirm_removal: true }, other)).status).toBe(200);
+});
+
 test('a dry run with faults is IMPORT_ERROR with its report and keeps no plan', async () => {
   const restaurant = await core.addRestaurant();
   const report = await refused(restaurant, { categories: [], products: [product('P1')], dry_run: true });

@@ -19,6 +19,8 @@ export type ApplyPlanResult =
   /** The plan does not exist, belongs to another client, was applied before or has expired. */
   | { kind: 'not_found' }
   | { kind: 'moved'; version: number; baseVersion: number }
+  /** Elements of the client moved to another point of sale, which the version does not show. */
+  | { kind: 'outdated' }
   /** The plan removes more than the limit, and the request does not confirm that. */
   | { kind: 'guarded'; record: ImportRecord; report: string; errors: Finding[] };
 
@@ -41,6 +43,7 @@ export const applyPlan = async (tx: Kysely<unknown>, application: Application): 
   const report = await readReport(tx, restuid, record.uid);
   if (report === undefined) throw new Error(`the report of plan ${planId} is missing`);
   if (record.baseVersion !== version) return { kind: 'moved', version, baseVersion: record.baseVersion ?? 0 };
+  if (plan === null) return { kind: 'outdated' };
   const guards = (JSON.parse(report) as { warnings: Finding[] }).warnings.filter(
     ({ code }) => code === 'REMOVAL_GUARD',
   );

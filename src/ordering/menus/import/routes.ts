@@ -127,6 +127,8 @@ const applyNamed = async (
           'CONFLICT',
           `The menu is at version ${result.version}, the plan was made at ${result.baseVersion}`,
         );
+      case 'outdated':
+        throw new Fault('CONFLICT', 'Elements moved to another point of sale since the plan was made');
       case 'guarded':
         throw guardFault(result.record, result.report, result.errors, restaurant);
     }

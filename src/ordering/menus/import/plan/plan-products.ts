@@ -2,7 +2,7 @@
 import { aliveOptions, inheritedOptions } from '../../menu/applying-options.ts';
 import type { Option } from '../../menu/menu.ts';
 import { type ProductMembers, productMembers } from '../elements/members.ts';
-import { type Drafted, type ImportTerms, posUidOf } from '../read/import-terms.ts';
+import { type Drafted, type ImportTerms, posUidOf, valuesMax } from '../read/import-terms.ts';
 import type { SentCategory, SentMenu, SentProduct } from '../read/read-elements.ts';
 import type { FieldChange } from '../report/report.ts';
 import { isVisiblePrimary, type Planning, planOptions } from './plan-options.ts';
@@ -16,6 +16,8 @@ type CategoryIndex = {
   /** Includes removed categories, so that the report can name the category that a product leaves. */
   extIds: ReadonlyMap<string, string | null>;
 };
+/** `copiedValues`: how many option values this import has copied from categories to products. */
+type PlanningProducts = Planning & { copiedValues: number };
 
 export const planProducts = async (
   current: CurrentMenu,
@@ -27,8 +29,9 @@ export const planProducts = async (
   const known = new Map(current.products.map((product) => [product.ext_id, product]));
   const index = indexCategories(current, categories, terms);
   const drafts: Drafted<SentProduct, StoredProduct>[] = [];
+  const counting: PlanningProducts = { ...planning, copiedValues: 0 };
   for (const each of sent.products) {
-    drafts.push(await planProduct(each, known.get(each.extId), index, terms, planning));
+    drafts.push(await planProduct(each, known.get(each.extId), index, terms, counting));
     const pause = planning.pace();
     if (pause !== undefined) await pause;
   }
@@ -58,13 +61,13 @@ const planProduct = async (
   before: StoredProduct | undefined,
   index: CategoryIndex,
   terms: ImportTerms,
-  planning: Planning,
+  planning: PlanningProducts,
 ): Promise<Drafted<SentProduct, StoredProduct>> => {
   const base = terms.mode === 'merge' ? before : undefined;
   const members = resolveMembers<ProductMembers>(productMembers, sent, base, planning.findings);
   const category = findCategory(sent, base, index, planning);
   const categoryUid = category?.uid ?? before?.category_uid ?? '';
-  const copied = copiedOptions(members, before, category?.options ?? [], planning);
+  const copied = await copiedOptions(sent, members, before, category?.options ?? [], planning);
   const alive = before !== undefined && !before.removed;
   const changes: FieldChange[] = alive ? changesOf<ProductMembers>(productMembers, before, members) : [];
   if (alive && before.category_uid !== categoryUid)
@@ -128,29 +131,41 @@ const findCategory = (
 
 /**
  * Options are copied once, when a product is created or starts to copy. Later changes of the category do not affect
- * them.
+ * them. A few small products can copy millions of values, which no memory holds: beyond the bound nothing is copied.
  */
-const copiedOptions = (
+const copiedOptions = async (
+  { pointer, extId }: SentProduct,
   members: ProductMembers,
   before: StoredProduct | undefined,
   ofCategory: readonly Option[],
-  { newUid }: Planning,
-): Option[] | null => {
+  planning: PlanningProducts,
+): Promise<Option[] | null> => {
   if (members.inherits_options !== 'copy') return null;
   if (before?.inherits_options === 'copy' && before.copied_options !== null) return before.copied_options;
-  // A uid names exactly one element, so every copied element gets a new uid.
+  if (planning.copiedValues > valuesMax) return [];
+  const options = aliveOptions(ofCategory);
+  // An option without values needs room too.
+  for (const { option_values } of options) planning.copiedValues += Math.max(option_values.length, 1);
+  if (planning.copiedValues <= valuesMax) return copyOptions(options, planning);
+  const message = `with it the import copies more than ${valuesMax} option values from categories: send fewer products`;
+  planning.findings.error(pointer, extId, 'LENGTH', message);
+  return [];
+};
+
+/** A uid names exactly one element, so every copied element gets a new uid. */
+const copyOptions = async (options: readonly Option[], { newUid, pace }: Planning): Promise<Option[]> => {
   const uids = new Map<string, string>();
-  const copies = aliveOptions(ofCategory).map(
-    (option): Option => ({
-      ...option,
-      uid: newUid('opt'),
-      option_values: option.option_values.map((value) => {
-        const uid = newUid('opv');
-        uids.set(value.uid, uid);
-        return { ...value, uid };
-      }),
-    }),
-  );
+  const copies: Option[] = [];
+  for (const option of options) {
+    const option_values = option.option_values.map((value) => {
+      const uid = newUid('opv');
+      uids.set(value.uid, uid);
+      return { ...value, uid };
+    });
+    copies.push({ ...option, uid: newUid('opt'), option_values });
+    const pause = pace();
+    if (pause !== undefined) await pause;
+  }
   for (const { option_values } of copies)
     for (const value of option_values)
       value.restrict_to_primary_value_uids = value.restrict_to_primary_value_uids.map((uid) => uids.get(uid) ?? uid);

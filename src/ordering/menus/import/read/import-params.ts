@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { boolean, integer, oneOf, optional, text, uid, withDefault } from '#src/platform/http/values.ts';
 import { describedCategories, describedProducts } from '../elements/described-elements.ts';
+import { valuesMax } from './import-terms.ts';
 
 const categoriesMax = 1_000;
 const productsMax = 5_000;
-const valuesMax = 50_000;
 
 /** A JSON array whose items are not checked here. */
 const rawArray = (max: number, described: Record<string, unknown>): z.ZodType<unknown[]> =>

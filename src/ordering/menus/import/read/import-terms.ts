@@ -10,6 +10,9 @@ export type ImportTerms = {
   dryRun: boolean;
 };
 
+/** The option values that one import may send, and as many that it may copy from categories to products. */
+export const valuesMax = 50_000;
+
 /** The members that decide about ownership and removal. */
 export type StoredElement = { uid: string; pos_uid: string | null; removed: boolean };
 

@@ -26,7 +26,7 @@ export type ImportRecord = {
   removalPercent: number;
 };
 
-/** `plan`: uids of the elements that a plan changes which has not been applied. */
+/** `plan`: uids of the elements that a plan changes which can still be applied. */
 export type SavedImport = ImportRecord & { plan: ChangeNames | null };
 
 export const importColumns = sql`
@@ -78,15 +78,15 @@ export const deleteImport = async (db: Kysely<unknown>, restuid: string, uid: st
   await sql`delete from ordering.menu_imports where restuid = ${restuid} and uid = ${uid}`.execute(db);
 };
 
-/** A plan that this client may still apply, locked: of two concurrent applications the second finds none. */
+/** A plan of this client that was not applied, locked: of two concurrent applications the second finds none. */
 export const lockPlan = async (
   tx: Kysely<unknown>,
   restuid: string,
   planId: string,
   clientId: string,
   now: Date,
-): Promise<(SavedImport & { plan: ChangeNames }) | undefined> => {
-  const { rows } = await sql<SavedImport & { plan: ChangeNames }>`
+): Promise<SavedImport | undefined> => {
+  const { rows } = await sql<SavedImport>`
     select ${importColumns}, plan from ordering.menu_imports
     where restuid = ${restuid} and plan_id = ${planId} and client_id = ${clientId} and state = 'planned'
       and plan_expires > ${now} for update`.execute(tx);
@@ -120,6 +120,17 @@ export async function* readPlanParts(tx: Kysely<unknown>, restuid: string, planI
 export const deletePlanParts = async (tx: Kysely<unknown>, restuid: string, planId: string): Promise<void> => {
   await sql`
     delete from ordering.menu_plan_parts where restuid = ${restuid} and plan_id = ${planId}`.execute(tx);
+};
+
+/** The open plans of an owner fit its elements no more. Their records stay, without what would be applied. */
+export const outdatePlans = async (tx: Kysely<unknown>, restuid: string, owner: string | null): Promise<void> => {
+  await sql`
+    with outdated as (
+      update ordering.menu_imports set plan = null
+      where restuid = ${restuid} and client_id = ${historyOwner(owner)} and state = 'planned' and plan is not null
+      returning plan_id)
+    delete from ordering.menu_plan_parts p using outdated o
+    where p.restuid = ${restuid} and p.plan_id = o.plan_id`.execute(tx);
 };
 
 /** Records of a client beyond this number are deleted, except for versions that it can revert to. */

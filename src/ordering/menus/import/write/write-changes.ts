@@ -6,6 +6,7 @@ import type { Kysely } from 'kysely';
 import { recordEvent } from '#src/platform/db/outbox/outbox.ts';
 import { type ChangeNames, changedUids, changesMenu } from '../plan/change-names.ts';
 import { type Batch, moveElements, raiseVersion, removeElements, writeBatch } from './import-store.ts';
+import { outdatePlans } from './record-store.ts';
 import { keepForRevert } from './undo-store.ts';
 
 export type CarryOut = {
@@ -29,7 +30,11 @@ export const writeChanges = async (tx: Kysely<unknown>, work: CarryOut): Promise
   const { restuid, owner, names, now } = work;
   const total = names.categories.created.length + names.categories.updated.length + countOf(names.products);
   if (!changesMenu(names)) {
-    if (work.posUid !== null) await moveElements(tx, restuid, work.posUid, names);
+    if (work.posUid !== null && names.movedCategories.length + names.movedProducts.length > 0) {
+      await moveElements(tx, restuid, work.posUid, names);
+      // The version stays, so it does not tell plans that remove, or take back, what has moved.
+      await outdatePlans(tx, restuid, owner);
+    }
     return work.baseVersion;
   }
   const version = await raiseVersion(tx, restuid);
