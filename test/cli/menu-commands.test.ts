@@ -180,3 +180,46 @@ test('F-01 an option is not rounded either', async () => {
   const refused = await runCommand(args, env);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('would be rounded')]);
 });
+
+test('menu import refuses CSV rows that it would have to leave out, with the line and what to change', async () => {
+  const head =
+    'ext_id,name,price,category_ext_id,category_name,option_ext_id,option_name,value_ext_id,value_name,price:1,option_type';
+  const fine = 'R1,A,6,C1,Soups,size,Size,s,Small,7,single';
+  for (const [rows, message] of [
+    ['R1,A,6,C1,,,,l,Large,', 'line 2: value_ext_id is set without option_ext_id'],
+    ['R1,A,6,C1,,,Size,,,', 'line 2: option_name is set without option_ext_id'],
+    ['R1,A,6,C1,,size,,,Large,', 'line 2: value_name is set without value_ext_id'],
+    ['R1,A,6,,Soups,,,,,', 'line 2: category_name is set without category_ext_id'],
+    [`${fine}\nR1,,8,,,size,,l,Large,`, 'line 3: price differs from line 2'],
+    [`${fine}\nR1,,,,,size,,l,Large,8`, 'line 3: price:1 differs from line 2'],
+    [`${fine}\nR1,,,,,size,Portion,l,Large,`, 'line 3: option_name differs from line 2'],
+    [`${fine}\nR2,B,6,C1,Starters,,,,,`, 'line 3: category_name differs from line 2'],
+  ] as const) {
+    const refused = await runCommand(importing(file('rows.csv', `${head}\n${rows}\n`)), env);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(message)]);
+  }
+  const nameless = file('nameless.csv', 'ext_id,name,price,category_ext_id,\nR1,A,6,C1,\nR2,B,6,C1,basil\n');
+  const refused = await runCommand(importing(nameless), env);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('line 3: a column without a name')]);
+  expect((await call('GET', '/menu/products?q=Small')).total_count).toBe(0);
+  const repeated = file('repeated.csv', `${head}\n${fine}\nR1,A,6,C1,Soups,size,Size,l,Large,7,single\n`);
+  expect((await runJson(importing(repeated, '--pos-uid', 'rows'), env)).state).toBe('applied');
+});
+
+test('menu import refuses a JSON file that says how it is imported, and a replace without both arrays', async () => {
+  const menu = { categories: [{ ext_id: 'J1', name: 'Pasta' }], products: [] };
+  for (const [more, message] of [
+    [{ dry_run: true }, 'not dry_run: give it as the option --dry-run'],
+    [{ update_mode: 'replace' }, 'not update_mode: give it as the option --mode'],
+    [{ pos_uid: 'till-1' }, 'not pos_uid: give it as the option --pos-uid'],
+    [{ product: [] }, 'not product: remove it'],
+  ] as const) {
+    const refused = await runCommand(importing(file('body.json', JSON.stringify({ ...menu, ...more }))), env);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(message)]);
+  }
+  const half = file('half.json', JSON.stringify({ categories: menu.categories }));
+  const replace = ['--mode', 'replace', '--pos-uid', 'half', '--confirm-removal'];
+  const refused = await runCommand(importing(half, ...replace), env);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('products is missing')]);
+  expect((await runJson(importing(half, '--pos-uid', 'half'), env)).state).toBe('applied');
+});

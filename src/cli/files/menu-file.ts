@@ -13,7 +13,7 @@ export type MenuFile = {
 /** Text for --help. */
 export const csvColumns = `Columns of a CSV file (the first row names them; separated by comma, semicolon or tab; in any order):
   ext_id            id of the product; rows with the same ext_id add options and values to it
-  name, price       of the product, on the first row with its ext_id
+  name, price       of the product, on the first row with its ext_id; later rows leave them empty or repeat them
   category_ext_id   its category; category_name on any row makes that category (else its ext_id is its name)
   description, image, hidden (true or false), position, inherits_options (sync, copy, none)
   allergens, symbols, subrestaurant_uids   several with | in between
@@ -23,9 +23,9 @@ export const csvColumns = `Columns of a CSV file (the first row names them; sepa
   value_ext_id      id of a value of that option, with value_name, value_operator (+ - =) and value_price`;
 
 /** Throws for a file that cannot be read, with the line. The import itself validates the menu. */
-export const readMenuFile = async (file: string): Promise<MenuFile> => {
+export const readMenuFile = async (file: string, mode: 'merge' | 'replace'): Promise<MenuFile> => {
   const text = textOf(await readFile(file));
-  return /^\s*\{/.test(text) ? readJson(text) : menuOfRows(readCsv(text));
+  return /^\s*\{/.test(text) ? readJson(text, mode) : menuOfRows(readCsv(text));
 };
 
 /** Throws for another encoding, whose letters would be stored as U+FFFD. */
@@ -37,14 +37,38 @@ const textOf = (raw: Buffer): string => {
   }
 };
 
-const readJson = (text: string): MenuFile => {
-  const menu = readExactJson(text) as Record<string, unknown>;
-  const arrayOf = (name: string): unknown[] => {
-    const elements = menu[name] ?? [];
+/** The options for members that a body of menu/import has beside the menu. */
+const optionOf: ReadonlyMap<string, string> = new Map([
+  ['restuid', '--restaurant'],
+  ['pos_uid', '--pos-uid'],
+  ['update_mode', '--mode'],
+  ['dry_run', '--dry-run'],
+  ['max_removal_percent', '--max-removal-percent'],
+  ['confirm_removal', '--confirm-removal'],
+]);
+
+const readJson = (text: string, mode: 'merge' | 'replace'): MenuFile => {
+  const { categories, products, ...others } = readExactJson(text) as Record<string, unknown>;
+  // A body that only asks for a plan, or says how to import, would otherwise be imported in another way.
+  const [other] = Object.keys(others);
+  if (other !== undefined) {
+    const option = optionOf.get(other);
+    const remedy = option === undefined ? 'remove it' : `give it as the option ${option}`;
+    throw new Error(`only categories and products are read from the file, not ${other}: ${remedy}`);
+  }
+  const arrayOf = (name: string, elements: unknown): unknown[] => {
+    const isMissing = elements === undefined || elements === null;
+    if (isMissing && mode === 'replace')
+      throw new Error(`${name} is missing, and --mode replace would remove them all: add it, if need be as []`);
+    if (isMissing) return [];
     if (!Array.isArray(elements)) throw new Error(`${name} must be an array`);
     return elements as unknown[];
   };
-  return { categories: arrayOf('categories'), products: arrayOf('products'), lines: new Map() };
+  return {
+    categories: arrayOf('categories', categories),
+    products: arrayOf('products', products),
+    lines: new Map(),
+  };
 };
 
 type Element = Record<string, unknown>;
@@ -59,7 +83,9 @@ const menuOfRows = ({ columns, rows }: ReturnType<typeof readCsv>): MenuFile => 
   const categories = new Map<string, Element>();
   const products = new Map<string, Element>();
   const lines = new Map<string, number>();
+  const firstRows = new Map<string, CsvRow>();
   for (const row of rows) {
+    assertComplete(row);
     addCategory(categories, row);
     // A row without ext_id becomes an element of its own, so that the import reports what it lacks.
     const id = row.fields.ext_id ?? `line ${row.line}`;
@@ -69,8 +95,44 @@ const menuOfRows = ({ columns, rows }: ReturnType<typeof readCsv>): MenuFile => 
       products.set(id, product);
     }
     addOption(product, row);
+    assertRepeats(row, firstRows, [id], isOfProduct);
+    const { option_ext_id: option, category_ext_id: category } = row.fields;
+    if (option !== undefined) assertRepeats(row, firstRows, [id, option], (name) => Object.hasOwn(optionColumns, name));
+    if (row.fields.category_name !== undefined)
+      assertRepeats(row, firstRows, ['', '', category ?? ''], (name) => name === 'category_name');
   }
   return { categories: [...categories.values()], products: [...products.values()], lines };
+};
+
+/** Throws for fields that belong to nothing, since they would be left out. */
+const assertComplete = ({ line, fields }: CsvRow): void => {
+  if (fields[''] !== undefined)
+    throw new Error(`line ${line}: a column without a name has "${fields['']}"; name the column in the first row`);
+  for (const [id, columns] of [
+    ['option_ext_id', [...Object.keys(optionColumns), ...Object.keys(valueColumns)]],
+    ['value_ext_id', Object.keys(valueColumns)],
+    ['category_ext_id', ['category_name']],
+  ] as const) {
+    const lone = columns.find((name) => fields[name] !== undefined);
+    if (fields[id] === undefined && lone !== undefined)
+      throw new Error(`line ${line}: ${lone} is set without ${id}; set ${id} too, or leave ${lone} empty`);
+  }
+};
+
+/** Throws for a field that differs from that of the first row about the same element, since only that one is read. */
+const assertRepeats = (
+  row: CsvRow,
+  firstRows: Map<string, CsvRow>,
+  element: readonly string[],
+  isOfElement: (column: string) => boolean,
+): void => {
+  const key = JSON.stringify(element);
+  const first = firstRows.get(key) ?? row;
+  firstRows.set(key, first);
+  const other = Object.keys(row.fields).find((name) => isOfElement(name) && row.fields[name] !== first.fields[name]);
+  if (other === undefined) return;
+  const { line } = first;
+  throw new Error(`line ${row.line}: ${other} differs from line ${line}, which is read; leave it empty or repeat it`);
 };
 
 const addCategory = (categories: Map<string, Element>, { fields }: CsvRow): void => {
@@ -117,6 +179,9 @@ const known = new Set([
   ...Object.keys(optionColumns),
   ...Object.keys(valueColumns),
 ]);
+
+const isOfProduct = (column: string): boolean =>
+  same.includes(column) || lists.includes(column) || column.startsWith('price:');
 
 const productOf = ({ fields }: CsvRow): Element => {
   const product = pick(fields, Object.fromEntries(same.map((name) => [name, name])));

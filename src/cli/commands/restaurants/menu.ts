@@ -20,7 +20,7 @@ export const menuCommands = (program: Command, output: Output): void => {
   const group = program.command('menu').description('menus of restaurants');
   group
     .command('import <file>')
-    .description('import a menu from a JSON file (as in the body of menu/import) or a CSV file')
+    .description('import a menu from a JSON file (categories and products as in the body of menu/import) or a CSV file')
     .requiredOption('--restaurant <restuid>', 'id of the restaurant')
     .option(
       '--client-id <id>',
@@ -38,7 +38,7 @@ export const menuCommands = (program: Command, output: Output): void => {
     .option('--progress', 'show the progress bar even if stderr is not a terminal')
     .addHelpText('after', `\n${csvColumns}`)
     .action(async (file: string, options: ImportOptions, command: Command) => {
-      const menu = await readMenuFile(file).catch((error: unknown) => {
+      const menu = await readMenuFile(file, options.mode).catch((error: unknown) => {
         throw new UsageError(`${file}: ${error instanceof Error ? error.message : String(error)}`);
       });
       const bar = createProgressBar(process.stderr);
