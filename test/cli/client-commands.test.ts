@@ -249,6 +249,23 @@ test('signing-key rotate lists a new key ten minutes ahead', async () => {
   expect((await runCommand(['signing-key', 'rotate'], env)).code).toBe(1);
 });
 
+test('client create without --scope gives every scope, with an empty one nothing, and the audit tells all from some', async () => {
+  const create = ['client', 'create', '--name', 'Kiosk', '--restaurant', other];
+  const auditOf = async (made: Record<string, unknown>): Promise<unknown> => {
+    const named = ['--client', String(made.client_id), '--action', 'client.created'];
+    const { events } = (await json('audit', 'search', ...named)) as { events: Record<string, unknown>[] };
+    return events.map((event) => event['orderpass.details']);
+  };
+  expect(await auditOf(await json(...create))).toEqual([{ all: true }]);
+  expect(await auditOf(await json(...create, '--scope', 'read:menu'))).toEqual([{ all: false }]);
+  const { clients: before } = (await json('client', 'list')) as { clients: object[] };
+  for (const scope of ['', ' ']) {
+    const refused = await runCommand([...create, '--scope', scope], env);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--scope names at least one scope')]);
+  }
+  expect((await json('client', 'list')).clients).toHaveLength(before.length);
+});
+
 test('client create --dpop required is shown, and other values are refused', async () => {
   const create = ['client', 'create', '--name', 'Bound', '--restaurant', other, '--dpop'];
   const made = await json(...create, 'required');

@@ -132,7 +132,13 @@ const clientChanges = (deps: CredentialsDeps) => ({
         assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
         await store.insertGrant(inner, clientId, tenant, created);
       }
-      await noteChange(deps, inner, { action: 'client.created', client_id: clientId, tenants, scopes: scopes ?? [] });
+      await noteChange(deps, inner, {
+        action: 'client.created',
+        client_id: clientId,
+        tenants,
+        scopes: scopes ?? [],
+        details: JSON.stringify({ all: scopes === null }),
+      });
       await applyBounds(deps, inner, 'client', clientId, bounds);
       const secret = await issueSecret(deps, inner, clientId, null);
       return { clientId, ...secret };

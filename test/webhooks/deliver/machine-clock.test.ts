@@ -17,6 +17,8 @@ const hourAhead = `
 
 let database: TestDatabase;
 let env: Record<string, string>;
+/** Of a machine whose clock is an hour ahead. */
+let ahead: Record<string, string>;
 let programs: RunningProgram[] = [];
 let receiver: WebhookReceiver;
 
@@ -29,7 +31,7 @@ beforeAll(async () => {
     ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true',
     ORDERPASS_ORIGIN: 'http://localhost:4000',
   };
-  const ahead = { ...env, NODE_OPTIONS: `--import "data:text/javascript,${encodeURIComponent(hourAhead)}"` };
+  ahead = { ...env, NODE_OPTIONS: `--import "data:text/javascript,${encodeURIComponent(hourAhead)}"` };
   programs = [await startProgram(ahead), await startProgram(env)];
 });
 
@@ -74,4 +76,11 @@ test('an endpoint that is disabled and enabled again by a machine with a wrong c
   const log = await fetch(`${right}/webhook/deliveries`, { headers: tokens[0] ?? {} });
   const { deliveries } = (await log.json()) as Json;
   expect(deliveries).toHaveLength(1);
+});
+
+test('client revoke-tokens on a machine with a wrong clock means the time of the database, and prints it', async () => {
+  const { restuid } = await runJson(['restaurant', 'create', '--name', 'Da Bea'], env);
+  const { client_id } = await runJson(['client', 'create', '--name', 'Till', '--restaurant', String(restuid)], env);
+  const revoked = await runJson(['client', 'revoke-tokens', '--client-id', String(client_id)], ahead);
+  expect(Math.abs(Date.parse(String(revoked.tokens_not_before)) - Date.now())).toBeLessThan(600_000);
 });

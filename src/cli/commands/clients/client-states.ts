@@ -27,8 +27,9 @@ export const clientStateCommands = (group: Command, output: Output): void => {
     .requiredOption('--client-id <id>', 'the client')
     .option('--before <time>', 'ISO 8601 with offset (default now)', time)
     .action(async (options: ById & { before?: Date }, command: Command) => {
-      const before = options.before ?? new Date();
-      await withAdmin(command, (admin) => admin.credentials.revokeClientTokens(options.clientId, before));
+      const before = await withAdmin(command, ({ credentials }) =>
+        credentials.revokeClientTokens(options.clientId, options.before),
+      );
       output.result({ client_id: options.clientId, tokens_not_before: before.toISOString() });
     });
 };

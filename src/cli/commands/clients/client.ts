@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Output } from '../../terminal/output.ts';
+import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { clientSecretCommands } from './client-secrets.ts';
 import { clientStateCommands } from './client-states.ts';
@@ -39,6 +39,8 @@ export const clientCommands = (program: Command, output: Output): void => {
     )
     .action(async (options: CreateOptions, command: Command) => {
       const scopes = options.scope?.split(/\s+/).filter((scope) => scope !== '');
+      // An empty value may be an unset variable of a script, and must not give every right.
+      if (scopes?.length === 0) throw new UsageError('--scope names at least one scope; leave it out for all');
       const made = await withAdmin(command, (admin) =>
         admin.createClient({
           name: options.name,
@@ -46,7 +48,7 @@ export const clientCommands = (program: Command, output: Output): void => {
           ...(options.introspect === true ? { mayIntrospect: true } : undefined),
           ...(options.dpop === 'required' ? { dpopRequired: true } : undefined),
           ...(options.allowIp === undefined ? undefined : { allowIp: options.allowIp }),
-          ...(scopes === undefined || scopes.length === 0 ? undefined : { scopes }),
+          ...(scopes === undefined ? undefined : { scopes }),
         }),
       );
       output.result({ client_id: made.clientId, client_secret: made.secret }, 'The secret is shown only now.');

@@ -57,9 +57,9 @@ export const stateChanges = (deps: CredentialsDeps) => ({
 
   /**
    * Revokes every token of the client that was issued before `before` (default now). Tokens contain whole seconds, so a
-   * token issued in the same second is refused too; the next token request gets a valid one.
+   * token issued in the same second is refused too; the next token request gets a valid one. Returns `before`.
    */
-  revokeClientTokens: async (clientId: string, before = deps.clock.now(), tx?: Tx): Promise<void> => {
+  revokeClientTokens: async (clientId: string, before = deps.clock.now(), tx?: Tx): Promise<Date> => {
     if (before.getTime() > deps.clock.now().getTime()) {
       throw new Fault('VALIDATION_ERROR', 'The time must not be in the future: later tokens would be refused');
     }
@@ -67,6 +67,7 @@ export const stateChanges = (deps: CredentialsDeps) => ({
       assertFound(await store.updateTokensNotBefore(inner, clientId, before), 'client', clientId);
       const reason = `tokens issued before ${before.toISOString()}`;
       await noteState(deps, inner, { kind: 'tokens', credential: clientId, state: 'revoked', reason });
+      return before;
     });
   },
 
