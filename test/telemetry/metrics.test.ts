@@ -2,8 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createGatherMetrics, type Scraped } from '#src/app/processes/gather-metrics.ts';
 import { setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import { createMetrics, type MetricsReading } from '#src/platform/telemetry/metrics.ts';
 import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
 import { altered } from '../support/altered.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -325,4 +327,36 @@ test('F-62 while the audit cannot be written one request waits for it, those tha
     holder.release();
   }
   await until(async () => (await token())[0] === 200);
+});
+
+test('a process that ends during a scrape is counted once, and what arrives from it afterwards not at all', async () => {
+  const readingOf = (requests: number): Promise<MetricsReading> => {
+    const metrics = createMetrics({ process: false });
+    metrics.counter('served_total', 'Requests', []).child({}).inc(requests);
+    return metrics.read();
+  };
+  const asked = new Map<Scraped, number>();
+  const newProcess = (): Scraped => {
+    const process: Scraped = { ask: (id) => asked.set(process, id) };
+    return process;
+  };
+  const [ending, late, staying] = [newProcess(), newProcess(), newProcess()];
+  const gather = createGatherMetrics({
+    own: createMetrics({ process: false }),
+    serving: () => [ending, late, staying],
+  });
+  const answer = async (process: Scraped, requests: number): Promise<void> =>
+    gather.receive(process, asked.get(process) ?? 0, await readingOf(requests));
+  const totalOf = async (page: ReturnType<typeof gather.render>): Promise<number> =>
+    Number(/^orderpass_served_total (\d+)$/m.exec((await page).text)?.[1]);
+  const whole = gather.render();
+  for (const process of [ending, late, staying]) await answer(process, 10);
+  expect(await totalOf(whole)).toBe(30);
+  const page = gather.render();
+  await answer(ending, 11);
+  gather.ended(ending);
+  gather.ended(late);
+  await answer(late, 12);
+  await answer(staying, 13);
+  expect(await totalOf(page)).toBe(11 + 10 + 13);
 });

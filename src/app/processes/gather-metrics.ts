@@ -35,6 +35,8 @@ const gaugeOf = (reading: MetricsReading, name: string): number | undefined =>
 
 export const createGatherMetrics = ({ own, serving }: GatherDeps): GatherMetrics => {
   const last = new Map<Scraped, MetricsReading>();
+  /** Their totals are in `former`, so nothing else of them may be counted. */
+  const over = new WeakSet<Scraped>();
   const waiting = new Map<number, (reading: MetricsReading | undefined) => void>();
   let former: MetricsReading = [];
   /** Totals are added one after the other. */
@@ -56,22 +58,34 @@ export const createGatherMetrics = ({ own, serving }: GatherDeps): GatherMetrics
     return before === undefined ? [] : totalsOf([before]);
   };
 
+  const askAll = (): Promise<{ process: Scraped; reading: MetricsReading }[]> =>
+    Promise.all(serving().map(async (process) => ({ process, reading: await ask(process) })));
+
   return {
     render: async () => {
-      const readings = await Promise.all([own.read(), ...serving().map(ask)]);
-      await adding;
-      return renderReadings([...readings, former]);
+      const [ours, answers] = await Promise.all([own.read(), askAll()]);
+      let added: Promise<void>;
+      // While the totals of one process are added, another may end.
+      do {
+        added = adding;
+        await added;
+      } while (added !== adding);
+      const readings = answers.filter(({ process }) => !over.has(process)).map(({ reading }) => reading);
+      return renderReadings([ours, ...readings, former]);
     },
     readyCount: async () => {
-      const readings = await Promise.all(serving().map(ask));
-      return readings.filter((reading) => gaugeOf(reading, 'orderpass_ready') === 1).length;
+      const answers = await askAll();
+      return answers.filter(({ process, reading }) => !over.has(process) && gaugeOf(reading, 'orderpass_ready') === 1)
+        .length;
     },
     receive: (process, id, reading) => {
-      if (reading !== undefined) last.set(process, reading);
+      // A message may arrive after the end of its process.
+      if (reading !== undefined && !over.has(process)) last.set(process, reading);
       waiting.get(id)?.(reading);
     },
     ended: (process) => {
       const reading = last.get(process);
+      over.add(process);
       last.delete(process);
       if (reading === undefined) return;
       adding = adding.then(async () => {
