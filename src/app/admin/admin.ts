@@ -14,6 +14,7 @@ import {
   rotateSigningKey,
 } from '#src/gateway/index.ts';
 import type { Logger } from '#src/platform/log.ts';
+import { supervise } from '#src/platform/supervisor.ts';
 import { type Installation, openInstallation } from '../installation/installation.ts';
 import { allMigrations } from '../installation/migrations.ts';
 import type { Settings } from '../settings/config.ts';
@@ -52,6 +53,10 @@ const createAdmin = (installation: Installation, settings: Settings) => {
   const webhooks = createWebhookAdmin(installation, settings, actor);
   const forwardEvents = createForwardEvents(installation, settings, webhooks);
   const deps = { installation, settings, actor, credentials, webhooks };
+  // `listen` runs for days, also on machines that sleep. Its end is not awaited, since a silent database would then keep
+  // a finished command alive.
+  const ended = new AbortController();
+  void supervise([installation.clockService], ended.signal, installation.log);
   return {
     ...createRestaurantAdmin(deps),
     ...createMenuAdmin(deps),
@@ -77,6 +82,7 @@ const createAdmin = (installation: Installation, settings: Settings) => {
     forwardEvents,
     countMigrations: async (): Promise<number> => allMigrations.length,
     close: async (): Promise<void> => {
+      ended.abort();
       await webhooks.close();
       await forwardEvents.close();
       await store.close();
@@ -97,5 +103,13 @@ const usageAdmin = (deps: Parameters<typeof reportUsage>[0]) => ({
 });
 
 /** Opens the installation for one command; the caller closes it. */
-export const openAdmin = async (settings: Settings, log: Logger): Promise<Admin> =>
-  createAdmin(await openInstallation(settings, log, { exclusive: false }), settings);
+export const openAdmin = async (settings: Settings, log: Logger): Promise<Admin> => {
+  const installation = await openInstallation(settings, log, { exclusive: false });
+  try {
+    return createAdmin(installation, settings);
+  } catch (error) {
+    // An open store keeps the command alive and its data folder in use, for ever.
+    await installation.store.close();
+    throw error;
+  }
+};

@@ -23,7 +23,7 @@ export type Installation = {
   box: SecretBox;
   /** The time of the database, because processes of several machines compare times that they have stored. */
   clock: Clock;
-  /** Keeps the clock right; a command ends before that is necessary. */
+  /** Keeps the clock right, as long as it runs. */
   clockService: Service;
   log: Logger;
 };

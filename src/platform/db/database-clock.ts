@@ -3,7 +3,7 @@
  * machine does no harm. The program asks the database now and then, and counts the time since then by a monotonic clock,
  * which an operator cannot set.
  */
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 import { pause, type Service } from '../supervisor.ts';
@@ -16,46 +16,96 @@ const lookMs = 1_000;
 const differenceMsMax = 500;
 /** The fastest answer is the most precise one. */
 const questions = 3;
+/** The database may have read its clock at any moment of a question, so a slow answer is less precise than an old one. */
+const tookMsMax = 100;
 
-type Reading = { atMs: number; countedMs: number; tookMs: number; machineMs: number };
+type Reading = {
+  atMs: number;
+  countedMs: number;
+  tookMs: number;
+  machineMs: number;
+  /** How many connections the pool had opened by then. */
+  opened: number;
+};
 
 /** Throws when the first question fails. Later the last answer stays valid until a new one arrives. */
 export const openDatabaseClock = async (
   pool: Pool,
   log: Pick<Logger, 'warn'>,
 ): Promise<{ clock: Clock; service: Service }> => {
-  let reading = await read(pool);
+  let opened = 0;
+  const countOpened = (): void => {
+    opened += 1;
+  };
+  let reading = await read(pool, () => opened);
   return {
-    clock: { now: () => new Date(reading.atMs + performance.now() - reading.countedMs) },
+    clock: { now: () => new Date(timeBy(reading, performance.now())) },
     service: {
       name: 'database-clock',
       run: async (signal) => {
-        while (!signal.aborted) {
-          await pause(lookMs, signal);
-          if (signal.aborted) return;
-          if (!isOld(reading)) continue;
-          try {
-            reading = await read(pool);
-          } catch (error) {
-            if (!isTransient(error)) throw error;
-            log.warn({ err: error }, 'the time of the database could not be read');
+        // A new connection may lead to another server, whose clock may be another one.
+        pool.on('connect', countOpened);
+        try {
+          while (!signal.aborted) {
+            await pause(lookMs, signal);
+            if (signal.aborted) return;
+            if (isOld(reading, opened)) reading = await readAgain(pool, log, reading, () => opened);
           }
+        } finally {
+          pool.off('connect', countOpened);
         }
       },
     },
   };
 };
 
-const isOld = ({ countedMs, machineMs }: Reading): boolean => {
+const timeBy = ({ atMs, countedMs }: Reading, atCountedMs: number): number => atMs + atCountedMs - countedMs;
+
+/** True when the database is to be asked at this look. */
+const isOld = ({ countedMs, machineMs, tookMs, opened }: Reading, openedNow: number): boolean => {
   const sinceMs = performance.now() - countedMs;
-  return sinceMs > everyMs || Math.abs(Date.now() - machineMs - sinceMs) > differenceMsMax;
+  if (opened !== openedNow || tookMs > tookMsMax || sinceMs > everyMs) return true;
+  return Math.abs(Date.now() - machineMs - sinceMs) > differenceMsMax;
 };
 
-const read = async (pool: Pool): Promise<Reading> => {
+/** The reading to use from now on. After a slow answer the database is asked again at the next look. */
+const readAgain = async (
+  pool: Pool,
+  log: Pick<Logger, 'warn'>,
+  before: Reading,
+  opened: () => number,
+): Promise<Reading> => {
+  try {
+    const after = await read(pool, opened);
+    // Beyond what the slowness can explain, the earlier reading is wrong: the machine slept, or the server is another one.
+    const isExplained = Math.abs(after.atMs - timeBy(before, after.countedMs)) <= after.tookMs / 2;
+    return after.tookMs > Math.max(tookMsMax, before.tookMs) && isExplained ? before : after;
+  } catch (error) {
+    if (!isTransient(error)) throw error;
+    log.warn({ err: error }, 'the time of the database could not be read');
+    return before;
+  }
+};
+
+const read = async (pool: Pool, opened: () => number): Promise<Reading> => {
+  // Only the question is timed: a wait for a connection says nothing about the time of the answer.
+  const client = await pool.connect();
+  try {
+    const reading = await fastestOf(client, opened());
+    client.release();
+    return reading;
+  } catch (error) {
+    // Its answer may still come, so the connection is of no use to others.
+    client.release(true);
+    throw error;
+  }
+};
+
+const fastestOf = async (client: PoolClient, opened: number): Promise<Reading> => {
   let best: Reading | undefined;
   for (let count = 0; count < questions; count += 1) {
     const askedMs = performance.now();
-    const { rows } = await pool.query<{ ms: number }>(
+    const { rows } = await client.query<{ ms: number }>(
       'select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms',
     );
     const tookMs = performance.now() - askedMs;
@@ -65,6 +115,7 @@ const read = async (pool: Pool): Promise<Reading> => {
         countedMs: askedMs + tookMs / 2,
         tookMs,
         machineMs: Date.now() - tookMs / 2,
+        opened,
       };
   }
   if (best === undefined || Number.isNaN(best.atMs)) throw new Error('the database returned no time');

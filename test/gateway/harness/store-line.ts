@@ -1,4 +1,4 @@
-/** A line to the store that a test can cut or freeze, as a failing network or server would. */
+/** A line to the store that a test can cut, freeze or slow down, as a failing network or server would. */
 import { connect, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { pino } from 'pino';
@@ -13,6 +13,8 @@ export type StoreLine = {
   cut(): Promise<void>;
   /** Connections stay and nothing comes through any more; new ones are taken and silent. */
   freeze(): void;
+  /** Answers of the store arrive so many milliseconds later. */
+  slow(ms: number): void;
   restore(): Promise<void>;
   close(): Promise<void>;
 };
@@ -23,6 +25,7 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
   const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
   const sockets = new Set<Socket>();
   let frozen = false;
+  let lateMs = 0;
   const track = (socket: Socket): Socket => {
     sockets.add(socket);
     return socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
@@ -32,7 +35,9 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
     if (frozen) return;
     const far = track(connect(target));
     near.on('data', (chunk) => frozen || far.write(chunk)).on('close', () => far.destroy());
-    far.on('data', (chunk) => frozen || near.write(chunk)).on('close', () => near.destroy());
+    const answer = (chunk: Buffer): boolean => frozen || near.write(chunk);
+    far.on('data', (chunk) => (lateMs === 0 ? answer(chunk) : setTimeout(answer, lateMs, chunk)));
+    far.on('close', () => near.destroy());
   });
   const address = new URL(await listen(server));
   const stop = async (): Promise<void> => {
@@ -48,6 +53,9 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
     cut: stop,
     freeze: () => {
       frozen = true;
+    },
+    slow: (ms) => {
+      lateMs = ms;
     },
     restore: async () => {
       frozen = false;
