@@ -1,0 +1,45 @@
+/**
+ * Compiles the program into `dist`, from which `npm pack` makes the package: JavaScript with source maps and types beside it,
+ * and every other file of `src` and `config` that the program reads. The repository itself runs without this step.
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const dist = join(root, 'dist');
+
+/** tsc rewrites the endings of relative imports only. It reports all others, which `rewrite` below changes. */
+const expected = /error TS2877: /;
+
+const compile = () => {
+  const tsc = join(root, 'node_modules/.bin/tsc');
+  const { stdout, error } = spawnSync(tsc, ['-p', join(root, 'config/package')], { cwd: root, encoding: 'utf8' });
+  if (error !== undefined) throw error;
+  const problems = stdout.split('\n').filter((line) => line !== '' && !expected.test(line));
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+};
+
+/** Both endings have one length, so the source maps stay right. */
+const rewrite = (text) =>
+  text.replaceAll(/(['"]#src\/[^'"\n]+)\.ts(['"])/g, '$1.js$2').replaceAll(/(new URL\('\.[^'\n]+)\.ts(')/g, '$1.js$2');
+
+const isSource = (path) => path.endsWith('.ts') || path.endsWith('README.md');
+
+rmSync(dist, { recursive: true, force: true });
+compile();
+cpSync(join(root, 'src'), join(dist, 'src'), { recursive: true, filter: (path) => !isSource(path) });
+cpSync(join(root, 'config'), join(dist, 'config'), {
+  recursive: true,
+  filter: (path) => path !== join(root, 'config/package'),
+});
+for (const file of globSync('src/**/*.{js,mjs,d.ts}', { cwd: dist })) {
+  const path = join(dist, file);
+  const text = readFileSync(path, 'utf8');
+  const rewritten = rewrite(text);
+  if (rewritten !== text) writeFileSync(path, rewritten);
+}
+const { name, version, type, imports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+// The scope of the compiled files: `#src/…` is found below this folder.
+writeFileSync(join(dist, 'package.json'), `${JSON.stringify({ name, version, type, imports }, null, 2)}\n`);

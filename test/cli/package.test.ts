@@ -1,0 +1,78 @@
+/** The package as `npm pack` makes it, run from a folder without the repository. */
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { root } from '../support/program.ts';
+import { until } from '../support/until.ts';
+
+const run = promisify(execFile);
+
+let database: TestDatabase;
+let folder: string;
+let installed: string;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-package-'));
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], {
+    cwd: root,
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  const name = /"filename": "([^"]+)"/.exec(stdout)?.[1] ?? '';
+  await run('tar', ['-xzf', join(folder, name), '-C', folder]);
+  installed = join(folder, 'package');
+  // Its dependencies are those of the repository, as an installation would find them.
+  symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
+  env = {
+    ...process.env,
+    PORT: '0',
+    DATABASE_URL: database.url,
+    ORDERPASS_DATA_DIR: join(folder, 'data'),
+    ORDERPASS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+  };
+});
+
+afterAll(async () => {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  await database?.drop();
+});
+
+const command = (): string => {
+  const { bin } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as { bin: { orderpass: string } };
+  return join(installed, bin.orderpass);
+};
+
+test('A-252 the package has compiled files with types and source maps, and nothing of the tests', () => {
+  const files = readdirSync(join(installed, 'dist/src'), { recursive: true, encoding: 'utf8' });
+  const compiled = files.filter((file) => file.endsWith('.js') && !file.startsWith('panel/assets'));
+  expect(compiled.length).toBeGreaterThan(800);
+  for (const file of compiled) {
+    const path = join(installed, 'dist/src', file);
+    expect([file, existsSync(`${path}.map`)]).toEqual([file, true]);
+    expect([file, existsSync(path.replace(/\.js$/, '.d.ts'))]).toEqual([file, true]);
+  }
+  expect(files.filter((file) => /(?<!\.d)\.ts$/.test(file))).toEqual([]);
+  expect(readdirSync(installed).toSorted()).toEqual(['LICENSE', 'README.md', 'dist', 'node_modules', 'package.json']);
+});
+
+test('A-252 the command of the package runs commands, and a start that answers and stops', async () => {
+  const made = await run(process.execPath, [command(), 'restaurant', 'create', '--name', 'Da Ada', '--json'], { env });
+  expect(JSON.parse(made.stdout).restuid).toMatch(/^rst_/);
+  const program = spawn(process.execPath, [command(), 'start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = new Promise((resolve) => program.once('exit', resolve));
+  let output = '';
+  program.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const url = (): string | undefined => /listens on (\S+)/.exec(output)?.[1];
+  await until(() => url() !== undefined);
+  for (const path of ['/readyz', '/api/openapi.json', '/docs', '/docs/changelog', '/panel'])
+    expect([path, (await fetch(`${url()}${path}`)).status]).toEqual([path, 200]);
+  program.kill('SIGTERM');
+  expect(await exited).toBe(0);
+});
