@@ -8,12 +8,17 @@ import { fileURLToPath } from 'node:url';
 const main = fileURLToPath(new URL('../main.ts', import.meta.url));
 const compileCache = new URL('compile-cache.mjs', import.meta.url).href;
 
+/** The runtime comes without an install script for some systems, and with one, which npm may not run, for all. */
 const ownNode = () => {
-  try {
-    return join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin', 'node');
-  } catch {
-    return undefined;
+  const { resolve } = createRequire(import.meta.url);
+  for (const name of [`node-${process.platform}-${process.arch}`, 'node']) {
+    try {
+      return join(dirname(resolve(`${name}/package.json`)), 'bin', 'node');
+    } catch {
+      // Not installed.
+    }
   }
+  return undefined;
 };
 
 if (Number(process.versions.node.split('.')[0]) >= 24) {

@@ -22,7 +22,7 @@ export const startHaproxy = async (gateways: readonly string[]): Promise<LoadBal
   const [port, statsPort] = [await freePort(), await freePort()];
   const file = join(folder, 'haproxy.cfg');
   const servers = gateways.map(
-    (address, index) => `  server gateway-${index + 1} ${address} check inter 200ms fall 1 rise 2`,
+    (address, index) => `  server gateway-${index + 1} ${address} check inter 300ms fall 3 rise 2`,
   );
   writeFileSync(
     file,
@@ -33,6 +33,7 @@ defaults
   timeout connect 5s
   timeout client 120s
   timeout server 120s
+  timeout check 5s
   option redispatch
 frontend stats
   bind 127.0.0.1:${statsPort}
