@@ -3,38 +3,37 @@
  * finish within a bound, ends the workers, and closes the store at the end.
  */
 import { resolve } from 'node:path';
-import { assertionKeyLabel } from '#src/contract/assertion.ts';
 import { createGateway, type Gateway } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
 import { type Closers, createClosers } from '#src/platform/closers.ts';
 import { readSchemaState } from '#src/platform/db/migrate.ts';
 import { createWriteProbe } from '#src/platform/db/write-probe.ts';
-import type { Operation } from '#src/platform/http/operation.ts';
 import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { type Service, supervise } from '#src/platform/supervisor.ts';
-import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
-import { openTraces, type Traces } from '#src/platform/telemetry/traces.ts';
+import { supervise } from '#src/platform/supervisor.ts';
+import { createMetrics } from '#src/platform/telemetry/metrics.ts';
+import { openTraces } from '#src/platform/telemetry/traces.ts';
 import { createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
+import type { Context } from './context.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
-import { createImportProcess, type ImportProcess } from './import-process/forward-imports.ts';
 import { type Installation, openInstallation } from './installation/installation.ts';
 import { allMigrations } from './installation/migrations.ts';
 import { retryWhileFull } from './installation/retry-while-full.ts';
-import { type Certificates, openCertificates } from './listeners/certificates.ts';
-import { createInternalHandler, createInternalServer, type Listener, listen } from './listeners/listeners.ts';
+import { orderingDeps, startInternal } from './internal-listener.ts';
+import { openCertificates } from './listeners/certificates.ts';
+import type { Listener } from './listeners/listeners.ts';
 import { startPanel } from './panel/panel.ts';
-import { createProbes, type Probes } from './probes/answer-probes.ts';
-import { createDrain, type Drain } from './probes/drain.ts';
+import { createProbes } from './probes/answer-probes.ts';
+import { createDrain } from './probes/drain.ts';
 import { createRoleReadiness, type ReadRoleReadiness } from './probes/role-readiness.ts';
 import type { SupervisingProcess } from './processes/supervising-process.ts';
 import { openPublicListener, type PublicListener } from './public-listener.ts';
 import { createReference } from './reference/reference.ts';
 import type { Settings } from './settings/config.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
-import { hasInternal, runsGateway, runsOrdering, runsWorker } from './settings/role-parts.ts';
+import { hasInternal, runsGateway, runsWorker } from './settings/role-parts.ts';
 import { publishWebhookKeys } from './webhooks/publish-webhook-keys.ts';
-import { ownerRights, targetRules, webhookApiOf } from './webhooks/wire-engine.ts';
+import { ownerRights, targetRules } from './webhooks/wire-engine.ts';
 
 export type Program = {
   /** Address of the public listener; undefined for roles without one. */
@@ -45,27 +44,6 @@ export type Program = {
   /** Reads the certificates and the route table again. Returns what it reads, which is nothing in some roles. */
   reload(actor: string): readonly string[];
   stop(): Promise<void>;
-};
-
-/** Gateways use most of their connections to the core within this time. */
-const coreDrainMs = 500;
-
-/** What every part of a role needs to start. */
-type Context = {
-  settings: Settings;
-  installation: Installation;
-  metrics: Metrics;
-  /** Undefined: tracing is not configured. */
-  traces: Traces | undefined;
-  certificates: Certificates;
-  closers: Closers;
-  services: Service[];
-  /** Origins that webhooks may always go to: the receiver of the demo. */
-  ownOrigins: string[];
-  /** Undefined: this process is the only one behind its port. */
-  supervising: SupervisingProcess | undefined;
-  probes: Probes;
-  drain: Drain;
 };
 
 /**
@@ -136,68 +114,6 @@ const openTelemetry = async (
   if (traces !== undefined) closers.add(() => traces.close());
   return { metrics, traces };
 };
-
-type Internal = {
-  listener: Listener;
-  /** Where the gateway of this process reaches the core; undefined: the role has no core. */
-  core: Listener | undefined;
-};
-
-const startInternal = async (context: Context): Promise<Internal> => {
-  const { settings, installation, metrics, traces, certificates, closers, probes, drain } = context;
-  const { grace_ms: graceMs } = settings;
-  const operations = runsOrdering(settings) ? coreOperations(context) : [];
-  const imports = runsOrdering(settings) ? openImportProcess(context) : undefined;
-  const telemetry = { metrics, traces, metricsToken: settings.metrics_token, probes };
-  const handler = createInternalHandler(installation, operations, telemetry, imports?.serve);
-  const server = createInternalServer(handler, certificates.createInternalServer);
-  // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
-  const listener = await listen(server, settings.internal_host, settings.internal_port);
-  drain.onBegin(listener.announceEnd);
-  closers.add(() => listener.close(graceMs, coreDrainMs));
-  if (!runsOrdering(settings)) return { listener, core: undefined };
-  if (certificates.createInternalServer === undefined || !runsGateway(settings)) return { listener, core: listener };
-  // The certificate names the host of other processes. The gateway of this one needs no TLS to reach its own core.
-  const core = await listen(createInternalServer(handler), '127.0.0.1', 0);
-  closers.add(() => core.close(graceMs));
-  return { listener, core };
-};
-
-/** The operations of the core. `ownOrigins` is filled later, when the public listener is open. */
-const coreOperations = ({ settings, installation, closers, ownOrigins }: Context): Operation[] => {
-  const webhooks = webhookApiOf(installation, settings, targetRules(settings, ownOrigins));
-  closers.add(() => webhooks.close());
-  return [...createOrdering(orderingDeps(settings, installation)).operations, ...webhooks.operations];
-};
-
-const openImportProcess = ({ settings, installation, closers }: Context): ImportProcess => {
-  const { store, box, log } = installation;
-  const imports = createImportProcess(
-    {
-      databaseUrl: store.url,
-      embedded: store.embedded,
-      applicationName: `orderpass-${settings.role}-import`,
-      logLevel: settings.log_level,
-      graceMs: settings.grace_ms,
-      assertionKey: box.derive(assertionKeyLabel(orderingAudience)).toString('base64'),
-      cursorKey: box.derive('cursor').toString('base64'),
-      orderTokenKey: box.derive('order-token').toString('base64'),
-      ordering: settings.ordering,
-    },
-    { log },
-  );
-  closers.add(() => imports.close());
-  return imports;
-};
-
-const orderingDeps = (settings: Settings, { store, box, clock, log }: Installation) => ({
-  db: store.db,
-  cursorKey: box.derive('cursor'),
-  orderTokenKey: box.derive('order-token'),
-  clock,
-  log,
-  settings: settings.ordering,
-});
 
 type Front = {
   url: string;
