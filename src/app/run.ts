@@ -167,6 +167,15 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
   return { url: listener.url, demo, reloadRoutes, readiness, stopAccepting };
 };
 
+const openKv = (settings: Settings, log: Logger): ReturnType<typeof createKv> =>
+  createKv({
+    url: settings.redis_url,
+    caFile: settings.redis_ca_file,
+    sentinelPassword: settings.redis_sentinel_password,
+    waitMsMax: settings.redis_wait_ms,
+    log,
+  });
+
 const openGateway = async (
   { settings, installation, metrics, traces, certificates, closers, services, supervising, drain }: Context,
   { origin }: PublicListener,
@@ -175,7 +184,7 @@ const openGateway = async (
   const { store, box, clock, log } = installation;
   const webhookKeys = await publishWebhookKeys(installation);
   const ofProcesses = settings.redis_url === undefined ? supervising?.kv : undefined;
-  const kv = ofProcesses ?? (await createKv({ url: settings.redis_url, waitMsMax: settings.redis_wait_ms, log }));
+  const kv = ofProcesses ?? (await openKv(settings, log));
   closers.add(() => kv.close());
   const gateway = await createGateway({
     kv,

@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
 import {
   ownAudienceProblems,
   plainAddressProblems,
@@ -68,8 +69,19 @@ const outsideProblems = (settings: Settings): SettingProblem[] => [
   ...masterKeyProblems(settings),
   ...gatewayProblems(settings),
   ...portProblems(settings),
+  ...redisProblems(settings),
   ...tlsProblems(settings),
 ];
+
+const redisProblems = ({ redis_ca_file: file }: Settings): SettingProblem[] => {
+  if (file === undefined) return [];
+  try {
+    createSecureContext({ ca: readFileSync(file) });
+    return [];
+  } catch (error) {
+    return [{ path: nameOf('redis_ca_file'), message: error instanceof Error ? error.message : String(error) }];
+  }
+};
 
 const notAKey = 'must be 32 bytes as base64 or hex';
 

@@ -11,6 +11,7 @@ import { orderingSettings } from '#src/ordering/config.ts';
 import { panelSettings } from '#src/panel/config.ts';
 import { addressProblem } from '#src/platform/db/database-address.ts';
 import { internalTlsSettings, tlsSettings } from '#src/platform/http/tls/config.ts';
+import { redisAddressProblem, speaksTls } from '#src/platform/kv/redis-address.ts';
 import { number } from '#src/platform/settings.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { staffSettings } from '#src/staff/config.ts';
@@ -111,13 +112,25 @@ export const settingsSchema = z.strictObject({
   }),
   redis_url: z
     .string()
-    .regex(/^rediss?:\/\//, 'must begin with redis:// or rediss://')
+    .refine((text) => redisAddressProblem(text) === undefined, {
+      error: ({ input }) => redisAddressProblem(String(input)),
+    })
     .optional()
     .meta({
-      description: 'Redis for limits that several gateways share; without it each gateway counts by itself',
+      description:
+        'Redis for limits that several gateways share (`rediss://` for TLS), or Sentinels that name its primary: redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME. Without it each gateway counts by itself',
       env: 'REDIS_URL',
       secret,
     }),
+  redis_ca_file: z.string().optional().meta({
+    description: 'Authorities (PEM) that sign the certificates of Redis and its Sentinels. Default: those of Node',
+    env: 'ORDERPASS_REDIS_CA_FILE',
+  }),
+  redis_sentinel_password: z.string().optional().meta({
+    description: 'Password of the Sentinels, where they ask for one',
+    env: 'ORDERPASS_REDIS_SENTINEL_PASSWORD',
+    secret,
+  }),
   redis_wait_ms: number(1, 5_000, 10).meta({
     description:
       'Longest silence of Redis that a request waits for; then each gateway counts by itself until it answers',
@@ -280,6 +293,11 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
       settings.master_key !== undefined && settings.master_key_file !== undefined,
       'master_key_file',
       'give the master key once: as value or as file',
+    ],
+    [
+      settings.redis_ca_file !== undefined && !speaksTls(settings.redis_url ?? ''),
+      'redis_ca_file',
+      'authorities are for a Redis that speaks TLS: REDIS_URL begins with rediss',
     ],
     [
       settings.tracing.endpoint === undefined && settings.tracing.headers !== undefined,

@@ -3,13 +3,13 @@
  * afterwards every question is refused at once (KvAway), until a probe, several times a second, gets an answer. A busy Redis
  * may take up to `busyFactor` times as long. Lost connections are reopened; an open but silent connection is closed.
  */
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Logger } from '../log.ts';
 import { type Count, type Kv, KvAway, type Leases, type WindowCounter, type WindowOptions } from './kv.ts';
+import { openRedis, type RedisAddress } from './redis-connection.ts';
 
-type RedisKvDeps = {
-  url: string;
+type RedisKvDeps = RedisAddress & {
   log: Logger;
   /** How long a question may wait while Redis sends nothing. */
   waitMsMax?: number;
@@ -22,22 +22,15 @@ const probeMs = 200;
 const probesMax = 8;
 const namePrefix = 'orderpass';
 
-const connectionOptions = {
-  connectTimeout: 2_000,
-  keepAlive: 5_000,
-  retryStrategy: (attempt: number) => Math.min(attempt * 50, 500),
-};
-
-export const createRedisKv = ({ url, log, waitMsMax = waitMsDefault }: RedisKvDeps): Kv => {
+export const createRedisKv = ({ log, waitMsMax = waitMsDefault, ...address }: RedisKvDeps): Kv => {
   // No command waits for a connection, and none is sent twice: a count after its request has gone would be wrong.
-  const client = new Redis(url, {
-    ...connectionOptions,
+  const client = openRedis(address, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
   });
   const gate = createGate(client, log, waitMsMax);
-  const messages = createMessages(url, client);
+  const messages = createMessages(address, client);
   return {
     health: () => (gate.isOpen() ? 'up' : 'down'),
     windows: (options) => createCounter(client, gate, options),
@@ -234,10 +227,9 @@ const createLeases = (client: Redis, gate: Gate, { name, leaseMs }: { name: stri
 type Messages = Pick<Kv, 'publish' | 'subscribe'> & { close(): void };
 
 /** In the older protocol a subscribed connection can do nothing else, so it is a separate one. */
-const createMessages = (url: string, client: Redis): Messages => {
+const createMessages = (address: RedisAddress, client: Redis): Messages => {
   const listeners = new Map<string, Set<(message: string) => void>>();
-  const listening = new Redis(url, {
-    ...connectionOptions,
+  const listening = openRedis(address, {
     lazyConnect: true,
     maxRetriesPerRequest: null,
     // The library would ignore a failed resubscription when the connection is lost again or closed.
