@@ -21,7 +21,6 @@ import type { Api, KindScopes } from './api/api.ts';
 import { deliveryOperations } from './api/delivery-operations.ts';
 import { endpointOperations } from './api/endpoint-operations.ts';
 import type { WebhooksSettings } from './config.ts';
-import type { AttemptDeps } from './deliver/attempt.ts';
 import { createDeliver, type Deliver } from './deliver/deliver.ts';
 import { createFastPath, type FastPath } from './deliver/fast-path.ts';
 import { createSender } from './deliver/sender.ts';
@@ -41,7 +40,7 @@ import { createReadQueue, secondsSince, watchQueue } from './telemetry/watch-que
 import { createCancelBacklog } from './upkeep/cancel-backlog.ts';
 import { createDigest } from './upkeep/digest.ts';
 import { createDeliveryRetention } from './upkeep/retain-deliveries.ts';
-import { createWithholdKinds, type OwnerRights } from './upkeep/withhold-kinds.ts';
+import { createWithholdKinds, type OwnerRights, type WithholdKinds } from './upkeep/withhold-kinds.ts';
 import { type ChangeEndpoints, createChangeEndpoints } from './use-cases/change-endpoints.ts';
 import { createTestEndpoint } from './use-cases/test-endpoint.ts';
 
@@ -125,14 +124,14 @@ export const createWebhooks = (deps: WebhooksDeps): Webhooks => {
   if (deps.observers !== undefined) watchQueue(deps.observers.metrics, readQueue, clock);
   const cancel = createCancelBacklog({ db, clock });
   const withhold = createWithholdKinds({ db, clock, rights: deps.rights });
-  const { deliver, fastPath, isLeaseHeld } = createDelivering(deps, withhold.isWithheld, cancel.wake);
+  const { deliver, fastPath, isLeaseHeld } = createDelivering(deps, withhold, cancel.wake);
   const onDeliveries = deliver.wake;
   return {
     services: [
       createDispatch({ pool, clock, fastPath, onDeliveries }),
       createRedeliver({ db, clock, onDeliveries }),
       deliver.service,
-      withhold.service,
+      ...withhold.services,
       cancel.service,
       createDigest({ db, clock, onDeliveries }),
       createDeliveryRetention({ db, clock, log }),
@@ -147,7 +146,7 @@ export const createWebhooks = (deps: WebhooksDeps): Webhooks => {
 /** Sender and claim loop, and the fast path for a dispatcher of the same process. */
 const createDelivering = (
   deps: WebhooksDeps,
-  isWithheld: AttemptDeps['isWithheld'],
+  { isKnown, isWithheld }: Pick<WithholdKinds, 'isKnown' | 'isWithheld'>,
   onDisabled: () => void,
 ): { deliver: Deliver; fastPath: FastPath | undefined; isLeaseHeld: () => boolean } => {
   const { db, pool, clock, log, settings } = deps;
@@ -169,9 +168,10 @@ const createDelivering = (
       return sealed.map((secret) => deps.box.open(secret, endpointSecretLabel(delivery.endpointUid)));
     },
     isWithheld,
+    areRightsKnown: isKnown,
     onDisabled,
   });
-  const deliver = createDeliver({ pool, clock, sender, identity });
+  const deliver = createDeliver({ pool, clock, sender });
   const run = async (signal: AbortSignal): Promise<void> => {
     identity.start();
     try {

@@ -30,7 +30,7 @@ export type AttemptDeps = {
   /** In [0, 1), for jitter. */
   random: () => number;
   recorder: Recorder;
-  /** The owner of the endpoint may not read the event any more. */
+  /** The owner of the endpoint may not read the event any more. Then its pending deliveries of the kind are cancelled. */
   isWithheld: (delivery: ClaimedDelivery) => boolean;
   identity: Pick<WorkerIdentity, 'isHeld' | 'sending'>;
   starts: BatchedStarts;
@@ -68,10 +68,13 @@ export const attempt = async (deps: AttemptDeps, task: Task): Promise<void> => {
       return;
     }
     answer = { tookMs: tookMs(sent.result), failed: sent.result.failure !== null };
-    const written = deps.recorder.add(resultOf(deps, task, sent.result, sent.started), deps.cut);
+    const result = resultOf(deps, task, sent.result, sent.started);
+    const written = deps.recorder.add(result, deps.cut);
     // A failure, a 410 or a slow answer must be written before the next attempt of the endpoint starts.
     if (!answer.failed && answer.tookMs <= slotting.slowMs && deps.recorder.hasRoom()) release();
     await written;
+    // It asks for the cancelling of a delivery that would else stay pending until its next attempt.
+    if (result.attempt.state === 'pending') deps.isWithheld(delivery);
   } finally {
     release();
   }

@@ -11,9 +11,8 @@ import { claiming, slotting } from '../pacing/bounds.ts';
 import { type Loop, openLoop } from '../queue/loop-connection.ts';
 import { type Claimed, claim } from './claim.ts';
 import type { Sender } from './sender.ts';
-import type { WorkerIdentity } from './worker-identity.ts';
 
-type DeliverDeps = { pool: Pool; clock: Clock; sender: Sender; identity: Pick<WorkerIdentity, 'isHeld'> };
+type DeliverDeps = { pool: Pool; clock: Clock; sender: Sender };
 
 export type Deliver = {
   service: Service;
@@ -22,7 +21,7 @@ export type Deliver = {
 };
 
 export const createDeliver = (deps: DeliverDeps): Deliver => {
-  const { sender, identity } = deps;
+  const { sender } = deps;
   const enough = Math.min(claiming.endedEnough, Math.ceil(sender.slotsMax / 2));
   let current: Wake | undefined;
   /** Something due may be left in the store. While nothing is, a released slot causes no claim. */
@@ -63,7 +62,7 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
     current = own;
     const loop = await openLoop(deps.pool);
     try {
-      while (!signal.aborted) await own.wait(identity.isHeld() ? await claimOnce(loop) : slotting.shortMs);
+      while (!signal.aborted) await own.wait(sender.isOpen() ? await claimOnce(loop) : slotting.shortMs);
     } finally {
       loop.release();
       if (signal.aborted) await sender.stop();

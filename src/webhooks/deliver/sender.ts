@@ -20,6 +20,8 @@ type SenderDeps = Pick<AttemptDeps, 'db' | 'clock' | 'send' | 'headersFor' | 'se
   /** As in the configuration: attempts in flight of this worker, and of one endpoint. */
   settings: { concurrency_max: number; endpoint_concurrency_max: number };
   identity: WorkerIdentity;
+  /** False until it is known what owners of endpoints may read. */
+  areRightsKnown: () => boolean;
   /** An endpoint was disabled: its backlog has to be cancelled. */
   onDisabled: () => void;
 };
@@ -35,7 +37,7 @@ export type Sender = {
   slots: Slots;
   /** Attempts in usual slots at most. */
   slotsMax: number;
-  /** False while this worker must not take leases: it is stopping, or the database did not confirm it. */
+  /** False while this worker must not take leases: it is stopping or starting, or the database did not confirm it. */
   isOpen(): boolean;
   /** The token for leases that are taken now. */
   leaseToken(): string;
@@ -87,7 +89,7 @@ export const createSender = (deps: SenderDeps): Sender => {
   return {
     slots,
     slotsMax,
-    isOpen: () => !stopping.signal.aborted && deps.identity.isHeld(),
+    isOpen: () => !stopping.signal.aborted && deps.identity.isHeld() && deps.areRightsKnown(),
     leaseToken: deps.identity.leaseToken,
     start: (delivery, slot, leasedMs) => keep(running, run(delivery, slot, leasedMs)),
     listen: (listener) => void listeners.push(listener),

@@ -24,7 +24,7 @@ export const listOwned = async (db: Kysely<unknown>, after: string, limit: numbe
 export type WithheldChange = { uid: string; before: readonly string[]; withheld: readonly string[] };
 
 /**
- * Stores the withheld kinds; `createWithholdKinds` cancels their unfinished deliveries afterwards. Returns how many were
+ * Stores the withheld kinds. Where deliveries of them are unfinished, these are cancelled afterwards. Returns how many were
  * stored: an endpoint that has changed meanwhile is left as it is.
  */
 export const saveWithheld = async (
@@ -43,7 +43,11 @@ export const saveWithheld = async (
       order by tenant, endpoint.uid for no key update of endpoint
     )
     update webhooks.endpoints as endpoint set withheld_kinds = wanted.withheld,
-      withheld_through = case when wanted.withheld = '{}' then null else ${now}::timestamptz end
+      withheld_through = case when exists (
+        select from webhooks.deliveries as delivery
+        where delivery.endpoint_uid = endpoint.uid and delivery.kind = any(wanted.withheld)
+          and delivery.state in ('pending', 'waiting')
+      ) then ${now}::timestamptz end
     from wanted join locked on locked.uid = wanted.uid where endpoint.uid = wanted.uid`.execute(tx);
   return Number(numAffectedRows ?? 0n);
 };
@@ -85,8 +89,14 @@ export const endWithholding = async (db: Kysely<unknown>, { endpointUid, through
 };
 
 /** Cancels again: an attempt that was in flight has failed, and its delivery is pending. */
-export const beginWithholding = async (db: Kysely<unknown>, uids: readonly string[], now: Date): Promise<void> => {
+export const beginWithholding = async (tx: Kysely<unknown>, uids: readonly string[], now: Date): Promise<void> => {
   await sql`
-    update webhooks.endpoints set withheld_through = ${now}
-    where uid = any(${uids}::text[]) and withheld_kinds <> '{}' and withheld_through is null`.execute(db);
+    with locked as materialized (
+      select uid from webhooks.endpoints
+      where uid = any(${uids}::text[]) and withheld_kinds <> '{}' and withheld_through is null
+      order by tenant, uid for no key update
+    )
+    update webhooks.endpoints as endpoint set withheld_through = ${now} from locked where endpoint.uid = locked.uid`.execute(
+    tx,
+  );
 };

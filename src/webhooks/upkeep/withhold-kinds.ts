@@ -38,8 +38,11 @@ export type OwnerRights = {
 
 type WithholdDeps = { db: Kysely<unknown>; clock: Clock; rights: OwnerRights };
 
-type WithholdKinds = {
-  service: Service;
+export type WithholdKinds = {
+  /** Reads and stores the rights, and cancels what is withheld. Two services: a long backlog must not delay the reading. */
+  services: Service[];
+  /** False until the rights were read for the first time. Until then nothing may be sent. */
+  isKnown(): boolean;
   /** True when the event must not be sent to the endpoint. */
   isWithheld(delivery: { endpointUid: string; kind: string }): boolean;
 };
@@ -58,49 +61,64 @@ const savedMax = 100;
 const pieceMax = 500;
 
 export const createWithholdKinds = (deps: WithholdDeps): WithholdKinds => {
-  let withheldOf: ReadonlyMap<string, readonly string[]> = new Map();
-  /** Endpoints with a delivery that a claim has leased although it is withheld. */
+  const { db, clock, rights } = deps;
+  let withheldOf: Map<string, readonly string[]> = new Map();
+  let isKnown = false;
+  /** Endpoints with a withheld delivery that is pending all the same. */
   const met = new Set<string>();
   let seen: string | undefined;
   let nextMs = 0;
   const check = async (signal: AbortSignal): Promise<void> => {
-    const version = await deps.rights.version();
+    const version = await rights.version();
     const isChanged = version !== seen;
     if (!isChanged && performance.now() < nextMs) return;
-    const read = await readWithheld(deps, signal);
+    const read = await readWithheld(deps, signal, withheldOf);
     if (signal.aborted) return;
+    // Without endpoints that exist no more.
     withheldOf = read.withheldOf;
+    isKnown = true;
     const isWhole = await saveAll(deps, read.changes, signal);
     if (isWhole) seen = version;
     nextMs = performance.now() + (isChanged ? againMs : everyMs);
   };
+  const poll = async (signal: AbortSignal, work: () => Promise<void>): Promise<void> => {
+    const wake = createWake(signal);
+    while (!signal.aborted) {
+      await work();
+      await wake.wait(pollMs);
+    }
+  };
   return {
+    isKnown: () => isKnown,
     isWithheld: ({ endpointUid, kind }) => {
       if (withheldOf.get(endpointUid)?.includes(kind) !== true) return false;
       met.add(endpointUid);
       return true;
     },
-    service: {
-      name: 'webhook-rights',
-      run: async (signal) => {
-        const wake = createWake(signal);
-        while (!signal.aborted) {
-          await check(signal);
-          if (met.size > 0) {
-            await beginWithholding(deps.db, [...met], deps.clock.now());
-            met.clear();
-          }
-          await cancelAll(deps, signal);
-          await wake.wait(pollMs);
-        }
+    services: [
+      { name: 'webhook-rights', run: (signal) => poll(signal, () => check(signal)) },
+      {
+        name: 'webhook-withhold',
+        run: (signal) =>
+          poll(signal, async () => {
+            const uids = [...met];
+            if (uids.length > 0) await inTransaction(db, (tx) => beginWithholding(tx, uids, clock.now()));
+            for (const uid of uids) met.delete(uid);
+            await cancelAll(deps, signal);
+          }),
       },
-    },
+    ],
   };
 };
 
 type Read = { withheldOf: Map<string, readonly string[]>; changes: WithheldChange[] };
 
-const readWithheld = async ({ db, rights }: WithholdDeps, signal: AbortSignal): Promise<Read> => {
+/** Writes each page into `known` too, where it counts at once. */
+const readWithheld = async (
+  { db, rights }: WithholdDeps,
+  signal: AbortSignal,
+  known: Map<string, readonly string[]>,
+): Promise<Read> => {
   const read: Read = { withheldOf: new Map(), changes: [] };
   let after = '';
   while (!signal.aborted) {
@@ -109,6 +127,8 @@ const readWithheld = async ({ db, rights }: WithholdDeps, signal: AbortSignal): 
     for (const [index, endpoint] of page.entries()) {
       const withheld = withheldFrom(endpoint, rights.kinds, allowed[index]);
       if (withheld.length > 0) read.withheldOf.set(endpoint.uid, withheld);
+      if (withheld.length > 0) known.set(endpoint.uid, withheld);
+      else known.delete(endpoint.uid);
       const { uid, withheldKinds: before } = endpoint;
       if (withheld.join() !== before.join()) read.changes.push({ uid, before, withheld });
     }
@@ -144,30 +164,33 @@ const saveAll = async (
   return saved === changes.length;
 };
 
+/** One piece of each endpoint in turn, so that a long backlog delays no other endpoint. */
 const cancelAll = async (deps: WithholdDeps, signal: AbortSignal): Promise<void> => {
-  let after = '';
-  while (!signal.aborted) {
-    const page = await listWithholding(deps.db, after, savedMax);
-    for (const one of page) if (!signal.aborted) await cancelOf(deps, one, signal);
-    after = page.at(-1)?.endpointUid ?? after;
-    if (page.length < savedMax) return;
+  let isMore = true;
+  while (isMore && !signal.aborted) {
+    isMore = false;
+    let after = '';
+    for (let isPage = true; isPage && !signal.aborted; ) {
+      const page = await listWithholding(deps.db, after, pageMax);
+      for (const one of page) if (!signal.aborted && (await cancelSome(deps, one))) isMore = true;
+      after = page.at(-1)?.endpointUid ?? after;
+      isPage = page.length === pageMax;
+    }
   }
 };
 
-/** One transaction for each piece. */
-const cancelOf = async ({ db, clock }: WithholdDeps, one: Withholding, signal: AbortSignal): Promise<void> => {
-  let isMore = true;
-  while (isMore && !signal.aborted) {
-    isMore = await inTransaction(db, async (tx) => {
-      const now = clock.now();
-      const piece = await findWithheld(tx, one, now, pieceMax);
-      if (piece.length === 0) return false;
-      await lockEntityQueues(tx, piece);
-      await cancelPiece(tx, piece, now);
-      // The right may be back: deliveries that were made since then must not wait behind cancelled ones.
-      await releaseNext(tx, piece, now);
-      return true;
-    });
-  }
-  if (!signal.aborted) await endWithholding(db, one);
-};
+/** Returns true when more may be left. */
+const cancelSome = ({ db, clock }: WithholdDeps, one: Withholding): Promise<boolean> =>
+  inTransaction(db, async (tx) => {
+    const now = clock.now();
+    const piece = await findWithheld(tx, one, now, pieceMax);
+    if (piece.length === 0) {
+      await endWithholding(tx, one);
+      return false;
+    }
+    await lockEntityQueues(tx, piece);
+    await cancelPiece(tx, piece, now);
+    // The right may be back: deliveries that were made since then must not wait behind cancelled ones.
+    await releaseNext(tx, piece, now);
+    return true;
+  });

@@ -68,7 +68,7 @@ const entities = (): string[] =>
   });
 
 test('A-248 a kind that the owner may not read any more is neither sent nor dispatched; other kinds go on, and the right brings it back', async () => {
-  receiver.behave(status(503));
+  receiver.behave(status(503, { 'retry-after': '3600' }));
   engine.startWorker({ rights });
   await order('ord_1');
   await order('ord_1', 2);
@@ -81,7 +81,7 @@ test('A-248 a kind that the owner may not read any more is neither sent nor disp
   receiver.behave(status(204));
   await order('ord_2');
   await engine.record({ entity: 'cus_2', seq: 1 });
-  engine.advance(10_000);
+  engine.advance(4_000_000);
   await until(async () => (await states()).cus_1 === 'succeeded' && (await states()).cus_2 === 'succeeded');
   expect(await states()).not.toHaveProperty('ord_2');
 
@@ -89,7 +89,7 @@ test('A-248 a kind that the owner may not read any more is neither sent nor disp
   await isWithheld();
   await order('ord_3');
   await until(async () => (await states()).ord_3 === 'succeeded');
-  const span = { endpointUid: uid, since: new Date(engine.clock.now().getTime() - 60_000), until: undefined };
+  const span = { endpointUid: uid, since: new Date(engine.clock.now().getTime() - 5_000_000), until: undefined };
   await inTransaction(engine.db, (tx) =>
     redeliverSpan(tx, { tenant, client: undefined }, { ...span, everything: false }, engine.clock.now()),
   );
@@ -185,4 +185,18 @@ test('A-248 the rights of 2,500 endpoints are stored, although they are more tha
     return rows[0]?.count ?? 0;
   };
   await until(async () => (await withheld()) === 2501);
+});
+
+test('A-248 a delivery whose attempt was in flight when the right ended is cancelled when that attempt has failed', async () => {
+  let fail = (): void => {};
+  receiver.behave((response) => {
+    fail = () => void response.writeHead(500).end();
+  });
+  engine.startWorker({ rights });
+  await order('ord_1');
+  await until(() => receiver.received.length === 1);
+  allow([]);
+  await isWithheld(...every, 'webhook');
+  fail();
+  await until(async () => (await states()).ord_1 === 'cancelled');
 });
