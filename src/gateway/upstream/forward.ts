@@ -152,6 +152,7 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
     asksAgain: () => mayAskWithGet(deps, sending),
     refusedHead: sending.refusedHead,
     toPublicLocation: upstream.toPublicLocation,
+    needsFresh: !sending.mayRepeat,
     passesErrors: upstream.passesErrors,
   });
   sending.relay = relay;

@@ -43,6 +43,8 @@ type RelayEvents = {
   /** This request is the GET that `onErrorWithoutBody` asked for. */
   refusedHead: AnswerHead | undefined;
   toPublicLocation: ToPublicLocation;
+  /** See Tracked. */
+  needsFresh: boolean;
   /** See Upstream. */
   passesErrors: boolean;
 };
@@ -114,6 +116,7 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
     give?.();
   };
   const relay: Relay = {
+    needsFresh: state.events.needsFresh,
     release: undefined,
     isOver: () => state.settled,
     fail: (error) => fail(state, error),

@@ -106,6 +106,19 @@ test('A-203 a POST without a key, and one whose body is too long to be kept, are
   expect(a.seen.filter((line) => line.startsWith('POST')).length).toBe(2);
 });
 
+test('A-203 a request that cannot be repeated gets no connection that was idle for seconds, because the service may be closing it', async () => {
+  await open(a.url);
+  const idle = () => new Promise((resolve) => setTimeout(resolve, 2_300));
+  expect((await send('GET')).status).toBe(200);
+  const before = a.connections;
+  await idle();
+  expect((await send('GET')).status).toBe(200);
+  expect(a.connections).toBe(before);
+  await idle();
+  expect((await send('POST', {}, '{}')).status).toBe(200);
+  expect(a.connections).toBe(before + 1);
+});
+
 test('A-203 a POST whose key does not reach the service is sent once', async () => {
   await open(a.url);
   loseEverything(a);

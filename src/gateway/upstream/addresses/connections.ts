@@ -7,6 +7,8 @@ import { Client, type Dispatcher } from 'undici';
 /** A request that needs a connection. */
 export type Tracked = {
   readonly handler: Dispatcher.DispatchHandler;
+  /** It cannot be sent twice, so it must not meet a connection that the other end is closing. */
+  readonly needsFresh: boolean;
   /** Set when it gets a connection. To be called once, after the handler got the end or the failure. */
   release: (() => void) | undefined;
   /** The answer is not needed any more. */
@@ -20,8 +22,14 @@ export type Connections = {
   destroy(): Promise<void>;
 };
 
-type Connection = { readonly client: Client; readonly release: () => void };
+type Connection = { readonly client: Client; readonly release: () => void; releasedMs: number };
 type Waiting = { options: Dispatcher.DispatchOptions; request: Tracked };
+
+/**
+ * Services close connections that are idle for a while, and those of a process that stops. A request that crosses the end of
+ * its connection fails, and it may have been carried out. A connection that was used a moment ago is not idle.
+ */
+const freshMsMax = 2_000;
 
 /** Dead connections are removed when there may be this many. */
 const purgedMin = 64;
@@ -65,7 +73,9 @@ export const createConnections = (origin: string, connectionsMax: number, option
     if (ended) void client.destroy();
     const connection: Connection = {
       client,
+      releasedMs: 0,
       release: () => {
+        connection.releasedMs = performance.now();
         free.push(connection);
         // Deferred, since undici's client is still ending the request.
         if (waiting.length > 0) queueMicrotask(serveWaiting);
@@ -75,9 +85,19 @@ export const createConnections = (origin: string, connectionsMax: number, option
     return connection;
   };
 
+  /** The one that was released last. */
+  const takeFree = (needsFresh: boolean): Connection | undefined => {
+    const connection = free.pop();
+    if (connection === undefined || !needsFresh) return connection;
+    if (performance.now() - connection.releasedMs <= freshMsMax) return connection;
+    all.splice(all.indexOf(connection), 1);
+    void connection.client.close();
+    return undefined;
+  };
+
   return {
     dispatch: (what, request) => {
-      const connection = free.pop() ?? (all.length < connectionsMax ? open() : undefined);
+      const connection = takeFree(request.needsFresh) ?? (all.length < connectionsMax ? open() : undefined);
       if (connection === undefined) wait({ options: what, request });
       else begin(connection, what, request);
       return connection !== undefined;
