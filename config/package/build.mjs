@@ -3,22 +3,38 @@
  * and every other file of `src` and `config` that the program reads. The repository itself runs without this step.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const dist = join(root, 'dist');
 
+/** The files of `config` that the program reads, and those that operators copy. */
+const files = [
+  'routes.json',
+  'routes.schema.json',
+  'README.md',
+  'compose.env.example',
+  'nginx-auth-request.conf',
+  'caddy-forward-auth.caddyfile',
+  'haproxy-auth.cfg',
+  'haproxy-auth.lua',
+];
+
 /** tsc rewrites the endings of relative imports only. It reports all others, which `rewrite` below changes. */
 const expected = /error TS2877: /;
 
 const compile = () => {
   const tsc = join(root, 'node_modules/.bin/tsc');
-  const { stdout, error } = spawnSync(tsc, ['-p', join(root, 'config/package')], { cwd: root, encoding: 'utf8' });
+  const { stdout, stderr, error } = spawnSync(tsc, ['-p', join(root, 'config/package')], {
+    cwd: root,
+    encoding: 'utf8',
+  });
   if (error !== undefined) throw error;
-  const problems = stdout.split('\n').filter((line) => line !== '' && !expected.test(line));
+  const problems = `${stdout}\n${stderr}`.split('\n').filter((line) => line !== '' && !expected.test(line));
   if (problems.length > 0) throw new Error(problems.join('\n'));
+  if (!existsSync(join(dist, 'src/main.js'))) throw new Error('tsc ended without output');
 };
 
 /** Both endings have one length, so the source maps stay right. */
@@ -30,10 +46,8 @@ const isSource = (path) => path.endsWith('.ts') || path.endsWith('README.md');
 rmSync(dist, { recursive: true, force: true });
 compile();
 cpSync(join(root, 'src'), join(dist, 'src'), { recursive: true, filter: (path) => !isSource(path) });
-cpSync(join(root, 'config'), join(dist, 'config'), {
-  recursive: true,
-  filter: (path) => path !== join(root, 'config/package'),
-});
+// By name: a folder of an operator may hold keys and tables of his own beside them.
+for (const file of files) cpSync(join(root, 'config', file), join(dist, 'config', file));
 for (const file of globSync('src/**/*.{js,mjs,d.ts}', { cwd: dist })) {
   const path = join(dist, file);
   const text = readFileSync(path, 'utf8');

@@ -5,7 +5,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 export const root = resolve(import.meta.dirname, '../..');
 
 /** Output of runs, not source. */
-const generated = new Set(['node_modules', 'artefacts', 'artifacts', 'data', 'coverage']);
+const generated = new Set(['node_modules', 'artefacts', 'artifacts', 'data', 'coverage', 'dist']);
 
 export const foldersBelow = (folder: string): string[] =>
   readdirSync(join(root, folder), { withFileTypes: true })

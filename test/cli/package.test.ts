@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { root } from '../support/program.ts';
+import { plainEnv, root } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
@@ -29,7 +29,7 @@ beforeAll(async () => {
   // Its dependencies are those of the repository, as an installation would find them.
   symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
   env = {
-    ...process.env,
+    ...plainEnv(),
     PORT: '0',
     DATABASE_URL: database.url,
     ORDERPASS_DATA_DIR: join(folder, 'data'),
@@ -57,6 +57,11 @@ test('A-252 the package has compiled files with types and source maps, and nothi
     expect([file, existsSync(path.replace(/\.js$/, '.d.ts'))]).toEqual([file, true]);
   }
   expect(files.filter((file) => /(?<!\.d)\.ts$/.test(file))).toEqual([]);
+  expect(readdirSync(join(installed, 'dist')).toSorted()).toEqual(['config', 'package.json', 'src']);
+  const names = readdirSync(join(installed, 'dist/config'));
+  expect(names.filter((name) => !existsSync(join(root, 'config', name)))).toEqual([]);
+  expect(names).toEqual(expect.arrayContaining(['routes.json', 'routes.schema.json', 'README.md']));
+  expect(names).not.toContain('package');
   expect(readdirSync(installed).toSorted()).toEqual(['LICENSE', 'README.md', 'dist', 'node_modules', 'package.json']);
 });
 

@@ -34,7 +34,7 @@ defaults
   timeout client 120s
   timeout server 120s
   timeout check 5s
-  option redispatch
+  retries 0
 frontend stats
   bind 127.0.0.1:${statsPort}
   stats enable

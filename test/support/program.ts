@@ -26,7 +26,7 @@ export const makeDataDir = (): { path: string; remove(): void } => {
   return { path: join(path, 'data'), remove: () => rmSync(path, { recursive: true, force: true }) };
 };
 
-const plainEnv = (): Record<string, string> =>
+export const plainEnv = (): Record<string, string> =>
   Object.fromEntries(
     Object.entries(process.env).filter(
       (entry): entry is [string, string] =>

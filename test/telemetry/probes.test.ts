@@ -45,9 +45,9 @@ const start = async (env: Record<string, string>): Promise<RunningProgram> => {
 type Probe = { status: number; connection: string | undefined; body: Record<string, unknown> };
 
 /** Over a connection that would stay open. */
-const get = (url: string): Promise<Probe> =>
+const get = (url: string, headers: Record<string, string> = {}): Promise<Probe> =>
   new Promise((resolve, reject) => {
-    request(url, { headers: { connection: 'keep-alive' } }, (response) => {
+    request(url, { headers: { connection: 'keep-alive', ...headers } }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () => {
@@ -119,22 +119,40 @@ test.each([
     expect((await get(`${program.url}/readyz`)).connection).toBe('keep-alive');
     const exited = new Promise((resolve) => program.child.once('exit', resolve));
     program.child.kill('SIGTERM');
-    await until(async () => (await get(`${internal}/readyz`)).status === 503);
-    await until(async () => (await get(`${program.url}/readyz`)).status === 503);
-    expect((await get(`${internal}/readyz`)).body.status).toBe('draining');
-    const [ready, own] = [await get(`${program.url}/readyz`), await get(`${program.url}/api/whoami`)];
-    expect([ready.body.status, ready.connection]).toEqual(['draining', 'close']);
-    expect([own.status, own.connection]).toEqual([401, 'close']);
-    expect(await exited).toBe(0);
-    await expect(get(`${program.url}/readyz`)).rejects.toThrow();
+    await until(async () => (await get(`${internal}/readyz`)).body.status === 'draining');
+    // Of several processes each one answers in turn, and takes the message in its own time.
+    const areDraining = async (): Promise<boolean> => {
+      const answers = [await get(`${program.url}/readyz`), await get(`${program.url}/readyz`)];
+      return answers.every(
+        ({ status, body, connection }) => [status, body.status, connection].join() === '503,draining,close',
+      );
+    };
+    await until(areDraining);
+    for (const expecting of [{}, { expect: '100-continue' }]) {
+      const own = await get(`${program.url}/api/whoami`, expecting);
+      expect([own.status, own.connection]).toEqual([401, 'close']);
+    }
+    expect(await endedBySignals(program, exited)).toBe(130);
   },
 );
 
-test('A-250 a second signal ends a drain at once', async () => {
-  const program = await start({ ORDERPASS_ROLE: 'worker', ORDERPASS_DRAIN_MS: '200000' });
+/** A second signal ends the drain. One that comes at once is that of another process of the group, and is ignored. */
+const endedBySignals = async (program: RunningProgram, exited: Promise<unknown>): Promise<unknown> => {
+  let code: unknown;
+  void exited.then((ended) => {
+    code = ended;
+  });
+  await until(() => {
+    program.child.kill('SIGTERM');
+    return code !== undefined;
+  });
+  return code;
+};
+
+test('A-250 a stop that arrives as two signals at once, as from a service manager and npm, drains and ends with 0', async () => {
+  const program = await start({ ORDERPASS_ROLE: 'worker', ORDERPASS_DRAIN_MS: '300' });
   const exited = new Promise((resolve) => program.child.once('exit', resolve));
   program.child.kill('SIGTERM');
-  await until(async () => (await get(`${internal}/readyz`)).body.status === 'draining');
   program.child.kill('SIGTERM');
-  expect(await exited).toBe(130);
+  expect(await exited).toBe(0);
 });

@@ -83,9 +83,13 @@ const stopListening = (server: Server, closed: () => void): void => {
 };
 
 const announceEnd = (server: Server): void => {
-  server.prependListener('request', (_request, response) => {
+  const announce: RequestListener = (_request, response) => {
     response.shouldKeepAlive = false;
-  });
+  };
+  server.prependListener('request', announce);
+  // Node answers these itself where nothing listens.
+  for (const event of ['checkContinue', 'checkExpectation'] as const)
+    if (server.listenerCount(event) > 0) server.prependListener(event, announce);
 };
 
 const idleEveryMs = 50;

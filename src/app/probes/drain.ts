@@ -8,7 +8,7 @@ export type Drain = {
   isDraining(): boolean;
   /** Called when the drain begins: answers announce the end of their connections from then on. */
   onBegin(listener: () => void): void;
-  /** Resolves after `ms`. */
+  /** Resolves after `ms`; also with 0 the process is not ready from then on. */
   run(ms: number): Promise<void>;
 };
 
@@ -19,10 +19,9 @@ export const createDrain = (): Drain => {
     isDraining: () => isDraining,
     onBegin: (listener) => void listeners.push(listener),
     run: async (ms) => {
-      if (ms === 0) return;
       isDraining = true;
       for (const listener of listeners) listener();
-      await pause(ms, new AbortController().signal);
+      if (ms > 0) await pause(ms, new AbortController().signal);
     },
   };
 };

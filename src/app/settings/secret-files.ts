@@ -42,7 +42,10 @@ export const readSecretFiles = (
 
 /** Throws without the content. */
 const readSecret = (file: string): string => {
-  const { size } = statSync(file);
+  const facts = statSync(file);
+  // A pipe or a device has no size, and may never end.
+  if (!facts.isFile()) throw new Error(`${file} is no file`);
+  const { size } = facts;
   if (size > bytesMax) throw new Error(`${file} has ${size} bytes; a secret has at most ${bytesMax}`);
   const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
   if (value === '') throw new Error(`${file} is empty`);

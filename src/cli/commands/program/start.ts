@@ -112,11 +112,16 @@ const startUnlessStopped = async (
   }
 };
 
-/** The first signal aborts it and asks for a clean stop. The second one ends the process at once. */
+/** A service manager and a terminal signal every process of a group, and npm passes the signal on: one stop, two signals. */
+const sameStopMs = 1_000;
+
+/** The first signal aborts it and asks for a clean stop. A later one ends the process at once. */
 const stopOnSignal = (): AbortSignal => {
   const stopping = new AbortController();
+  let firstMs = 0;
   const onSignal = (): void => {
-    if (stopping.signal.aborted) process.exit(130);
+    if (!stopping.signal.aborted) firstMs = performance.now();
+    else if (performance.now() - firstMs > sameStopMs) process.exit(130);
     stopping.abort();
   };
   process.on('SIGINT', onSignal);
