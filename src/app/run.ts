@@ -80,7 +80,9 @@ const startOnce = async (
     const front = runsGateway(settings) ? await startGateway(context, internal?.core) : undefined;
     const worker = startWorkers(context);
     superviseServices(context);
-    probes.serve(readinessOf(context, front, worker));
+    const readiness = readinessOf(context, front, worker);
+    probes.serve(readiness);
+    supervising?.answerProbes(readiness);
     if (front !== undefined) closers.add(front.stopAccepting);
     return {
       publicUrl: front?.url,

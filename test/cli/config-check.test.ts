@@ -240,6 +240,9 @@ test('A-251 a secret that is given twice, or whose file cannot be used, is named
     ORDERPASS_METRICS_TOKEN_FILE: file('nothing', '\n'),
     ORDERPASS_PANEL_OIDC_CLIENT_SECRET_FILE: file('long', 'x'.repeat(70_000)),
     ORDERPASS_METRICS_TOKEN_FILES: 'x',
+    ORDERPASS_PANEL_OIDC_ISSUER: 'x',
+    PORT: 'x',
+    ORDERPASS_AUDIT_HTTP_AUTHORIZATION_FILE: folder,
   });
   expect(code).not.toBe(0);
   for (const part of [
@@ -249,6 +252,8 @@ test('A-251 a secret that is given twice, or whose file cannot be used, is named
     'is empty',
     'ORDERPASS_PANEL_OIDC_CLIENT_SECRET_FILE',
     '70000 bytes',
+    'is no file',
+    'port (PORT)',
   ])
     expect(stderr).toContain(part);
   expect(stderr).not.toContain('xxxx');

@@ -6,7 +6,7 @@ import { programVersion } from '#src/platform/log.ts';
 import type { WorkerState } from '#src/webhooks/index.ts';
 import type { Settings } from '../settings/config.ts';
 
-type RoleReadiness = {
+export type RoleReadiness = {
   /** degraded: the process works, and an operator should look. draining: it is about to stop. */
   status: 'ok' | 'degraded' | 'starting' | 'draining' | 'unavailable';
   role: Settings['role'];

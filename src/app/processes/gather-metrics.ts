@@ -16,8 +16,6 @@ export type Scraped = { ask(id: number): void };
 
 export type GatherMetrics = {
   render(): Promise<RenderedMetrics>;
-  /** How many processes answered that traffic may be sent to them. */
-  readyCount(): Promise<number>;
   receive(from: Scraped, id: number, reading: MetricsReading | undefined): void;
   ended(process: Scraped): void;
 };
@@ -29,9 +27,6 @@ type GatherDeps = {
 };
 
 const waitMsMax = 1_000;
-
-const gaugeOf = (reading: MetricsReading, name: string): number | undefined =>
-  reading.find((metric) => metric.name === name)?.values[0]?.value;
 
 export const createGatherMetrics = ({ own, serving }: GatherDeps): GatherMetrics => {
   const last = new Map<Scraped, MetricsReading>();
@@ -72,11 +67,6 @@ export const createGatherMetrics = ({ own, serving }: GatherDeps): GatherMetrics
       } while (added !== adding);
       const readings = answers.filter(({ process }) => !over.has(process)).map(({ reading }) => reading);
       return renderReadings([ours, ...readings, former]);
-    },
-    readyCount: async () => {
-      const answers = await askAll();
-      return answers.filter(({ process, reading }) => !over.has(process) && gaugeOf(reading, 'orderpass_ready') === 1)
-        .length;
     },
     receive: (process, id, reading) => {
       // A message may arrive after the end of its process.

@@ -5,16 +5,16 @@
  */
 import cluster, { type Worker } from 'node:cluster';
 import { createSharedCounts } from '#src/platform/kv/index.ts';
-import { type Logger, programVersion } from '#src/platform/log.ts';
+import type { Logger } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { openCertificates } from '../listeners/certificates.ts';
 import { createInternalServer, createMetricsHandler, type Listener, listen } from '../listeners/listeners.ts';
 import { createProbes, type Probes } from '../probes/answer-probes.ts';
-import type { ReadRoleReadiness } from '../probes/role-readiness.ts';
 import type { Settings } from '../settings/config.ts';
 import { hasInternal } from '../settings/role-parts.ts';
 import { createGatherMetrics, type GatherMetrics, type Scraped } from './gather-metrics.ts';
+import { createGatherReadiness, type GatherReadiness, type Probed } from './gather-readiness.ts';
 import type { FromProcess, ToProcess } from './messages.ts';
 import { handOverLostConnections } from './node-cluster/lost-connections.ts';
 
@@ -29,14 +29,15 @@ export type Processes = {
   stop(): Promise<void>;
 };
 
-type Child = Scraped & {
-  worker: Worker;
-  /** Its public address; undefined until it serves. */
-  url: string | undefined;
-  startedAtMs: number;
-  /** Scrapes in a row that were not answered. */
-  unanswered: number;
-};
+type Child = Scraped &
+  Probed & {
+    worker: Worker;
+    /** Its public address; undefined until it serves. */
+    url: string | undefined;
+    startedAtMs: number;
+    /** Scrapes in a row that were not answered. */
+    unanswered: number;
+  };
 
 /** A process that lived shorter counts as failed: its replacement waits longer each time. */
 const shortLifeMs = 10_000;
@@ -59,13 +60,18 @@ export const startProcesses = (settings: Settings, count: number, log: Logger): 
   const supervised = supervise(certificates.services, ended.signal, log);
   const children = new Set<Child>();
   const gather = createGatherMetrics({ own: metrics, serving: () => [...children].filter(isServing) });
+  let isStopping = false;
+  const readiness = createGatherReadiness({
+    ...{ role: settings.role, count },
+    serving: () => [...children].filter(isServing),
+    isStopping: () => isStopping,
+  });
   const stopBoundMs = settings.drain_ms + settings.grace_ms + stopMsMax;
-  const group = createGroup({ count, children, gather, log, stopBoundMs });
+  const group = createGroup({ count, children, gather, readiness, log, stopBoundMs });
   metrics.gauge('processes', 'Processes that serve requests', group.serving);
   metrics.total('process_restarts_total', 'Processes that were started in place of one that died', group.restarts);
   const probes = createProbes(settings.role);
-  let isStopping = false;
-  probes.serve(createGroupReadiness(settings, { serving: group.serving, isStopping: () => isStopping }, gather));
+  probes.serve(readiness.read);
   const internal = startInternal(settings, { metrics: gather, probes }, log, certificates.createInternalServer);
   const start = async (): Promise<{ publicUrl: string; internalUrl: string | undefined }> => {
     const listener = await internal;
@@ -97,26 +103,6 @@ const internalOnly = (settings: Settings): Settings => ({
   tls: { ...settings.tls, cert_file: undefined, key_file: undefined },
 });
 
-/** The processes check the store themselves; their metric `ready` says what they found. */
-const createGroupReadiness =
-  (
-    { role, processes: count }: Settings,
-    { serving, isStopping }: { serving(): number; isStopping(): boolean },
-    gather: GatherMetrics,
-  ): ReadRoleReadiness =>
-  async () => {
-    const ready = await gather.readyCount();
-    const isMissing = serving() < count;
-    const status = isStopping()
-      ? 'draining'
-      : ready === 0
-        ? 'unavailable'
-        : isMissing || ready < count
-          ? 'degraded'
-          : 'ok';
-    return { status, role, version: programVersion, processes: isMissing ? 'missing' : 'ok', processes_ready: ready };
-  };
-
 const startInternal = async (
   settings: Settings,
   shown: { metrics: GatherMetrics; probes: Probes },
@@ -132,12 +118,13 @@ type GroupDeps = {
   count: number;
   children: Set<Child>;
   gather: GatherMetrics;
+  readiness: Pick<GatherReadiness, 'receive'>;
   log: Logger;
   /** A process that has not stopped by then is killed. */
   stopBoundMs: number;
 };
 
-const createGroup = ({ count, children, gather, log, stopBoundMs }: GroupDeps) => {
+const createGroup = ({ count, children, gather, readiness, log, stopBoundMs }: GroupDeps) => {
   const counts = createSharedCounts();
   const started = Promise.withResolvers<string>();
   const failed = Promise.withResolvers<never>();
@@ -158,6 +145,7 @@ const createGroup = ({ count, children, gather, log, stopBoundMs }: GroupDeps) =
     if (message.kind === 'asks') send(child.worker, { kind: 'answers', answers: message.asks.map(counts) });
     else if (message.kind === 'publish') sendAll({ ...message, kind: 'published' });
     else if (message.kind === 'reading') gather.receive(child, message.id, message.reading);
+    else if (message.kind === 'probed') readiness.receive(message.id, message.readiness);
     else {
       child.url = message.url;
       backoff.started();
@@ -170,8 +158,7 @@ const createGroup = ({ count, children, gather, log, stopBoundMs }: GroupDeps) =
   const fork = (): void => {
     const worker = cluster.fork();
     handOverLostConnections(worker.process, () => serving() > 0);
-    const ask = (id: number): void => send(worker, { kind: 'read', id });
-    const child: Child = { worker, ask, url: undefined, startedAtMs: performance.now(), unanswered: 0 };
+    const child = childOf(worker);
     children.add(child);
     worker.on('message', (message: FromProcess) => receive(child, message));
     worker.once('exit', (code, signal) => ended(child, { code, signal }));
@@ -217,6 +204,15 @@ const createGroup = ({ count, children, gather, log, stopBoundMs }: GroupDeps) =
     },
   };
 };
+
+const childOf = (worker: Worker): Child => ({
+  worker,
+  ask: (id) => send(worker, { kind: 'read', id }),
+  probe: (id) => send(worker, { kind: 'probe', id }),
+  url: undefined,
+  startedAtMs: performance.now(),
+  unanswered: 0,
+});
 
 /** How long a replacement waits. */
 const createBackoff = () => {

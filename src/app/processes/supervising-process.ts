@@ -2,6 +2,7 @@
 import cluster from 'node:cluster';
 import { createProcessKv, type Kv } from '#src/platform/kv/index.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
+import type { ReadRoleReadiness } from '../probes/role-readiness.ts';
 import type { FromProcess, ToProcess } from './messages.ts';
 
 export type SupervisingProcess = {
@@ -13,6 +14,7 @@ export type SupervisingProcess = {
   /** missing: fewer processes serve than the setting asks for. */
   processes(): 'ok' | 'missing';
   answerScrapes(metrics: Pick<Metrics, 'read'>): void;
+  answerProbes(read: ReadRoleReadiness): void;
   serving(url: string): void;
 };
 
@@ -35,6 +37,11 @@ export const findSupervisingProcess = (count: number): SupervisingProcess | unde
   let serving = count;
   let reload = (): void => undefined;
   let read: Metrics['read'] | undefined;
+  let readReadiness: ReadRoleReadiness | undefined;
+  const answerProbe = async (id: number): Promise<void> => {
+    const readiness = await readReadiness?.();
+    send({ kind: 'probed', id, ...(readiness && { readiness }) });
+  };
   const answerScrape = async (id: number): Promise<void> => {
     const reading = await read?.().catch(() => undefined);
     send({ kind: 'reading', id, ...(reading && { reading }) });
@@ -43,6 +50,7 @@ export const findSupervisingProcess = (count: number): SupervisingProcess | unde
     if (message.kind === 'answers') kv.receiveAnswers(message.answers);
     else if (message.kind === 'published') kv.receiveMessage(message.channel, message.message);
     else if (message.kind === 'read') void answerScrape(message.id);
+    else if (message.kind === 'probe') void answerProbe(message.id);
     else if (message.kind === 'state') serving = message.serving;
     else if (message.kind === 'reload') reload();
     else stopping.abort();
@@ -60,6 +68,9 @@ export const findSupervisingProcess = (count: number): SupervisingProcess | unde
     processes: () => (serving < count ? 'missing' : 'ok'),
     answerScrapes: (metrics) => {
       read = metrics.read;
+    },
+    answerProbes: (given) => {
+      readReadiness = given;
     },
     serving: (url) => send({ kind: 'serving', url }),
   };

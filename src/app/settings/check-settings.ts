@@ -42,13 +42,17 @@ const namesOfCommands = [
 
 /** Empty when a start would accept the settings. */
 export const settingsProblems = (source: SettingsSource): SettingProblem[] => {
-  let raw: Record<string, unknown>;
+  let collected: ReturnType<typeof collectSettings>;
   try {
-    raw = collectSettings(source);
+    collected = collectSettings(source);
   } catch (error) {
     if (error instanceof SettingsError) return [...error.problems];
     throw error;
   }
+  return [...collected.problems, ...problemsOf(collected.raw)];
+};
+
+const problemsOf = (raw: Record<string, unknown>): SettingProblem[] => {
   const parsed = settingsSchema.safeParse(raw);
   if (parsed.success) return [...contradictions(parsed.data), ...outsideProblems(parsed.data)];
   const wrong = parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));

@@ -223,25 +223,30 @@ export type SettingsSource = {
   configFile?: string | undefined;
 };
 
-/**
- * Raw settings joined in their order of precedence, before validation; also for printing what is not valid. Throws
- * SettingsError for a file that cannot be used.
- */
-export const collectSettings = (source: SettingsSource): Record<string, unknown> => {
+type Collected = {
+  /** Before validation. */
+  raw: Record<string, unknown>;
+  /** Of files with secrets. */
+  problems: SettingProblem[];
+};
+
+/** Raw settings joined in their order of precedence. Throws SettingsError for a settings file that cannot be used. */
+export const collectSettings = (source: SettingsSource): Collected => {
   const raw = source.configFile === undefined ? {} : readConfigFile(source.configFile);
   for (const field of settingFields()) {
     const value = field.env === undefined ? undefined : source.env[field.env];
     if (value !== undefined && value !== '') setAt(raw, field.path, value);
   }
-  const secrets = readSecretFiles(settingFields(), source.env);
-  if (secrets.problems.length > 0) throw new SettingsError(secrets.problems);
-  for (const { path, value } of secrets.values) setAt(raw, path, value);
-  return raw;
+  const { values, problems } = readSecretFiles(settingFields(), source.env);
+  for (const { path, value } of values) setAt(raw, path, value);
+  return { raw, problems };
 };
 
 /** The settings, frozen. Throws SettingsError with every problem at once. */
 export const loadSettings = (source: SettingsSource): Settings => {
-  const parsed = settingsSchema.safeParse(collectSettings(source));
+  const { raw, problems: ofFiles } = collectSettings(source);
+  if (ofFiles.length > 0) throw new SettingsError(ofFiles);
+  const parsed = settingsSchema.safeParse(raw);
   if (!parsed.success) {
     throw new SettingsError(
       parsed.error.issues.map((issue) => ({ path: nameOf(issue.path.join('.')), message: issue.message })),
@@ -321,7 +326,7 @@ export const nameOf = (path: string): string => {
 
 /** The result with secrets masked, one line per field, for `config print`. Works on settings that are not valid too. */
 export const maskedSettings = (source: SettingsSource): Record<string, unknown> => {
-  const raw = collectSettings(source);
+  const { raw } = collectSettings(source);
   const parsed = settingsSchema.safeParse(raw);
   const shown: Record<string, unknown> = parsed.success ? (parsed.data as Record<string, unknown>) : raw;
   const result: Record<string, unknown> = {};
