@@ -3,6 +3,9 @@
  * write, get tokens and receive webhooks. TEST_FLEET_ROUNDS is the number of rounds over all processes (default 1).
  */
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
@@ -27,14 +30,25 @@ let receiver: WebhookReceiver;
 let balancer: LoadBalancer;
 let client: Record<string, string>;
 let metricsUrls: string[] = [];
+let folder: string;
 const members: Member[] = [];
 
-const join = async (env: Record<string, string>): Promise<Member> => {
+const startMember = async (env: Record<string, string>): Promise<Member> => {
   const port = String(await freePort());
   const own = { ...env, ORDERPASS_INTERNAL_PORT: port, ORDERPASS_DRAIN_MS: drainMs };
   const member = { readyUrl: `http://127.0.0.1:${port}/readyz`, env: own, program: await startProgram(own) };
   members.push(member);
   return member;
+};
+
+/** The table of the program, with checks that tell gateways of a core that drains before its port closes. */
+const writeRoutes = (): string => {
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-fleet-'));
+  const file = join(folder, 'routes.json');
+  const table = JSON.parse(readFileSync(new URL('../../config/routes.json', import.meta.url), 'utf8')) as object;
+  const health = { path: '/readyz', intervalMs: 500, unhealthyAfter: 1 };
+  writeFileSync(file, JSON.stringify({ ...table, upstreams: { ordering: { health } } }));
+  return file;
 };
 
 const internalOf = ({ env }: Member): string => `http://127.0.0.1:${env.ORDERPASS_INTERNAL_PORT}`;
@@ -51,18 +65,20 @@ beforeAll(async () => {
     ORDERPASS_RATE_BURST_UNITS: '10000000',
   };
   const cores = [
-    await join({ ...env, ORDERPASS_ROLE: 'ordering' }),
-    await join({ ...env, ORDERPASS_ROLE: 'ordering' }),
+    await startMember({ ...env, ORDERPASS_ROLE: 'ordering' }),
+    await startMember({ ...env, ORDERPASS_ROLE: 'ordering' }),
   ];
-  for (const role of ['worker', 'worker']) await join({ ...env, ORDERPASS_ROLE: role });
+  for (const role of ['worker', 'worker']) await startMember({ ...env, ORDERPASS_ROLE: role });
+  const routesFile = writeRoutes();
   const gateways: Member[] = [];
   for (let count = 0; count < 2; count += 1) {
     gateways.push(
-      await join({
+      await startMember({
         ...env,
         ORDERPASS_ROLE: 'gateway',
         PORT: String(await freePort()),
         ORDERPASS_ORIGIN: 'http://localhost:4000',
+        ORDERPASS_ROUTES_FILE: routesFile,
         ORDERPASS_UPSTREAMS: `ordering=${cores.map(internalOf).join('|')}`,
       }),
     );
@@ -82,6 +98,7 @@ afterAll(async () => {
   await Promise.all(members.map(({ program }) => program.stop()));
   await receiver?.close();
   await database?.drop();
+  if (folder !== undefined) rmSync(folder, { recursive: true });
 });
 
 const kinds = ['GET', 'HEAD', 'keyed POST', 'POST', 'token'] as const;
