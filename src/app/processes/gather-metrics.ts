@@ -10,6 +10,7 @@ import {
   renderReadings,
   totalsOf,
 } from '#src/platform/telemetry/metrics.ts';
+import { createQuestions } from './questions.ts';
 
 /** `ask` sends the question; its answer comes to `receive`. */
 export type Scraped = { ask(id: number): void };
@@ -32,22 +33,13 @@ export const createGatherMetrics = ({ own, serving }: GatherDeps): GatherMetrics
   const last = new Map<Scraped, MetricsReading>();
   /** Their totals are in `former`, so nothing else of them may be counted. */
   const over = new WeakSet<Scraped>();
-  const waiting = new Map<number, (reading: MetricsReading | undefined) => void>();
+  const questions = createQuestions<MetricsReading>(waitMsMax);
   let former: MetricsReading = [];
   /** Totals are added one after the other. */
   let adding: Promise<void> = Promise.resolve();
-  let asked = 0;
 
   const ask = async (process: Scraped): Promise<MetricsReading> => {
-    asked += 1;
-    const id = asked;
-    const { promise, resolve } = Promise.withResolvers<MetricsReading | undefined>();
-    waiting.set(id, resolve);
-    const timer = setTimeout(() => resolve(undefined), waitMsMax);
-    process.ask(id);
-    const reading = await promise;
-    clearTimeout(timer);
-    waiting.delete(id);
+    const reading = await questions.ask((id) => process.ask(id));
     if (reading !== undefined) return reading;
     const before = last.get(process);
     return before === undefined ? [] : totalsOf([before]);
@@ -71,7 +63,7 @@ export const createGatherMetrics = ({ own, serving }: GatherDeps): GatherMetrics
     receive: (process, id, reading) => {
       // A message may arrive after the end of its process.
       if (reading !== undefined && !over.has(process)) last.set(process, reading);
-      waiting.get(id)?.(reading);
+      questions.receive(id, reading);
     },
     ended: (process) => {
       const reading = last.get(process);

@@ -1,6 +1,7 @@
 /** What the processes of a gateway answer to a probe, joined into one answer. */
 import { programVersion } from '#src/platform/log.ts';
 import type { ReadRoleReadiness, RoleReadiness } from '../probes/role-readiness.ts';
+import { createQuestions } from './questions.ts';
 
 /** `probe` sends the question; its answer comes to `receive`. */
 export type Probed = { probe(id: number): void };
@@ -25,25 +26,14 @@ const fromWorst = ['unavailable', 'draining', 'starting', 'degraded', 'ok'] as c
 
 /** The members are those of the process that is worst off. Traffic may be sent here as long as one process is ready. */
 export const createGatherReadiness = ({ role, count, serving, isStopping }: GatherDeps): GatherReadiness => {
-  const waiting = new Map<number, (readiness: RoleReadiness | undefined) => void>();
-  let asked = 0;
-  const ask = async (process: Probed): Promise<RoleReadiness | undefined> => {
-    asked += 1;
-    const id = asked;
-    const { promise, resolve } = Promise.withResolvers<RoleReadiness | undefined>();
-    waiting.set(id, resolve);
-    const timer = setTimeout(() => resolve(undefined), waitMsMax);
-    process.probe(id);
-    const readiness = await promise;
-    clearTimeout(timer);
-    waiting.delete(id);
-    return readiness;
-  };
+  const questions = createQuestions<RoleReadiness>(waitMsMax);
   return {
-    receive: (id, readiness) => waiting.get(id)?.(readiness),
+    receive: questions.receive,
     read: async () => {
       const processes = serving();
-      const answers = (await Promise.all(processes.map(ask))).filter((one) => one !== undefined);
+      const answers = (await Promise.all(processes.map(({ probe }) => questions.ask(probe)))).filter(
+        (one) => one !== undefined,
+      );
       const ready = answers.filter(({ status }) => status === 'ok' || status === 'degraded').length;
       const worst = answers.toSorted((a, b) => fromWorst.indexOf(a.status) - fromWorst.indexOf(b.status))[0];
       const isWhole = ready === count && answers.every(({ status }) => status === 'ok');

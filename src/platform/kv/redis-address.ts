@@ -20,7 +20,7 @@ const sentinelPort = 26_379;
 
 const isSentinel = (url: string): boolean => /^rediss?\+sentinel:/.test(url);
 
-/** RFC 3986: `rediss` and `rediss+sentinel` speak TLS. */
+/** `rediss` and `rediss+sentinel` do. */
 export const speaksTls = (url: string): boolean => url.startsWith('rediss');
 
 /** Undefined: the text is no such address. */

@@ -200,3 +200,32 @@ test('A-248 a delivery whose attempt was in flight when the right ended is cance
   fail();
   await until(async () => (await states()).ord_1 === 'cancelled');
 });
+
+test('A-248 a worker that starts sends nothing before it has read the rights', async () => {
+  const asked = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  const slow: OwnerRights = {
+    ...rights,
+    kindsOf: async (owners) => {
+      asked.resolve();
+      await answered.promise;
+      return rights.kindsOf(owners);
+    },
+  };
+  allow([]);
+  await order('ord_1');
+  engine.startWorker({ rights: slow });
+  await asked.promise;
+  const heartbeat = async (): Promise<number> => {
+    const { rows } = await sql<{ seen: Date }>`select seen from webhooks.workers`.execute(engine.db);
+    return rows[0]?.seen.getTime() ?? 0;
+  };
+  await until(async () => (await states()).ord_1 === 'pending' && (await heartbeat()) > 0);
+  // By then a worker that is allowed to send would have claimed several times.
+  const first = await heartbeat();
+  await until(async () => (await heartbeat()) > first + 1_500);
+  expect(receiver.received).toEqual([]);
+  answered.resolve();
+  await until(async () => (await states()).ord_1 === 'cancelled');
+  expect(receiver.received).toEqual([]);
+});
