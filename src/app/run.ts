@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { createGateway, type Gateway } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
 import { type Closers, createClosers } from '#src/platform/closers.ts';
-import { readSchemaState } from '#src/platform/db/migrate.ts';
+import { readSchemaState } from '#src/platform/db/schema/pending.ts';
 import { createWriteProbe } from '#src/platform/db/write-probe.ts';
 import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';

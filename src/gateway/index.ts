@@ -10,7 +10,7 @@
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
-import { loadMigrations } from '#src/platform/db/migrate.ts';
+import { loadMigrations } from '#src/platform/db/schema/migrate.ts';
 import { createWriteProbe } from '#src/platform/db/write-probe.ts';
 import type { CertificateState } from '#src/platform/http/tls/open-certificate.ts';
 import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';

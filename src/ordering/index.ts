@@ -13,7 +13,7 @@
  */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
-import { loadMigrations } from '#src/platform/db/migrate.ts';
+import { loadMigrations } from '#src/platform/db/schema/migrate.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { type Cursors, createCursors } from '#src/platform/http/paging.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';

@@ -13,7 +13,7 @@
  * no page, cookie or language: it returns cookie values, and the panel, which reaches it over ports that the app wires,
  * sets the cookies. The restaurants of an owner are ids here; the app checks that they exist.
  */
-import { loadMigrations } from '#src/platform/db/migrate.ts';
+import { loadMigrations } from '#src/platform/db/schema/migrate.ts';
 
 export type { RecordEvents, StaffEvent } from './accounts/account-events.ts';
 export { roles } from './accounts/role.ts';

@@ -11,7 +11,7 @@
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
-import { loadMigrations } from '#src/platform/db/migrate.ts';
+import { loadMigrations } from '#src/platform/db/schema/migrate.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { createCursors } from '#src/platform/http/paging.ts';
 import type { Logger } from '#src/platform/log.ts';

@@ -5,8 +5,9 @@ import { pathToFileURL } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { allMigrations } from '#src/app/installation/migrations.ts';
-import { loadMigrations, type Migration, migrate } from '#src/platform/db/migrate.ts';
 import { createPool } from '#src/platform/db/pool.ts';
+import { loadMigrations, migrate } from '#src/platform/db/schema/migrate.ts';
+import type { Migration } from '#src/platform/db/schema/pending.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 const log = pino({ level: 'silent' });

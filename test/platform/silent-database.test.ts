@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { migrate } from '#src/platform/db/migrate.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
+import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';

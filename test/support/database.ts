@@ -5,11 +5,13 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
-import { databaseUrl, run } from './test-server.ts';
+import { databaseUrl, roleUrl, run } from './test-server.ts';
 
 export type TestDatabase = {
-  /** For DATABASE_URL of a program. */
+  /** For DATABASE_URL of a program: of the owner, or of the role of TEST_DATABASE_ROLE=dml. */
   url: string;
+  /** Of the owner, as which the test itself looks and changes. */
+  ownerUrl: string;
   pool: pg.Pool;
   db: Kysely<unknown>;
   /** Ends the pool and removes the database, also under programs that still use it. */
@@ -20,26 +22,27 @@ const cloneMs = 20_000;
 const sourceInUse = '55006';
 
 export const createTestDatabase = async (): Promise<TestDatabase> => {
-  const { template } = inject('testServer');
-  return open((name) => `create database ${name} template ${template}`);
+  const { template, dmlRole } = inject('testServer');
+  return open((name) => `create database ${name} template ${template}`, dmlRole);
 };
 
 /** Without any schema, for tests of the migrations themselves. */
 export const createEmptyDatabase = (): Promise<TestDatabase> => open((name) => `create database ${name}`);
 
-const open = async (statement: (name: string) => string): Promise<TestDatabase> => {
+const open = async (statement: (name: string) => string, role?: string): Promise<TestDatabase> => {
   const server = inject('testServer');
   const name = `orderpass_test_${randomBytes(6).toString('hex')}`;
   await retryWhileInUse(() => run(server.url, statement(name)));
-  const url = databaseUrl(server.url, name);
-  const pool = createPool({ connection: url, applicationName: 'test' }, pino({ level: 'silent' }));
+  const ownerUrl = databaseUrl(server.url, name);
+  const url = role === undefined ? ownerUrl : roleUrl(ownerUrl, role);
+  const pool = createPool({ connection: ownerUrl, applicationName: 'test' }, pino({ level: 'silent' }));
   let ended: Promise<void> | undefined;
   const drop = async (): Promise<void> => {
     ended ??= pool.end();
     await ended;
     await run(server.url, `drop database if exists ${name} with (force)`);
   };
-  return { url, pool, db: createDatabase(pool), drop };
+  return { url, ownerUrl, pool, db: createDatabase(pool), drop };
 };
 
 /** The source may have a visitor for a moment: a background worker of the server, or another clone. */

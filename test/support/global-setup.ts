@@ -11,8 +11,9 @@ import type { TestProject } from 'vitest/node';
 import { allMigrations } from '#src/app/installation/migrations.ts';
 import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
 import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
-import { migrate } from '#src/platform/db/migrate.ts';
 import { createPool } from '#src/platform/db/pool.ts';
+import { planGrants } from '#src/platform/db/schema/grants.ts';
+import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { databaseUrl, run } from './test-server.ts';
 
 /** The data of a test run may be lost with the machine. */
@@ -23,15 +24,16 @@ const log = pino({ level: 'error' }, pino.destination(2));
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   const server = await openServer();
   const template = `orderpass_template_${randomBytes(6).toString('hex')}`;
+  const dmlRole = process.env.TEST_DATABASE_ROLE === 'dml' ? template.replace('template', 'dml') : undefined;
   try {
-    await createTemplate(server.url, template);
+    await createTemplate(server.url, template, dmlRole);
   } catch (error) {
     await server.close();
     throw error;
   }
-  project.provide('testServer', { url: server.url, template });
+  project.provide('testServer', { url: server.url, template, dmlRole });
   return async () => {
-    await dropTemplate(server.url, template).finally(() => server.close());
+    await dropTemplate(server.url, template, dmlRole).finally(() => server.close());
   };
 };
 
@@ -50,11 +52,15 @@ const openServer = async (): Promise<{ url: string; close(): Promise<void> }> =>
   return { url: connectionUrl(embedded.connection), close: () => embedded.stop().finally(remove) };
 };
 
-const createTemplate = async (url: string, template: string): Promise<void> => {
+const createTemplate = async (url: string, template: string, dmlRole: string | undefined): Promise<void> => {
   await run(url, `create database ${template}`);
   const pool = createPool({ connection: databaseUrl(url, template), max: 1, applicationName: 'template' }, log);
   try {
     await migrate(pool, allMigrations, { log });
+    if (dmlRole !== undefined) {
+      await pool.query(`create role ${dmlRole} login password '${dmlRole}'`);
+      await pool.query((await planGrants(pool, allMigrations, dmlRole)).join(';\n'));
+    }
   } finally {
     await pool.end();
   }
@@ -62,5 +68,7 @@ const createTemplate = async (url: string, template: string): Promise<void> => {
   await run(url, `alter database ${template} with allow_connections false`);
 };
 
-const dropTemplate = (url: string, template: string): Promise<void> =>
-  run(url, `drop database if exists ${template} with (force)`);
+const dropTemplate = async (url: string, template: string, dmlRole: string | undefined): Promise<void> => {
+  await run(url, `drop database if exists ${template} with (force)`);
+  if (dmlRole !== undefined) await run(url, `drop role ${dmlRole}`);
+};

@@ -5,6 +5,8 @@ type TestServer = {
   /** Address of a database of the server, from which others are created. */
   url: string;
   template: string;
+  /** With TEST_DATABASE_ROLE=dml: a role that may read and write rows only, as which programs log in. */
+  dmlRole: string | undefined;
 };
 
 declare module 'vitest' {
@@ -16,6 +18,10 @@ declare module 'vitest' {
 /** The same server, another database. */
 export const databaseUrl = (url: string, name: string): string =>
   url.replace(/^([a-z]+:\/\/[^/?#]*)(\/[^?#]*)?/, `$1/${name}`);
+
+/** The same database, as another role. Tests give their roles their own name as the password. */
+export const roleUrl = (url: string, role: string): string =>
+  url.replace(/^([a-z]+:\/\/)(?:[^/?#@]*@)?/, `$1${role}:${role}@`);
 
 /** One statement on a connection of its own. */
 export const run = async (url: string, statement: string): Promise<void> => {

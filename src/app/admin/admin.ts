@@ -16,7 +16,6 @@ import {
 import type { Logger } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { type Installation, openInstallation } from '../installation/installation.ts';
-import { allMigrations } from '../installation/migrations.ts';
 import type { Settings } from '../settings/config.ts';
 import { createForwardEvents } from '../webhooks/forward-events.ts';
 import { createWebhookAdmin } from '../webhooks/webhook-admin.ts';
@@ -80,7 +79,6 @@ const createAdmin = (installation: Installation, settings: Settings) => {
     },
     users: createUsersAdmin(deps),
     forwardEvents,
-    countMigrations: async (): Promise<number> => allMigrations.length,
     close: async (): Promise<void> => {
       ended.abort();
       await webhooks.close();

@@ -11,7 +11,8 @@ import { connectionProblem } from '#src/platform/db/database-address.ts';
 import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
 import { settleFact } from '#src/platform/db/facts.ts';
 import { databaseName, openStore, type Store } from '#src/platform/db/index.ts';
-import { migrate } from '#src/platform/db/migrate.ts';
+import { migrate } from '#src/platform/db/schema/migrate.ts';
+import { assertCurrent, reportSchema } from '#src/platform/db/schema/pending.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createSecretBox, loadOrCreateMasterKey, parseMasterKey, type SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
@@ -39,9 +40,25 @@ export const openInstallation = async (
 ): Promise<Installation> => {
   const dataDir = resolve(settings.data_dir);
   const masterKey = masterKeyOf(settings, dataDir);
-  const store = await openStore(
+  const store = await openOwnStore(settings, log, options);
+  try {
+    if (options.stopping !== undefined) await awaitServer(store.pool, log, options.stopping);
+    await settleSchema(store, settings.migrate, log);
+    const box = createSecretBox(masterKey);
+    await assertKeyFits(store, box);
+    const { clock, service: clockService } = await openDatabaseClock(store.pool, log);
+    return { store: await withWitness(store, box, dataDir, log), box, clock, clockService, log };
+  } catch (error) {
+    await store.close();
+    throw nameConnection(settings, error);
+  }
+};
+
+/** The store alone: without its keys, and with its schema as it is. Options as those of `openInstallation`. */
+export const openOwnStore = (settings: Settings, log: Logger, options: { exclusive: boolean }): Promise<Store> =>
+  openStore(
     {
-      dataDir,
+      dataDir: resolve(settings.data_dir),
       ...(settings.database_url === undefined ? undefined : { databaseUrl: settings.database_url }),
       poolMax: settings.database_connections_max,
       applicationName: `orderpass-${settings.role}`,
@@ -49,18 +66,17 @@ export const openInstallation = async (
     log,
     options,
   );
-  try {
-    if (options.stopping !== undefined) await awaitServer(store.pool, log, options.stopping);
-    await migrate(store.pool, allMigrations, { log });
-    const box = createSecretBox(masterKey);
-    await assertKeyFits(store, box);
-    const { clock, service: clockService } = await openDatabaseClock(store.pool, log);
-    return { store: await withWitness(store, box, dataDir, log), box, clock, clockService, log };
-  } catch (error) {
-    await store.close();
-    const problem = settings.database_url === undefined ? undefined : connectionProblem(error);
-    throw problem === undefined ? error : new Error(`DATABASE_URL: ${problem}`, { cause: error });
-  }
+
+/** The error, or one line that names the setting when the database cannot be reached. */
+export const nameConnection = (settings: Settings, error: unknown): unknown => {
+  const problem = settings.database_url === undefined ? undefined : connectionProblem(error);
+  return problem === undefined ? error : new Error(`DATABASE_URL: ${problem}`, { cause: error });
+};
+
+const settleSchema = async ({ pool }: Store, mode: Settings['migrate'], log: Logger): Promise<void> => {
+  if (mode === 'auto') await migrate(pool, allMigrations, { log });
+  else if (mode === 'check') await assertCurrent(pool, allMigrations);
+  else await reportSchema(pool, allMigrations, log);
 };
 
 /** The signed heads of the audit chains are stored beside the database too. They are written when the store closes. */

@@ -1,7 +1,7 @@
 /** What `/readyz` of the internal listener says about this process, in every role. */
 import type { Readiness } from '#src/gateway/index.ts';
 import { answerInTime } from '#src/platform/db/answer-in-time.ts';
-import type { SchemaState } from '#src/platform/db/migrate.ts';
+import type { SchemaState } from '#src/platform/db/schema/pending.ts';
 import { programVersion } from '#src/platform/log.ts';
 import type { WorkerState } from '#src/webhooks/index.ts';
 import type { Settings } from '../settings/config.ts';

@@ -21,6 +21,8 @@ import { readSecretFiles } from './secret-files.ts';
 
 const secret = true;
 
+const migrateModes = ['auto', 'check', 'off'] as const;
+
 const loopbackHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 const isOrigin = (value: string): boolean => {
@@ -106,6 +108,11 @@ export const settingsSchema = z.strictObject({
     .refine((text) => addressProblem(text) === undefined, { error: ({ input }) => addressProblem(String(input)) })
     .optional()
     .meta({ description: 'PostgreSQL to use instead of the embedded one', env: 'DATABASE_URL', secret }),
+  migrate: z.enum(migrateModes).default('auto').meta({
+    description:
+      'What a start does when migrations are missing: `auto` applies them, `check` refuses to start, `off` starts with any schema and logs the difference',
+    env: 'ORDERPASS_MIGRATE',
+  }),
   database_connections_max: number(2, 500, 20).meta({
     description: 'Connections to PostgreSQL that this process may hold; six more while the core imports menus',
     env: 'ORDERPASS_DATABASE_CONNECTIONS_MAX',

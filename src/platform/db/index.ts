@@ -8,8 +8,8 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import { connectionUrl, type SocketConnection } from './driver/socket-connection.ts';
 import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded/embedded.ts';
-import { loadMigrations } from './migrate.ts';
 import { createDatabase, createPool } from './pool.ts';
+import { loadMigrations } from './schema/migrate.ts';
 
 export { EmbeddedError } from './embedded/embedded.ts';
 

@@ -31,9 +31,8 @@ const deliveryWeeks: WeeklyTable = {
   name: 'deliveries',
   key: 'event_id',
   prefix: 'evt',
-  fillfactor: 75,
 };
-const attemptWeeks: WeeklyTable = { ...deliveryWeeks, name: 'attempts', fillfactor: 100 };
+const attemptWeeks: WeeklyTable = { ...deliveryWeeks, name: 'attempts' };
 
 /** In the order in which they are dropped: a row goes before the row that it refers to. */
 const tables = [attemptWeeks, deliveryWeeks, placeWeeks, eventWeeks];

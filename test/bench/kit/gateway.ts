@@ -17,7 +17,7 @@ import {
 } from '#src/gateway/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { openStore, platformMigrations } from '#src/platform/db/index.ts';
-import { migrate } from '#src/platform/db/migrate.ts';
+import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';

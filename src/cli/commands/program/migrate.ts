@@ -1,14 +1,35 @@
 import type { Command } from 'commander';
+import { migrateSchema, planSchema, type SchemaPlan } from '#src/app/installation/migrate-schema.ts';
+import { loadProcessSettings } from '#src/app/settings/config.ts';
+import { createLog } from '#src/platform/log.ts';
 import type { Output } from '../../terminal/output.ts';
-import { withAdmin } from '../../terminal/with-admin.ts';
+import { configFileOf } from '../../terminal/with-admin.ts';
+
+type MigrateOptions = { plan?: true; grantTo?: string };
 
 export const migrateCommand = (program: Command, output: Output): void => {
   program
     .command('migrate')
-    .description('apply the pending migrations to the database (every start does so too)')
-    .action(async (_options: unknown, command: Command) => {
-      // Opening the installation applies the migrations, under a lock that admits one process at a time.
-      const migrations = await withAdmin(command, (admin) => admin.countMigrations());
-      output.result({ migrations, up_to_date: true });
+    .description('apply the pending migrations to the database; run by the role that owns the schema')
+    .option('--plan', 'print what would run as SQL and change nothing; exit code 1 when a migration is pending')
+    .option('--grant-to <role>', 'give a role the rights to read and write rows, and none to change the schema')
+    .action(async ({ plan, grantTo }: MigrateOptions, command: Command) => {
+      const settings = loadProcessSettings({ configFile: configFileOf(command) });
+      const log = createLog({ level: settings.log_level, role: 'command' });
+      if (plan === true) return printPlan(await planSchema(settings, log, grantTo), output);
+      const { pending, grants } = await migrateSchema(settings, log, grantTo);
+      output.result({
+        applied: pending.map(({ migration }) => migration),
+        up_to_date: true,
+        ...(grantTo === undefined ? undefined : { granted_to: grantTo, grants: output.json ? grants : grants.length }),
+      });
     });
+};
+
+const printPlan = ({ pending, grants }: SchemaPlan, output: Output): void => {
+  if (pending.length > 0) output.fail();
+  if (output.json) return output.result({ pending, grants });
+  output.line(`-- pending migrations: ${pending.length}. To apply them, run migrate: it also records them.`);
+  for (const { migration, sql } of pending) output.line(`\n-- ${migration}\n${sql.trimEnd()}`);
+  if (grants.length > 0) output.line(`\n-- rights of the role\n${grants.map((grant) => `${grant};`).join('\n')}`);
 };

@@ -48,5 +48,5 @@ export const deleteBefore = async (tx: Db, chain: number, seq: number): Promise<
 };
 
 export const dropPartition = async (tx: Db, name: string): Promise<void> => {
-  await sql`drop table ${sql.table(`gateway.${name}`)}`.execute(tx);
+  await sql`select gateway.drop_audit_partition(${name})`.execute(tx);
 };

@@ -138,5 +138,4 @@ export const placeWeeks: WeeklyTable = {
   name: 'places',
   key: 'event_id',
   prefix: 'evt',
-  fillfactor: 100,
 };

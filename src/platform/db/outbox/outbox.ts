@@ -175,4 +175,4 @@ export const oldestWriterSeconds = async (db: Kysely<unknown>): Promise<number> 
 };
 
 /** Events of one week, which are dropped together. */
-export const eventWeeks: WeeklyTable = { schema: 'outbox', name: 'events', key: 'id', prefix: 'evt', fillfactor: 100 };
+export const eventWeeks: WeeklyTable = { schema: 'outbox', name: 'events', key: 'id', prefix: 'evt' };

@@ -5,14 +5,13 @@
 import { type Kysely, sql } from 'kysely';
 import { dayMs } from '../../clock.ts';
 
+/** A row of `platform.weekly_tables`: the functions of the owner that make and drop weeks refuse every other table. */
 export type WeeklyTable = {
   schema: string;
   name: string;
   /** The column whose ids the weeks are ranges of. */
   key: string;
   prefix: string;
-  /** Percent of a page that inserts fill: less leaves room for updates. */
-  fillfactor: number;
 };
 
 const weekMs = 7 * dayMs;
@@ -29,8 +28,7 @@ export const endOfWeek = (week: number): Date => new Date((week + 1) * weekMs);
 export const ensureWeek = async (tx: Kysely<unknown>, table: WeeklyTable, moment: Date): Promise<void> => {
   await waitBriefly(tx);
   await sql`
-    select platform.ensure_week(${`${table.schema}.${table.name}`}::regclass, ${table.key}, ${table.prefix}, ${moment},
-      ${table.fillfactor})`.execute(tx);
+    select platform.make_week(${table.schema}, ${table.name}, ${moment})`.execute(tx);
 };
 
 /** The weeks of the table, the oldest first. */
@@ -46,7 +44,7 @@ export const listWeeks = async (db: Kysely<unknown>, table: WeeklyTable): Promis
 /** Runs in a transaction. A missing week is no error. */
 export const dropWeek = async (tx: Kysely<unknown>, { schema, name }: WeeklyTable, week: number): Promise<void> => {
   await waitBriefly(tx);
-  await sql`drop table if exists ${sql.id(schema, `${name}_w${week}`)}`.execute(tx);
+  await sql`select platform.drop_week(${schema}, ${name}, ${week})`.execute(tx);
 };
 
 /** Deletes rows of the default partition with a time before `before`, at most `limit`; returns how many. */

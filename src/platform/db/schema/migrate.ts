@@ -1,0 +1,125 @@
+/** Forward-only, numbered migrations. Each feature has its own list and its own PostgreSQL schema. */
+import { readdirSync, readFileSync } from 'node:fs';
+import pg from 'pg';
+import type { Logger } from 'pino';
+import { allowSilence } from '../driver/pg-client.ts';
+import { grantAgain, schemasOf } from './grants.ts';
+import { digest, findPending, type Migration, MigrationError, readApplied, readPending, titleOf } from './pending.ts';
+
+/** Any constant works, as long as no other advisory lock of this program uses it. */
+const lockKey = 7203517000;
+const lockWait = '5min';
+
+const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
+
+/**
+ * Reads `0001-some-name.sql` and so on from a folder, in the order of their numbers, which may have gaps. Called once at
+ * start.
+ */
+export const loadMigrations = (feature: string, folder: URL): Migration[] => {
+  const names = readdirSync(folder)
+    .filter((name) => name.endsWith('.sql'))
+    .sort();
+  let last = 0;
+  return names.map((file) => {
+    const [, number, name] = fileName.exec(file) ?? [];
+    if (number === undefined || name === undefined)
+      throw new MigrationError('MIGRATIONS_INVALID', `${feature}: migration ${file} is not named 0001-some-name.sql`);
+    if (Number(number) <= last)
+      throw new MigrationError('MIGRATIONS_INVALID', `${feature}: ${file} has the number of another`);
+    last = Number(number);
+    // A checkout with Windows line ends is the same migration.
+    const sql = readFileSync(new URL(file, folder), 'utf8').replaceAll('\r\n', '\n');
+    return { feature, number: Number(number), name, sql };
+  });
+};
+
+/**
+ * Applies the missing migrations and returns them. Several processes may call this at the same time. A role that may not
+ * change the schema may call it too, as long as nothing is missing; else MIGRATION_DENIED.
+ */
+export const migrate = async (
+  pool: pg.Pool,
+  migrations: readonly Migration[],
+  { log }: { log: Logger },
+): Promise<Migration[]> => {
+  if ((await readPending(pool, migrations)).length === 0) return [];
+  const client = await pool.connect();
+  try {
+    // A migration of a large table may take long; the wait for the lock has its own bound.
+    allowSilence(client);
+    await client.query(`set statement_timeout = 0; set lock_timeout = '${lockWait}'`);
+    await client.query('select pg_advisory_lock($1)', [lockKey]);
+    await client.query(`
+      create schema if not exists platform;
+      create table if not exists platform.migrations (
+        feature text not null,
+        number integer not null,
+        name text not null,
+        sha256 text not null,
+        applied_at timestamptz not null default now(),
+        primary key (feature, number)
+      )`);
+    const pending = findPending(migrations, await readApplied(client));
+    const schemas = schemasOf(migrations);
+    for (const migration of pending) await apply(client, migration, { schemas, log });
+    return pending;
+  } catch (error) {
+    throw (await deniedTo(pool, error)) ?? error;
+  } finally {
+    // To close the session releases the lock and drops its settings, whatever its state is.
+    client.release(true);
+  }
+};
+
+const insufficientPrivilege = '42501';
+
+/** MIGRATION_DENIED, when the role of the connection may not do what a migration does. */
+const deniedTo = async (pool: pg.Pool, error: unknown): Promise<MigrationError | undefined> => {
+  const cause = error instanceof MigrationError ? error.cause : error;
+  if (!(cause instanceof pg.DatabaseError) || cause.code !== insufficientPrivilege) return undefined;
+  const { rows } = await pool.query<{ role: string }>('select current_user as role');
+  return new MigrationError(
+    'MIGRATION_DENIED',
+    `the role ${rows[0]?.role} may not change the schema (${cause.message}). Run npm run -s cli -- migrate with a DATABASE_URL of the role that owns the schema, and start this role with ORDERPASS_MIGRATE=check`,
+    error,
+  );
+};
+
+/**
+ * The statements, the rights of other roles to what they made, and the row that remembers them commit together, so a crash
+ * leaves either all or none.
+ */
+const apply = async (
+  client: pg.PoolClient,
+  migration: Migration,
+  { schemas, log }: { schemas: readonly string[]; log: Logger },
+): Promise<void> => {
+  try {
+    await client.query('begin');
+    await client.query(migration.sql);
+    await grantAgain(client, schemas);
+    await client.query('insert into platform.migrations (feature, number, name, sha256) values ($1, $2, $3, $4)', [
+      migration.feature,
+      migration.number,
+      migration.name,
+      digest(migration),
+    ]);
+    await client.query('commit');
+  } catch (error) {
+    throw new MigrationError(
+      'MIGRATION_FAILED',
+      `migration ${titleOf(migration)} failed${reasonOf(error, migration)}`,
+      error,
+    );
+  }
+  log.info({ migration: titleOf(migration) }, 'migration applied');
+};
+
+/** PostgreSQL reports the position as a number of characters; an editor shows lines. */
+const reasonOf = (error: unknown, migration: Migration): string => {
+  if (!(error instanceof Error)) return `: ${String(error)}`;
+  const position = error instanceof pg.DatabaseError ? Number(error.position) : Number.NaN;
+  if (Number.isNaN(position)) return `: ${error.message}`;
+  return ` in line ${migration.sql.slice(0, position).split('\n').length}: ${error.message}`;
+};
