@@ -29,7 +29,8 @@ export const migrateCommand = (program: Command, output: Output): void => {
 const printPlan = ({ pending, grants }: SchemaPlan, output: Output): void => {
   if (pending.length > 0) output.fail();
   if (output.json) return output.result({ pending, grants });
-  output.line(`-- pending migrations: ${pending.length}. To apply them, run migrate: it also records them.`);
+  const applying = pending.length === 0 ? '' : '. To apply them, run migrate, which also records them';
+  output.line(`-- pending migrations: ${pending.length}${applying}`);
   for (const { migration, sql } of pending) output.line(`\n-- ${migration}\n${sql.trimEnd()}`);
   if (grants.length > 0) output.line(`\n-- rights of the role\n${grants.map((grant) => `${grant};`).join('\n')}`);
 };

@@ -11,7 +11,7 @@ type Client = Pick<pg.ClientBase, 'query'>;
 const readOnly = ['platform.migrations', 'platform.weekly_tables'];
 
 /** Why a role cannot be granted the rights, in words for an operator. */
-export class GrantError extends Error {
+class GrantError extends Error {
   override readonly name = 'GrantError';
 }
 
@@ -23,7 +23,7 @@ export const schemasOf = (migrations: readonly Migration[]): string[] => [
 const nameOf = (match: RegExpExecArray): string => match[1] ?? '';
 
 /** Statements that leave the role exactly these rights to the schemas, whatever it had before. */
-export const grantStatements = (schemas: readonly string[], owner: string, role: string): string[] => {
+const grantStatements = (schemas: readonly string[], owner: string, role: string): string[] => {
   const [to, from] = [pg.escapeIdentifier(role), pg.escapeIdentifier(owner)];
   return [
     ...schemas.flatMap((schema) => [
