@@ -1,5 +1,9 @@
 /** Two roles: one owns the schema and migrates, the other reads and writes rows. Neither is a superuser. */
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { Client, type QueryResult } from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
@@ -21,12 +25,14 @@ const log = pino({ level: 'silent' });
 const suffix = randomBytes(4).toString('hex');
 const ownerRole = `orderpass_owner_${suffix}`;
 const serverRole = `orderpass_server_${suffix}`;
+const readerRole = `orderpass_reader_${suffix}`;
 const day = 86_400_000;
 
 let database: TestDatabase;
 let receiver: WebhookReceiver;
 let owner: Record<string, string>;
 let server: Record<string, string>;
+let reader: Record<string, string>;
 const programs: RunningProgram[] = [];
 
 const start = async (more: Record<string, string>): Promise<RunningProgram> => {
@@ -52,12 +58,14 @@ beforeAll(async () => {
   database = await createEmptyDatabase();
   receiver = await startReceiver();
   const { url } = inject('testServer');
-  for (const role of [ownerRole, serverRole]) await run(url, `create role ${role} login password '${role}'`);
+  for (const role of [ownerRole, serverRole, readerRole])
+    await run(url, `create role ${role} login password '${role}'`);
   await database.pool.query(
     `do $$ begin execute format('alter database %I owner to ${ownerRole}', current_database()); end $$`,
   );
   const key = { ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'), ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' };
   owner = { DATABASE_URL: roleUrl(database.ownerUrl, ownerRole) };
+  reader = { DATABASE_URL: roleUrl(database.ownerUrl, readerRole) };
   server = { DATABASE_URL: roleUrl(database.ownerUrl, serverRole), ...key };
 });
 
@@ -69,7 +77,7 @@ afterAll(async () => {
   await receiver?.close();
   await database?.drop();
   const { url } = inject('testServer');
-  for (const role of [serverRole, ownerRole]) await run(url, `drop role ${role}`);
+  for (const role of [readerRole, serverRole, ownerRole]) await run(url, `drop role ${role}`);
 });
 
 const shape = (): Promise<QueryResult['rows']> =>
@@ -251,6 +259,19 @@ test('A-257 the roles of the program work without rights to the schema: an order
   expect(await runJson(['audit', 'verify'], server)).toMatchObject({ ok: true });
 });
 
+test('A-254 the embedded store has one role: no rights are granted in it, and no store is made for a plan', async () => {
+  const folder = join(await mkdtemp(join(tmpdir(), 'orderpass-roles-')), 'data');
+  try {
+    for (const plan of [['--plan'], []]) {
+      const refused = await runCommand(['migrate', ...plan, '--grant-to', serverRole], { ORDERPASS_DATA_DIR: folder });
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('DATABASE_URL is missing')]);
+    }
+    expect(existsSync(folder)).toBe(false);
+  } finally {
+    await rm(dirname(folder), { recursive: true });
+  }
+});
+
 test('A-258 a migration that is applied later gives its tables and schemas to the role of the server', async () => {
   const later: Migration = {
     feature: 'cellar',
@@ -260,7 +281,10 @@ test('A-258 a migration that is applied later gives its tables and schemas to th
   };
   const pool = createPool({ connection: owner.DATABASE_URL ?? '', max: 2, applicationName: 'test' }, log);
   try {
+    await as(owner, `alter default privileges in schema platform grant select on tables to ${readerRole}`);
     expect(await migrate(pool, [...allMigrations, later], { log })).toEqual([later]);
+    // The default privileges of a role that the operator lets read the tables of one schema are no reason to give it more.
+    await expect(as(reader, 'delete from cellar.barrels')).rejects.toMatchObject(denied);
     await as(server, `insert into cellar.barrels default values; select nextval('cellar.seals')`);
     await expect(as(server, 'truncate cellar.barrels')).rejects.toMatchObject(denied);
   } finally {

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Store } from '#src/platform/db/index.ts';
-import { planGrants } from '#src/platform/db/schema/grants.ts';
+import { GrantError, planGrants } from '#src/platform/db/schema/grants.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { type Migration, readPending, titleOf } from '#src/platform/db/schema/pending.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -14,9 +14,9 @@ export type SchemaPlan = { pending: { migration: string; sql: string }[]; grants
 
 /** What `migrateSchema` would run; changes nothing. GrantError for a role that cannot be granted the rights. */
 export const planSchema = async (settings: Settings, log: Logger, role: string | undefined): Promise<SchemaPlan> => {
+  refuseRoleOfEmbedded(settings, role);
   // To open an embedded store that was never started would make it.
-  if (settings.database_url === undefined && role === undefined && !hasEmbedded(settings))
-    return toPlan(allMigrations, []);
+  if (settings.database_url === undefined && !hasEmbedded(settings)) return toPlan(allMigrations, []);
   return withStore(settings, log, async ({ pool }) =>
     toPlan(
       await readPending(pool, allMigrations),
@@ -26,8 +26,9 @@ export const planSchema = async (settings: Settings, log: Logger, role: string |
 };
 
 /** Applies what is missing; then the role, if any, has the rights of `planGrants`. Returns what was applied. */
-export const migrateSchema = async (settings: Settings, log: Logger, role: string | undefined): Promise<SchemaPlan> =>
-  withStore(settings, log, async ({ pool }) => {
+export const migrateSchema = async (settings: Settings, log: Logger, role: string | undefined): Promise<SchemaPlan> => {
+  refuseRoleOfEmbedded(settings, role);
+  return withStore(settings, log, async ({ pool }) => {
     // A role that cannot be granted the rights is refused before anything is changed.
     if (role !== undefined) await planGrants(pool, allMigrations, role);
     const applied = await migrate(pool, allMigrations, { log });
@@ -35,6 +36,12 @@ export const migrateSchema = async (settings: Settings, log: Logger, role: strin
     if (grants.length > 0) await pool.query(grants.join(';\n'));
     return toPlan(applied, grants);
   });
+};
+
+const refuseRoleOfEmbedded = (settings: Settings, role: string | undefined): void => {
+  if (settings.database_url === undefined && role !== undefined)
+    throw new GrantError(`DATABASE_URL is missing: the embedded store has one role, so there is no role ${role} in it`);
+};
 
 const hasEmbedded = (settings: Settings): boolean => existsSync(join(resolve(settings.data_dir), 'postgres'));
 

@@ -11,7 +11,7 @@ type Client = Pick<pg.ClientBase, 'query'>;
 const readOnly = ['platform.migrations', 'platform.weekly_tables'];
 
 /** Why a role cannot be granted the rights, in words for an operator. */
-class GrantError extends Error {
+export class GrantError extends Error {
   override readonly name = 'GrantError';
 }
 
@@ -49,8 +49,8 @@ const grantStatements = (schemas: readonly string[], owner: string, role: string
 type Target = { owner: string; database: string; holds: boolean; isSuper: boolean; lacks: boolean };
 
 /**
- * The statements for a role, which PostgreSQL runs as one transaction when they are sent together; also before its schema was made. GrantError for a role that does not exist or
- * that has more rights already: those of the owner or of a superuser.
+ * The statements for a role; the schemas need not exist yet. PostgreSQL runs them as one transaction when they are sent
+ * together. GrantError for a role that does not exist, or that has more rights already: those of the owner or of a superuser.
  */
 export const planGrants = async (client: Client, migrations: readonly Migration[], role: string): Promise<string[]> => {
   const { rows } = await client.query<Target>(
@@ -72,17 +72,27 @@ export const planGrants = async (client: Client, migrations: readonly Migration[
   return [...(target.lacks ? [onDatabase] : []), ...grantStatements(schemasOf(migrations), target.owner, role)];
 };
 
-/** Grants the rights again to each role that has them, in those of the schemas that exist. Runs in the transaction of a migration. */
+/** The default privileges of `grantStatements`, by kind: `r` tables, `S` sequences, `f` functions. */
+const defaults = ['S:SELECT', 'S:USAGE', 'f:EXECUTE', 'r:DELETE', 'r:INSERT', 'r:SELECT', 'r:UPDATE'];
+
+/**
+ * Grants the rights again to each role that has them, in those of the schemas that exist. A role with other default
+ * privileges, for example one that only reads, was not made by `planGrants` and stays as it is. Runs in the transaction of
+ * a migration.
+ */
 export const grantAgain = async (client: Client, schemas: readonly string[]): Promise<void> => {
   const { rows } = await client.query<{ owner: string; role: string; schemas: string[] }>(
-    `select distinct owner.rolname as owner, role.rolname as role, (
+    `select owner.rolname as owner, role.rolname as role, (
        select array_agg(nspname::text) from pg_namespace where nspname = any($1::text[])
      ) as schemas
      from pg_default_acl join pg_namespace on pg_namespace.oid = defaclnamespace
      join pg_roles owner on owner.oid = defaclrole
-     cross join aclexplode(defaclacl) join pg_roles role on role.oid = grantee
-     where nspname = 'platform' and defaclobjtype = 'r' and grantee <> defaclrole`,
-    [schemas],
+     cross join aclexplode(defaclacl) as granted join pg_roles role on role.oid = granted.grantee
+     where nspname = 'platform' and granted.grantee <> defaclrole
+     group by owner.rolname, role.rolname
+     having array_agg(concat(defaclobjtype, ':', privilege_type) order by concat(defaclobjtype, ':', privilege_type) collate "C")
+       = $2::text[]`,
+    [schemas, defaults],
   );
   for (const { owner, role, schemas: existing } of rows)
     await client.query(grantStatements(existing, owner, role).join(';\n'));
