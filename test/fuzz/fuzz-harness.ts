@@ -11,6 +11,11 @@ export type FuzzHarness = RfcHarness & {
   token: string;
   /** Requests that reached the upstream. */
   passed(): number;
+  /**
+   * A mark for the head of the next bytes. On a busy machine a request reaches the upstream after its sender has gone, while
+   * a later one is already looked at; `seen` leaves out those with the mark of an earlier one.
+   */
+  mark(): { field: readonly [name: string, value: string]; line: string; seen(): RfcHarness['upstream']['seen'] };
   /** The proof that silence at the upstream was the gateway's doing: a good request comes through, and gets its own answer. */
   expectOpen(): Promise<void>;
 };
@@ -26,10 +31,23 @@ export const openFuzzHarness = async (
   };
   const token = await harness.tokenOf(harness.client);
   let count = 0;
+  let marks = 0;
   return {
     ...harness,
     token,
     passed: () => harness.upstream.seen.length,
+    mark: () => {
+      marks += 1;
+      const [mark, before] = [String(marks), harness.upstream.seen.length];
+      return {
+        field: ['X-Fuzz-Mark', mark],
+        line: `X-Fuzz-Mark: ${mark}`,
+        seen: () =>
+          harness.upstream.seen
+            .slice(before)
+            .filter(({ headers }) => [undefined, mark].includes(headers['x-fuzz-mark'] as string | undefined)),
+      };
+    },
     expectOpen: async () => {
       count += 1;
       const target = `/api/orders/list?control=${count}`;
