@@ -43,6 +43,12 @@ const rewrite = (text) =>
 
 const isSource = (path) => path.endsWith('.ts') || path.endsWith('README.md');
 
+const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout?.trim();
+
+/** Undefined in a folder that is no clone, and when files differ from the commit. */
+const commit = () =>
+  existsSync(join(root, '.git')) && git('status', '--porcelain') === '' ? git('rev-parse', 'HEAD') : undefined;
+
 rmSync(dist, { recursive: true, force: true });
 compile();
 cpSync(join(root, 'src'), join(dist, 'src'), { recursive: true, filter: (path) => !isSource(path) });
@@ -56,4 +62,5 @@ for (const file of globSync('src/**/*.{js,mjs,d.ts}', { cwd: dist })) {
 }
 const { name, version, type, imports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 // The scope of the compiled files: `#src/…` is found below this folder.
-writeFileSync(join(dist, 'package.json'), `${JSON.stringify({ name, version, type, imports }, null, 2)}\n`);
+const own = { name, version, type, imports, gitHead: commit() };
+writeFileSync(join(dist, 'package.json'), `${JSON.stringify(own, null, 2)}\n`);

@@ -24,6 +24,7 @@ import { openCertificates } from './listeners/certificates.ts';
 import type { Listener } from './listeners/listeners.ts';
 import { startPanel } from './panel/panel.ts';
 import { createProbes } from './probes/answer-probes.ts';
+import { showBuild } from './probes/build-info.ts';
 import { createDrain } from './probes/drain.ts';
 import { createRoleReadiness, type ReadRoleReadiness } from './probes/role-readiness.ts';
 import type { SupervisingProcess } from './processes/supervising-process.ts';
@@ -111,6 +112,7 @@ const openTelemetry = async (
   closers: Closers,
 ): Promise<Pick<Context, 'metrics' | 'traces'>> => {
   const metrics = createMetrics();
+  showBuild(metrics);
   const traces = await openTraces({ settings: settings.tracing, role: settings.role, metrics, log });
   // Opened nearly first and so closed nearly last: spans that end during the shutdown are still sent.
   if (traces !== undefined) closers.add(() => traces.close());

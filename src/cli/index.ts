@@ -5,7 +5,7 @@
 import { Command, CommanderError } from 'commander';
 import { SettingsError } from '#src/app/settings/config.ts';
 import { Fault, type FaultDetail } from '#src/contract/fault.ts';
-import { programVersion } from '#src/platform/log.ts';
+import { programCommit, programVersion } from '#src/platform/files/release.ts';
 import { auditCommands } from './commands/audit/audit.ts';
 import { clientCommands } from './commands/clients/client.ts';
 import { keyCommands } from './commands/clients/key.ts';
@@ -44,7 +44,7 @@ export const runCommandLine = async (argv: readonly string[]): Promise<number> =
 export const createProgram = (output: Output): Command => {
   const program = new Command('orderpass')
     .description('OAuth 2.0 gateway, ordering core and webhook engine for restaurants')
-    .version(programVersion)
+    .version(programCommit === undefined ? programVersion : `${programVersion} (commit ${programCommit})`)
     .option('--config <file>', 'settings file (JSON); environment variables take precedence')
     .option('--json', 'print exactly one JSON object on stdout')
     .showHelpAfterError('Run with --help for usage.')

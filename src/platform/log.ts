@@ -4,10 +4,11 @@
  * An outage repeats one error with every request and every attempt. The first line of a kind is written at once. Repetitions
  * are counted, and their number is written each minute until a minute has none.
  */
-import { readFileSync, writeSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { DestinationStream, Logger, LoggerOptions } from 'pino';
 import { pino } from 'pino';
+import { programVersion } from './files/release.ts';
 import { createRepeats } from './log-repeats.ts';
 
 export type { Logger } from 'pino';
@@ -26,11 +27,6 @@ export type LogSettings = {
 
 const errorSeverity = 50;
 const countEveryMsDefault = 60_000;
-
-/** The release of the program, from package.json. */
-export const programVersion: string = (
-  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-).version;
 
 export const createLog = ({ level, role, countEveryMs, destination }: LogSettings): Logger => {
   if (level === 'silent') return pino({ level });

@@ -66,6 +66,7 @@ const processes = [
   ['src/platform/http/tls', 'each, with TLS'],
   ['src/platform/http', 'core'],
   ['src/app/processes', 'gateway, with several processes'],
+  ['src/app/probes', 'each'],
   ['src/webhooks', 'worker'],
   ['src/platform', 'each, with tracing'],
 ] as const;

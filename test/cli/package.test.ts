@@ -15,8 +15,17 @@ let database: TestDatabase;
 let folder: string;
 let installed: string;
 let env: NodeJS.ProcessEnv;
+/** What git says of the clone, or nothing where there is none. */
+const git = (...args: string[]): Promise<string | undefined> =>
+  run('git', args, { cwd: root }).then(
+    ({ stdout }) => stdout.trim(),
+    () => undefined,
+  );
+/** Undefined when files differ from the commit. */
+let commit: string | undefined;
 
 beforeAll(async () => {
+  commit = (await git('status', '--porcelain')) === '' ? await git('rev-parse', 'HEAD') : undefined;
   database = await createTestDatabase();
   folder = mkdtempSync(join(tmpdir(), 'orderpass-package-'));
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], {
@@ -63,6 +72,11 @@ test('A-252 the package has compiled files with types and source maps, and nothi
   expect(names).toEqual(expect.arrayContaining(['routes.json', 'routes.schema.json', 'README.md']));
   expect(names).not.toContain('package');
   expect(readdirSync(installed).toSorted()).toEqual(['LICENSE', 'README.md', 'dist', 'node_modules', 'package.json']);
+});
+
+test('A-283 the package names the commit that it was made from, unless files differed from it', () => {
+  const { gitHead } = JSON.parse(readFileSync(join(installed, 'dist/package.json'), 'utf8')) as { gitHead?: string };
+  expect(gitHead).toBe(commit);
 });
 
 test('A-252 the command of the package runs commands, and a start that answers and stops', async () => {

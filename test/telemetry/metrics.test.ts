@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGatherMetrics, type Scraped } from '#src/app/processes/gather-metrics.ts';
 import { setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import { programCommit, programVersion } from '#src/platform/files/release.ts';
 import { createMetrics, type MetricsReading } from '#src/platform/telemetry/metrics.ts';
 import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
 import { altered } from '../support/altered.ts';
@@ -327,6 +328,11 @@ test('F-62 while the audit cannot be written one request waits for it, those tha
     holder.release();
   }
   await until(async () => (await token())[0] === 200);
+});
+
+test('A-283 the metrics name the release of the program, and its commit where that is known', async () => {
+  const build = `orderpass_build_info{version="${programVersion}",commit="${programCommit ?? ''}"}`;
+  expect((await figures())(build)).toBe(1);
 });
 
 test('a process that ends during a scrape is counted once, and what arrives from it afterwards not at all', async () => {

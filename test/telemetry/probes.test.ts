@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { programVersion } from '#src/platform/log.ts';
+import { programVersion } from '#src/platform/files/release.ts';
 import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';

@@ -1,7 +1,7 @@
 /** `/healthz` and `/readyz` of the internal listener. They need no token and hold no secret. */
 import type { Middleware } from 'koa';
 import { Fault } from '#src/contract/fault.ts';
-import { programVersion } from '#src/platform/log.ts';
+import { programVersion } from '#src/platform/files/release.ts';
 import type { Settings } from '../settings/config.ts';
 import type { ReadRoleReadiness } from './role-readiness.ts';
 

@@ -2,7 +2,7 @@
 import type { Readiness } from '#src/gateway/index.ts';
 import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import type { SchemaState } from '#src/platform/db/schema/pending.ts';
-import { programVersion } from '#src/platform/log.ts';
+import { programVersion } from '#src/platform/files/release.ts';
 import type { WorkerState } from '#src/webhooks/index.ts';
 import type { Settings } from '../settings/config.ts';
 

@@ -1,5 +1,5 @@
 /** What the processes of a gateway answer to a probe, joined into one answer. */
-import { programVersion } from '#src/platform/log.ts';
+import { programVersion } from '#src/platform/files/release.ts';
 import type { ReadRoleReadiness, RoleReadiness } from '../probes/role-readiness.ts';
 import { createQuestions } from './questions.ts';
 

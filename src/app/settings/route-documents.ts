@@ -10,7 +10,7 @@ import {
   routeTableProblems,
 } from '#src/gateway/config.ts';
 import { type ProbedAddress, probeUpstream } from '#src/gateway/index.ts';
-import { programVersion } from '#src/platform/log.ts';
+import { programVersion } from '#src/platform/files/release.ts';
 import { upstreamNames } from './check-settings.ts';
 import { loadSettings, type Settings, type SettingsSource } from './config.ts';
 import { publicOriginOf } from './tls-files.ts';

@@ -29,7 +29,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { programVersion } from '../log.ts';
+import { programVersion } from '../files/release.ts';
 import { pause } from '../supervisor.ts';
 import type { SpanKind, TraceContext, TraceSpan, Traces, TracesDeps } from './trace-span.ts';
 import type { TracingSettings } from './tracing-config.ts';

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { programCommit, programVersion } from '#src/platform/files/release.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { freePort } from '../../support/free-port.ts';
 import { type RunningProgram, runJson, runWithInput, startProgram } from '../../support/program.ts';
@@ -151,6 +152,11 @@ test('A-230 several processes answer behind one port, and SIGHUP reaches each', 
   expect(await readiness()).toMatchObject({ status: 'ok', processes: 'ok', shared_state: 'up' });
   signalOne(program.child.pid, 'SIGHUP');
   await until(() => new Set(lines().flatMap(({ msg, pid }) => (msg.includes('SIGHUP') ? [pid] : []))).size === count);
+});
+
+test('A-283 the metrics of several processes name the release once', async () => {
+  await allServe();
+  expect(await metric(`orderpass_build_info{version="${programVersion}",commit="${programCommit ?? ''}"}`)).toBe(1);
 });
 
 test('A-231 only requests of a killed process fail, others take its connections, and a new process replaces it', async () => {
