@@ -5,9 +5,10 @@ import { pathToFileURL } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { allMigrations } from '#src/app/installation/migrations.ts';
+import { platformMigrations } from '#src/platform/db/index.ts';
 import { createPool } from '#src/platform/db/pool.ts';
 import { loadMigrations, migrate } from '#src/platform/db/schema/migrate.ts';
-import type { Migration } from '#src/platform/db/schema/pending.ts';
+import { assertCurrent, type Migration, readSchemaState } from '#src/platform/db/schema/pending.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 const log = pino({ level: 'silent' });
@@ -84,6 +85,35 @@ describe('migrations', () => {
     expect(await recorded()).toEqual(['kitchen/1', 'kitchen/2']);
   });
 
+  test('A-282 that work with a release do not stop its start, and are not where release 1.0.0 looks for them', async () => {
+    const known = [...platformMigrations, first];
+    const declared = { ...second, worksWith: '1.0.0' };
+    expect(await migrate(database.pool, [...known, declared], { log })).toHaveLength(known.length + 1);
+    expect(await migrate(database.pool, [...known, declared], { log })).toEqual([]);
+    expect(await migrate(database.pool, known, { log })).toEqual([]);
+    await assertCurrent(database.pool, known);
+    expect(await readSchemaState(database.pool, known)).toBe('newer');
+    expect(await recorded()).not.toContain('kitchen/2');
+    await expect(migrate(database.pool, [...known, { ...declared, sql: 'select 1' }], { log })).rejects.toMatchObject({
+      code: 'MIGRATION_CHANGED',
+    });
+  });
+
+  test('A-282 that work with later releases only are refused with the latest of them, and 1.0.0 finds them too', async () => {
+    const known = [...platformMigrations, first];
+    const later = ['1.0.0', '200.10.0', '200.9.0'].map((worksWith, index) => ({
+      ...{ feature: 'cellar', number: index + 1, name: `barrels-${index + 1}`, worksWith },
+      sql: 'select 1',
+    }));
+    await migrate(database.pool, [...known, ...later], { log });
+    for (const refused of [migrate(database.pool, known, { log }), assertCurrent(database.pool, known)])
+      await expect(refused).rejects.toMatchObject({
+        code: 'DATABASE_NEWER',
+        message: expect.stringMatching(/cellar\/0002-barrels-2, which works with 200\.10\.0 .* Start 200\.10\.0 or/),
+      });
+    expect((await recorded()).filter((key) => key.startsWith('cellar'))).toEqual(['cellar/2', 'cellar/3']);
+  });
+
   test('of another history are refused by both names, and nothing is changed', async () => {
     await migrate(database.pool, [first, { ...second, number: 9 }], { log });
     const other: Migration = { ...first, name: 'kitchen' };
@@ -125,12 +155,16 @@ describe('migrations', () => {
     expect(new Set(numbers).size).toBe(numbers.length);
   });
 
-  test('numbers may have gaps, but no number comes twice', () => {
+  test('numbers may have gaps, no number comes twice, and the first line declares a release', () => {
     const folder = mkdtempSync(join(tmpdir(), 'orderpass-migrations-'));
     const read = (): number[] => loadMigrations('x', pathToFileURL(`${folder}/`)).map(({ number }) => number);
     try {
       for (const name of ['0001-a.sql', '0010-b.sql', '0031-c.sql']) writeFileSync(join(folder, name), 'select 1');
       expect(read()).toEqual([1, 10, 31]);
+      writeFileSync(join(folder, '0032-d.sql'), '-- Works with 2.10.3 and newer releases.\r\nselect 1');
+      expect(loadMigrations('x', pathToFileURL(`${folder}/`)).map(({ worksWith }) => worksWith)).toEqual([
+        ...[undefined, undefined, undefined, '2.10.3'],
+      ]);
       writeFileSync(join(folder, '0010-other.sql'), 'select 1');
       expect(read).toThrow('0010-other.sql');
     } finally {

@@ -8,7 +8,7 @@ import type { Migration } from './pending.ts';
 type Client = Pick<pg.ClientBase, 'query'>;
 
 /** Only migrations write these. */
-const readOnly = ['platform.migrations', 'platform.weekly_tables'];
+const readOnly = ['platform.migrations', 'platform.declared_migrations', 'platform.weekly_tables'];
 
 /** Why a role cannot be granted the rights, in words for an operator. */
 export class GrantError extends Error {

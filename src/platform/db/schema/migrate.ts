@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { compareReleases } from '../../files/release.ts';
 import { allowSilence } from '../driver/pg-client.ts';
 import { grantAgain, schemasOf } from './grants.ts';
 import { digest, findPending, type Migration, MigrationError, readApplied, readPending, titleOf } from './pending.ts';
@@ -11,6 +12,12 @@ const lockKey = 7203517000;
 const lockWait = '5min';
 
 const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
+
+/** The first line of a migration that names the oldest release that works with it (src/platform/README.md). */
+const declaration = /^-- Works with (\d+\.\d+\.\d+) and newer releases\.\n/;
+
+/** It and earlier ones refuse to start when `platform.migrations` has a row that they do not know, and read no other table. */
+const lastUndeclared = '1.0.0';
 
 /**
  * Reads `0001-some-name.sql` and so on from a folder, in the order of their numbers, which may have gaps. Called once at
@@ -30,7 +37,7 @@ export const loadMigrations = (feature: string, folder: URL): Migration[] => {
     last = Number(number);
     // A checkout with Windows line ends is the same migration.
     const sql = readFileSync(new URL(file, folder), 'utf8').replaceAll('\r\n', '\n');
-    return { feature, number: Number(number), name, sql };
+    return { feature, number: Number(number), name, sql, worksWith: declaration.exec(sql)?.[1] };
   });
 };
 
@@ -99,12 +106,7 @@ const apply = async (
     await client.query('begin');
     await client.query(migration.sql);
     await grantAgain(client, schemas);
-    await client.query('insert into platform.migrations (feature, number, name, sha256) values ($1, $2, $3, $4)', [
-      migration.feature,
-      migration.number,
-      migration.name,
-      digest(migration),
-    ]);
+    await record(client, migration);
     await client.query('commit');
   } catch (error) {
     throw new MigrationError(
@@ -114,6 +116,21 @@ const apply = async (
     );
   }
   log.info({ migration: titleOf(migration) }, 'migration applied');
+};
+
+const record = async (client: pg.PoolClient, migration: Migration): Promise<void> => {
+  const { feature, number, name, worksWith } = migration;
+  const values = [feature, number, name, digest(migration)];
+  if (worksWith === undefined || compareReleases(worksWith, lastUndeclared) > 0)
+    await client.query(
+      'insert into platform.migrations (feature, number, name, sha256) values ($1, $2, $3, $4)',
+      values,
+    );
+  if (worksWith !== undefined)
+    await client.query(
+      'insert into platform.declared_migrations (feature, number, name, sha256, works_with) values ($1, $2, $3, $4, $5)',
+      [...values, worksWith],
+    );
 };
 
 /** PostgreSQL reports the position as a number of characters; an editor shows lines. */

@@ -2,8 +2,16 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { compareReleases, programVersion } from '../../files/release.ts';
 
-export type Migration = { feature: string; number: number; name: string; sql: string };
+export type Migration = {
+  feature: string;
+  number: number;
+  name: string;
+  sql: string;
+  /** The oldest release that works with it. Undefined: only those that know it. */
+  worksWith?: string | undefined;
+};
 
 type MigrationErrorCode =
   | 'DATABASE_NEWER'
@@ -24,7 +32,7 @@ export class MigrationError extends Error {
   }
 }
 
-type Applied = { feature: string; number: number; name: string; sha256: string };
+type Applied = { feature: string; number: number; name: string; sha256: string; worksWith: string | null };
 
 export const digest = (migration: Migration): string => createHash('sha256').update(migration.sql).digest('hex');
 const keyOf = (entry: { feature: string; number: number }): string => `${entry.feature}/${entry.number}`;
@@ -36,8 +44,17 @@ const insufficientPrivilege = '42501';
 
 /** Empty for a database without a schema. SCHEMA_DENIED when the role of the connection may not read it. */
 export const readApplied = async (client: Pick<pg.Pool, 'query'>): Promise<Applied[]> => {
+  // The table of all releases first: what is written to both tables meanwhile is then found in the second one at least.
+  const entries = await readTable(client, 'platform.migrations', 'null');
+  const declared = await readTable(client, 'platform.declared_migrations', 'works_with');
+  return [...new Map([...entries, ...declared].map((entry) => [keyOf(entry), entry])).values()];
+};
+
+/** Empty when the table does not exist. */
+const readTable = async (client: Pick<pg.Pool, 'query'>, table: string, worksWith: string): Promise<Applied[]> => {
   try {
-    return (await client.query<Applied>('select feature, number, name, sha256 from platform.migrations')).rows;
+    const text = `select feature, number, name, sha256, ${worksWith} as "worksWith" from ${table}`;
+    return (await client.query<Applied>(text)).rows;
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
     if (error.code === undefinedTable) return [];
@@ -49,6 +66,10 @@ export const readApplied = async (client: Pick<pg.Pool, 'query'>): Promise<Appli
     );
   }
 };
+
+/** Whether this release works with a migration that it does not know. */
+const isCompatible = ({ worksWith }: Applied): boolean =>
+  worksWith !== null && compareReleases(programVersion, worksWith) >= 0;
 
 /** The migrations to apply. Throws for a database that these migrations do not describe. */
 export const readPending = async (pool: pg.Pool, migrations: readonly Migration[]): Promise<Migration[]> =>
@@ -76,7 +97,7 @@ export const reportSchema = async (pool: pg.Pool, migrations: readonly Migration
   const known = new Set(migrations.map(keyOf));
   const found = new Set(applied.map(keyOf));
   const missing = migrations.filter((migration) => !found.has(keyOf(migration))).map(titleOf);
-  const unknown = applied.filter((entry) => !known.has(keyOf(entry))).map(titleOf);
+  const unknown = applied.filter((entry) => !known.has(keyOf(entry)) && !isCompatible(entry)).map(titleOf);
   if (missing.length > 0)
     log.error({ code: 'SCHEMA_BEHIND', missing }, 'the database lacks migrations: requests that need them fail');
   if (unknown.length > 0)
@@ -88,8 +109,7 @@ export type SchemaState = 'current' | 'behind' | 'newer';
 
 /** Compares names alone: the start has compared the content. */
 export const readSchemaState = async (pool: pg.Pool, migrations: readonly Migration[]): Promise<SchemaState> => {
-  const { rows } = await pool.query<Applied>('select feature, number from platform.migrations');
-  const applied = new Set(rows.map(keyOf));
+  const applied = new Set((await readApplied(pool)).map(keyOf));
   if (migrations.some((migration) => !applied.has(keyOf(migration)))) return 'behind';
   return applied.size > migrations.length ? 'newer' : 'current';
 };
@@ -100,14 +120,11 @@ export const findPending = (migrations: readonly Migration[], applied: readonly 
   if (known.size !== migrations.length)
     throw new MigrationError('MIGRATIONS_INVALID', 'two migrations have the same feature and number');
   refuseOtherMigrations(known, applied);
+  refuseNewer(applied.filter((entry) => !known.has(keyOf(entry)) && !isCompatible(entry)));
   const done = new Set<string>();
   for (const entry of applied) {
     const migration = known.get(keyOf(entry));
-    if (migration === undefined)
-      throw new MigrationError(
-        'DATABASE_NEWER',
-        `the database has migration ${titleOf(entry)}, which this version does not know: it was written by a newer version. Start that version, or restore a backup made before it`,
-      );
+    if (migration === undefined) continue;
     if (digest(migration) !== entry.sha256)
       throw new MigrationError(
         'MIGRATION_CHANGED',
@@ -116,6 +133,20 @@ export const findPending = (migrations: readonly Migration[], applied: readonly 
     done.add(keyOf(entry));
   }
   return migrations.filter((migration) => !done.has(keyOf(migration)));
+};
+
+/** Names the migration that asks for the newest release. */
+const refuseNewer = (unknown: readonly Applied[]): void => {
+  const byRelease = unknown.toSorted((a, b) => compareReleases(b.worksWith ?? '', a.worksWith ?? ''));
+  const entry = unknown.find(({ worksWith }) => worksWith === null) ?? byRelease[0];
+  if (entry === undefined) return;
+  const title = `the database has migration ${titleOf(entry)}`;
+  throw new MigrationError(
+    'DATABASE_NEWER',
+    entry.worksWith === null
+      ? `${title}, which this version does not know: it was written by a newer version. Start that version, or restore a backup made before it`
+      : `${title}, which works with ${entry.worksWith} and newer releases, and this is ${programVersion}. Start ${entry.worksWith} or a newer release, or restore a backup made before the migration`,
+  );
 };
 
 /** A migration of another name under a known number: the database has another history, and its tables may be different. */
