@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 export const root = resolve(import.meta.dirname, '../..');
-const launcher = join(root, 'src/cli/launch.mjs');
+const launcherIn = (folder: string): string => join(folder, 'src/cli/launch.mjs');
 
 export type RunningProgram = {
   url: string;
@@ -46,10 +46,10 @@ const withFolder = (env: Record<string, string>): Record<string, string> => {
   return { ORDERPASS_DATA_DIR: ownFolder, ...env };
 };
 
-/** Starts the program and waits until it says where it listens. */
-export const startProgram = async (env: Record<string, string>): Promise<RunningProgram> => {
-  const child = spawn(process.execPath, [launcher, 'start'], {
-    cwd: root,
+/** Starts the program and waits until it says where it listens. `folder`: a checkout with another release of it. */
+export const startProgram = async (env: Record<string, string>, folder = root): Promise<RunningProgram> => {
+  const child = spawn(process.execPath, [launcherIn(folder), 'start'], {
+    cwd: folder,
     env: { ...plainEnv(), PORT: '0', ...withFolder(env) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -88,25 +88,30 @@ export const startProgram = async (env: Record<string, string>): Promise<Running
 
 export type CommandResult = { code: number; stdout: string; stderr: string };
 
-/** One command of the command line, as a script would call it. */
-export const runCommand = (args: readonly string[], env: Record<string, string>): Promise<CommandResult> =>
+/** One command of the command line, as a script would call it. `folder`: as for `startProgram`. */
+export const runCommand = (
+  args: readonly string[],
+  env: Record<string, string>,
+  folder = root,
+): Promise<CommandResult> =>
   new Promise((resolveResult) => {
     execFile(
       process.execPath,
-      [launcher, ...args],
-      { cwd: root, env: { ...plainEnv(), ...withFolder(env) } },
+      [launcherIn(folder), ...args],
+      { cwd: folder, env: { ...plainEnv(), ...withFolder(env) } },
       (error, stdout, stderr) => {
         resolveResult({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr });
       },
     );
   });
 
-/** One command with `--json`; its object. Throws with the error text when the command fails. */
+/** One command with `--json`; its object. Throws with the error text when the command fails. `folder`: as for `startProgram`. */
 export const runJson = async (
   args: readonly string[],
   env: Record<string, string>,
+  folder = root,
 ): Promise<Record<string, string>> => {
-  const result = await runCommand([...args, '--json'], env);
+  const result = await runCommand([...args, '--json'], env, folder);
   if (result.code !== 0) throw new Error(`${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
   return JSON.parse(result.stdout) as Record<string, string>;
 };
@@ -118,7 +123,7 @@ export const runWithInput = (
   input: string,
 ): Promise<CommandResult> =>
   new Promise((resolveResult) => {
-    const child = spawn(process.execPath, [launcher, ...args], {
+    const child = spawn(process.execPath, [launcherIn(root), ...args], {
       cwd: root,
       env: { ...plainEnv(), ...withFolder(env) },
     });
