@@ -88,8 +88,8 @@ const behind = (pending: readonly Migration[]): MigrationError =>
   );
 
 /**
- * Logs a schema that differs from this version, and goes on: a release before the migrations of the next one works with
- * them. SCHEMA_BEHIND for a database without any migration, since nothing would work with it.
+ * Logs what a start with `check` would refuse, and goes on. SCHEMA_BEHIND for a database without any migration, since
+ * nothing would work with it.
  */
 export const reportSchema = async (pool: pg.Pool, migrations: readonly Migration[], log: Logger): Promise<void> => {
   const applied = await readApplied(pool);
