@@ -1,5 +1,6 @@
 /** A process of the release before beside one of today, on the schema of today and on that of the next release. */
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allMigrations } from '#src/app/installation/migrations.ts';
@@ -33,6 +34,8 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
   let receiver: WebhookReceiver;
   let checkout: Checkout;
   let env: Record<string, string>;
+  /** Each gateway has a data folder of its own. */
+  let envBefore: Record<string, string>;
   let product: string;
   let client: { client_id: string; client_secret: string };
   let oldest: string;
@@ -41,11 +44,12 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
   let today: RunningProgram;
   const running = new Set<RunningProgram>();
 
-  const start = async (folder?: string): Promise<RunningProgram> => {
-    const program = await startProgram(env, folder);
+  const started = (program: RunningProgram): RunningProgram => {
     running.add(program);
     return program;
   };
+  const startBefore = async (): Promise<RunningProgram> => started(await startProgram(envBefore, checkout.folder));
+  const startToday = async (): Promise<RunningProgram> => started(await startProgram(env));
 
   const stop = async (program: RunningProgram): Promise<void> => {
     running.delete(program);
@@ -69,7 +73,8 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
       ORDERPASS_RATE_BURST_UNITS: '1000000',
       ORDERPASS_RATE_FAILURES_MAX: '1000000',
     };
-    before = await start(checkout.folder);
+    envBefore = { ...env, ORDERPASS_DATA_DIR: join(checkout.folder, 'data') };
+    before = await startBefore();
   });
 
   afterAll(async () => {
@@ -144,11 +149,11 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
   };
 
   test('A-281 a running process answers every request while the schema becomes newer', async () => {
-    const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Da Ada'], env, checkout.folder);
+    const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Da Ada'], envBefore, checkout.folder);
     const of = ['--restaurant', restuid];
-    await runJson(['notifications', 'set', ...of, '--orders', 'on'], env, checkout.folder);
-    await runJson(['endpoint', 'create', ...of, '--url', receiver.url], env, checkout.folder);
-    const made = await runJson(['client', 'create', '--name', 'Till', ...of], env, checkout.folder);
+    await runJson(['notifications', 'set', ...of, '--orders', 'on'], envBefore, checkout.folder);
+    await runJson(['endpoint', 'create', ...of, '--url', receiver.url], envBefore, checkout.folder);
+    const made = await runJson(['client', 'create', '--name', 'Till', ...of], envBefore, checkout.folder);
     client = { client_id: String(made.client_id), client_secret: String(made.client_secret) };
     await importsAnswer(before.url, byHeaders());
     const menu = { categories: [{ ext_id: 'C', name: 'Pizze' }] };
@@ -175,14 +180,14 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
   });
 
   test('A-281 its tokens, orders, webhooks and revocations hold at a process of today and back, also after both restart', async () => {
-    today = await start();
+    today = await startToday();
     await work(before, today);
     await work(today, before);
     const [ofBefore, ofToday] = [await issue(before), await issue(today)];
     await stop(before);
-    before = await start(checkout.folder);
+    before = await startBefore();
     await stop(today);
-    today = await start();
+    today = await startToday();
     await work(today, before, ofBefore);
     await work(before, today, ofToday);
   });
@@ -196,7 +201,7 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain('DATABASE_NEWER: the database has migration cellar/0002-barrels-2, which');
     expect(refused.stderr).toContain(`this is ${programVersion}. Start 999.10.0 or a newer release`);
-    const old = await runCommand(['start'], env, checkout.folder);
+    const old = await runCommand(['start'], envBefore, checkout.folder);
     expect([old.code, old.stderr]).toEqual([1, expect.stringContaining('DATABASE_NEWER')]);
   });
 });

@@ -28,13 +28,8 @@ const readHead = (git: URL): string | undefined => {
   const head = textOf(new URL('HEAD', git))?.trim();
   const ref = /^ref: (refs\/\S+)$/.exec(head ?? '')?.[1];
   if (ref === undefined) return head;
-  const packed = (): string[] => (textOf(new URL('packed-refs', git)) ?? '').split('\n');
-  return (
-    textOf(new URL(ref, git))?.trim() ??
-    packed()
-      .find((line) => line.endsWith(` ${ref}`))
-      ?.split(' ')[0]
-  );
+  const packed = textOf(new URL('packed-refs', git))?.split('\n');
+  return textOf(new URL(ref, git))?.trim() ?? packed?.find((line) => line.endsWith(` ${ref}`))?.split(' ')[0];
 };
 
 const found = manifest.gitHead ?? readHead(new URL('.git/', root)) ?? '';
