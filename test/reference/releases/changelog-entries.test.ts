@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { allMigrations } from '#src/app/installation/migrations.ts';
 import { compareReleases, programVersion } from '#src/platform/files/release.ts';
-import { root } from '../support/program.ts';
+import { root } from '../../support/program.ts';
 import { changelogFile, changesUnder, git, migrationsOf, missingHistory, releases } from './history.ts';
 
 test('A-283 every entry of a release names its commit, and the newest release is that of the program', () => {

@@ -7,11 +7,11 @@ import { allMigrations } from '#src/app/installation/migrations.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import type { Migration } from '#src/platform/db/schema/pending.ts';
 import { programVersion } from '#src/platform/files/release.ts';
-import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { importsAnswer } from '../support/orders/imports-answer.ts';
-import { type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
-import { until } from '../support/until.ts';
-import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { createEmptyDatabase, type TestDatabase } from '../../support/database.ts';
+import { importsAnswer } from '../../support/orders/imports-answer.ts';
+import { type RunningProgram, runCommand, runJson, startProgram } from '../../support/program.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Checkout, checkOut, migrationsOf, migrationsOfToday, missingHistory, releases } from './history.ts';
 
 type Json = ReturnType<typeof JSON.parse>;

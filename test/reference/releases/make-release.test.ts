@@ -3,9 +3,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { programVersion } from '#src/platform/files/release.ts';
-import { root, runCommand } from '../support/program.ts';
+import { root, runCommand } from '../../support/program.ts';
 import { changelogFile, changesUnder } from './history.ts';
 
 const script = 'config/package/release.mjs';
@@ -78,9 +79,10 @@ test('A-283 the command line says the version and, in a clone, the commit', asyn
 test('A-283 the commit is known on a branch, in packed references, without a branch and in a package, and else is not', () => {
   const module = 'src/platform/files/release.ts';
   cpSync(join(root, module), join(folder, module), { recursive: true });
-  const print = `process.stdout.write(String((await import('./${module}')).programCommit))`;
+  const url = pathToFileURL(join(folder, module)).href;
+  const print = 'process.stdout.write(String((await import(process.argv[1])).programCommit))';
   const found = (): string =>
-    execFileSync(process.execPath, ['--input-type=module', '-e', print], { cwd: folder, encoding: 'utf8', env });
+    execFileSync(process.execPath, ['--input-type=module', '-e', print, url], { encoding: 'utf8', env });
   const head = git('rev-parse', 'HEAD');
   expect(found()).toBe(head);
   git('pack-refs', '--all');

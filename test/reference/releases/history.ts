@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root } from '../support/program.ts';
+import { root } from '../../support/program.ts';
 
 export const changelogFile = 'src/app/reference/changelog.md';
 
