@@ -75,6 +75,7 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
     };
     envBefore = { ...env, ORDERPASS_DATA_DIR: join(checkout.folder, 'data') };
     before = await startBefore();
+    await prepare();
   });
 
   afterAll(async () => {
@@ -90,11 +91,9 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
     headers: Record<string, string>,
     body?: unknown,
   ): Promise<{ status: number; json: Json }> => {
-    const json = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
-    const answer = await fetch(`${url}/api${path}`, {
-      headers: { ...(body === undefined ? undefined : { 'content-type': 'application/json' }), ...headers },
-      ...json,
-    });
+    const post = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } };
+    const what = body === undefined ? { headers } : { ...post, body: JSON.stringify(body) };
+    const answer = await fetch(`${url}/api${path}`, what);
     return { status: answer.status, json: await answer.json() };
   };
 
@@ -102,6 +101,24 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
     'x-client-id': client.client_id,
     'x-client-secret': client.client_secret,
   });
+
+  /** A restaurant with a product, a client and an endpoint, made by the commands of the release before. */
+  const prepare = async (): Promise<void> => {
+    const run = (...args: string[]) => runJson(args, envBefore, checkout.folder);
+    const { restuid = '' } = await run('restaurant', 'create', '--name', 'Da Ada');
+    const of = ['--restaurant', restuid];
+    const [made] = await Promise.all([
+      run('client', 'create', '--name', 'Till', ...of),
+      run('notifications', 'set', ...of, '--orders', 'on'),
+      run('endpoint', 'create', ...of, '--url', receiver.url),
+    ]);
+    client = { client_id: String(made.client_id), client_secret: String(made.client_secret) };
+    await importsAnswer(before.url, byHeaders());
+    const menu = { categories: [{ ext_id: 'C', name: 'Pizze' }] };
+    const products = [{ ext_id: 'P', category_ext_id: 'C', name: 'Marinara', price: 6 }];
+    await call(before, '/menu/import', byHeaders(), { pos_uid: 'till', update_mode: 'merge', ...menu, products });
+    product = (await call(before, '/menu/products', byHeaders())).json.products[0].uid;
+  };
 
   const order = async (program: RunningProgram, headers: Record<string, string>): Promise<string> => {
     const made = await call(program, '/order/create', headers, {
@@ -149,17 +166,6 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
   };
 
   test('A-281 a running process answers every request while the schema becomes newer', async () => {
-    const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Da Ada'], envBefore, checkout.folder);
-    const of = ['--restaurant', restuid];
-    await runJson(['notifications', 'set', ...of, '--orders', 'on'], envBefore, checkout.folder);
-    await runJson(['endpoint', 'create', ...of, '--url', receiver.url], envBefore, checkout.folder);
-    const made = await runJson(['client', 'create', '--name', 'Till', ...of], envBefore, checkout.folder);
-    client = { client_id: String(made.client_id), client_secret: String(made.client_secret) };
-    await importsAnswer(before.url, byHeaders());
-    const menu = { categories: [{ ext_id: 'C', name: 'Pizze' }] };
-    const products = [{ ext_id: 'P', category_ext_id: 'C', name: 'Marinara', price: 6 }];
-    await call(before, '/menu/import', byHeaders(), { pos_uid: 'till', update_mode: 'merge', ...menu, products });
-    product = (await call(before, '/menu/products', byHeaders())).json.products[0].uid;
     let [orders, isMigrated] = [0, false];
     const ordering = (async () => {
       while (!isMigrated) {
