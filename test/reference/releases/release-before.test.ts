@@ -167,22 +167,29 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
 
   test('A-281 a running process answers every request while the schema becomes newer', async () => {
     let [orders, isMigrated] = [0, false];
-    const ordering = (async () => {
+    const ordering = async (): Promise<void> => {
       while (!isMigrated) {
         await order(before, byHeaders());
         orders += 1;
       }
-    })();
-    await until(() => orders > 2);
-    const ownSchema = orders;
-    const migrated = await runCommand(['migrate', '--json'], env);
-    expect(migrated).toMatchObject({ code: 0, stderr: '' });
-    expect(await migrate(database.pool, [...allMigrations, later(1, oldest)], { log })).toHaveLength(1);
-    const newSchema = orders;
-    await until(() => orders > newSchema + 2);
-    isMigrated = true;
-    await ordering;
-    expect(newSchema).toBeGreaterThan(ownSchema);
+    };
+    const migrating = async (): Promise<void> => {
+      await until(() => orders > 2);
+      const ownSchema = orders;
+      expect(await runCommand(['migrate', '--json'], env)).toMatchObject({ code: 0, stderr: '' });
+      expect(await migrate(database.pool, [...allMigrations, later(1, oldest)], { log })).toHaveLength(1);
+      const newSchema = orders;
+      expect(newSchema).toBeGreaterThan(ownSchema);
+      await until(() => orders > newSchema + 2);
+    };
+    const answered = ordering();
+    try {
+      // An order that fails ends the test at once.
+      await Promise.race([answered, migrating()]);
+    } finally {
+      isMigrated = true;
+    }
+    await answered;
   });
 
   test('A-281 its tokens, orders, webhooks and revocations hold at a process of today and back, also after both restart', async () => {
