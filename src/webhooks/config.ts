@@ -30,6 +30,13 @@ export const webhooksSettings = z.strictObject({
     description: 'Of them, to one endpoint that answers at once; to one that takes longer at most 8, to a slow one 2',
     env: 'ORDERPASS_WEBHOOK_ENDPOINT_CONCURRENCY_MAX',
   }),
+  dispatch_queues: number(1, 16, 1)
+    .refine((count) => 16 % count === 0, 'must be 1, 2, 4, 8 or 16')
+    .meta({
+      description:
+        'Queues into which the events of restaurants are divided; each is dispatched by one worker at a time. Raise it when several workers dispatch less than is recorded',
+      env: 'ORDERPASS_WEBHOOK_QUEUES',
+    }),
   fast_path: onOff('on').meta({
     description:
       'With `off` every delivery is claimed from the database; with `on` one that need not wait is sent right after the commit that inserts it',

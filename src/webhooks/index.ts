@@ -128,7 +128,7 @@ export const createWebhooks = (deps: WebhooksDeps): Webhooks => {
   const onDeliveries = deliver.wake;
   return {
     services: [
-      createDispatch({ pool, clock, fastPath, onDeliveries }),
+      createDispatch({ pool, clock, fastPath, queuesCount: deps.settings.dispatch_queues, onDeliveries }),
       createRedeliver({ db, clock, onDeliveries }),
       deliver.service,
       ...withhold.services,

@@ -1,6 +1,7 @@
 /**
  * The dispatcher: turns events of the outbox into deliveries, one per subscribed endpoint, in the order of recording. It
- * polls; a notification only makes it look sooner. One dispatcher at a time works on the outbox, under a lock.
+ * polls; a notification only makes it look sooner. The outbox is divided into queues by tenant. The dispatcher of each worker
+ * visits them in turn, and one dispatcher at a time works on a queue, under its lock.
  */
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
@@ -10,6 +11,8 @@ import {
   claimEvents,
   countWaiting,
   createQueueFloor,
+  type DispatchQueue,
+  dispatchQueues,
   lockDispatch,
   markDispatched,
   type QueueFloor,
@@ -29,6 +32,8 @@ type DispatchDeps = {
   clock: Clock;
   /** Undefined: every delivery is claimed. */
   fastPath: FastPath | undefined;
+  /** Into how many queues the outbox is divided. */
+  queuesCount: number;
   /** Deliveries are due and have to be claimed. */
   onDeliveries: () => void;
 };
@@ -40,27 +45,31 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
   run: async (signal) => {
     const wake = createWake(signal);
     const hints = await listenForHints(deps.pool, wake);
-    const tools = { floor: createQueueFloor(), findRecipients: createFindRecipients() };
-    let limit: number = batchMax;
-    let ahead: readonly ClaimedEvent[] = [];
+    const findRecipients = createFindRecipients();
+    const visits = dispatchQueues(deps.queuesCount).map(firstVisit);
+    // Workers that start together begin at different queues.
+    let turn = Math.floor(Math.random() * visits.length);
+    let inVain = 0;
     try {
       while (!signal.aborted) {
         // The supervisor starts the service again, with a new connection that listens.
         if (hints.lost !== undefined) throw hints.lost;
-        const { taken, isRest, isMore, isToClaim, ...next } = await dispatchOnce(deps, hints.db, {
-          ...tools,
-          limit,
-          ahead,
+        const visit = visits[turn % visits.length] as Visit;
+        turn += 1;
+        const { taken, isRest, isMore, isToClaim, ahead } = await dispatchOnce(deps, hints.db, {
+          ...visit,
+          findRecipients,
         });
-        ({ ahead } = next);
         if (isToClaim) deps.onDeliveries();
-        if (isRest) {
-          await deps.fastPath?.waitForSlots();
-          limit = Math.max(batchMin, taken * 2);
-        } else {
-          deps.fastPath?.stopWaiting();
-          if (!isMore) await wake.wait(pollMs);
-          limit = batchMax;
+        visit.ahead = ahead;
+        visit.isRest = isRest;
+        visit.limit = isRest ? Math.max(batchMin, taken * 2) : batchMax;
+        if (isRest) await deps.fastPath?.waitForSlots();
+        else if (visits.every((one) => !one.isRest)) deps.fastPath?.stopWaiting();
+        inVain = isRest || isMore ? 0 : inVain + 1;
+        if (inVain >= visits.length) {
+          await wake.wait(pollMs);
+          inVain = 0;
         }
       }
     } finally {
@@ -69,12 +78,31 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
   },
 });
 
+/** What the dispatcher knows of a queue when it comes back to it. */
+type Visit = {
+  queue: DispatchQueue;
+  floor: QueueFloor;
+  limit: number;
+  /** Events that were read already and have to be dispatched next. */
+  ahead: readonly ClaimedEvent[];
+  /** Some of its events wait for slots of the fast path. */
+  isRest: boolean;
+};
+
+const firstVisit = (queue: DispatchQueue): Visit => ({
+  queue,
+  floor: createQueueFloor(queue),
+  limit: batchMax,
+  ahead: [],
+  isRest: false,
+});
+
 type Dispatched = {
   /** How many events were dispatched. */
   taken: number;
   /** True when some of the events wait for slots of the fast path. */
   isRest: boolean;
-  /** True when the outbox may hold more events. */
+  /** True when the queue may hold more events. */
   isMore: boolean;
   /** True when deliveries have to be claimed. */
   isToClaim: boolean;
@@ -82,10 +110,8 @@ type Dispatched = {
   ahead: readonly ClaimedEvent[];
 };
 
-type Tools = { floor: QueueFloor; findRecipients: FindRecipients };
-
-/** `ahead`: events that the transaction before has read. `areNew`: none of the events was dispatched before. */
-type Batch = Tools & { limit: number; ahead: readonly ClaimedEvent[]; areNew: boolean };
+/** `areNew`: none of the events was dispatched before. */
+type Batch = Omit<Visit, 'isRest'> & { findRecipients: FindRecipients; areNew: boolean };
 
 /** Inserts as if every event were new. On a unique violation it starts over and leaves deliveries that exist as they are. */
 const dispatchOnce = async (
@@ -137,7 +163,7 @@ const nothing: Made = {
 
 /** Statements whose result is not needed before the commit are sent together with it, which saves their round trips. */
 const dispatchIn = async (tx: Kysely<unknown>, batch: Batch, now: Date, fast: FastBatch | undefined): Promise<Made> => {
-  const { limit, floor, areNew } = batch;
+  const { queue, limit, floor, areNew } = batch;
   const { isHeld, events, isAhead, recipients } = await begin(tx, batch, now);
   if (isHeld && floor.isDue(performance.now())) await withCommit(tx, floor.look(tx, performance.now()));
   if (!isHeld || events.length === 0) return nothing;
@@ -156,7 +182,7 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch, now: Date, fast: Fa
   await withCommit(tx, markFollowed(tx, made.filter(({ first }) => !first).map(entityQueueOf)));
   // A delivery that existed may be finished already. Then only this releases what was inserted behind it.
   if (!areNew) await withCommit(tx, releaseNext(tx, made.map(entityQueueOf), now));
-  const ahead = isMore && !isRest ? claimEvents(tx, { limit: batchMax, floor: floor.get() }) : undefined;
+  const ahead = isMore && !isRest ? claimEvents(tx, queue, { limit: batchMax, floor: floor.get() }) : undefined;
   if (ahead !== undefined) await withCommit(tx, ahead);
   return {
     taken,
@@ -184,18 +210,21 @@ type Begun = {
  */
 const begin = async (
   tx: Kysely<unknown>,
-  { ahead, limit, floor, findRecipients, areNew }: Batch,
+  { queue, ahead, limit, floor, findRecipients, areNew }: Batch,
   now: Date,
 ): Promise<Begun> => {
   if (ahead.length < batchMin) {
-    const [isHeld, events] = await Promise.all([lockDispatch(tx), claimEvents(tx, { limit, floor: floor.get() })]);
+    const [isHeld, events] = await Promise.all([
+      lockDispatch(tx, queue),
+      claimEvents(tx, queue, { limit, floor: floor.get() }),
+    ]);
     const recipients = isHeld && events.length > 0 ? await findRecipients(tx, events, now, areNew) : undefined;
     return { isHeld, events, isAhead: false, recipients };
   }
   const events = ahead.slice(0, limit);
   const positions = events.map(({ position }) => position);
   const [isHeld, waitingCount, recipients] = await Promise.all([
-    lockDispatch(tx),
+    lockDispatch(tx, queue),
     countWaiting(tx, positions),
     findRecipients(tx, events, now, areNew),
   ]);

@@ -43,7 +43,7 @@ export const listFeed = async (
   const asked = request.since ?? start.since;
   const oldest = request.after === undefined ? new Date(now.getTime() - retentionMs) : undefined;
   const since = oldest !== undefined && (asked ?? oldest) <= oldest ? oldest : asked;
-  const floor = since === undefined ? 0 : await placeBefore(db, since);
+  const floor = since === undefined ? 0 : await placeBefore(db, tenant, since);
   const { events, scanned } = await readFeed(db, {
     tenant,
     kinds,

@@ -86,11 +86,11 @@ export const redeliverSpan = async (
     since,
     until: until ?? null,
     everything,
-    afterPlace: await placeBefore(tx, since),
+    afterPlace: await placeBefore(tx, viewer.tenant, since),
     // Events recorded from now on are delivered anyway.
     lastPlace: Math.min(
       await lastPlace(tx, viewer.tenant, kinds),
-      (until === undefined ? undefined : await placeAfter(tx, until)) ?? Number.MAX_SAFE_INTEGER,
+      (until === undefined ? undefined : await placeAfter(tx, viewer.tenant, until)) ?? Number.MAX_SAFE_INTEGER,
     ),
     queued: 0,
     state: 'running',

@@ -75,6 +75,7 @@ export const openHarness = async (serverUrl: string, name: string) => {
   return {
     db,
     pool,
+    url,
     addEndpoint,
     /** Records `count` events, each of an entity of its own, the tenants in turn. The worker sees all of them at the commit. */
     record: (tenants: readonly string[], count: number): Promise<void> =>

@@ -1,6 +1,7 @@
 /**
  * Recorded events in the order in which the dispatcher took them: their position in the feed (`place`). One dispatcher at a
- * time assigns positions after the commit, so no event ever appears before a position that was already read.
+ * time assigns the positions of a tenant after the commit, so no event of a tenant ever appears before a position that was
+ * already read. Positions of different tenants say nothing about each other.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { RecordedEvent } from '#src/contract/event.ts';
@@ -103,21 +104,25 @@ export const findFeedEvent = async (
 const recordingMsMax = 10 * minuteMs;
 
 /**
- * A position before every event that was recorded from `since` on. Ids carry the time of recording. An event that was
- * recorded `recordMsMax` earlier was committed, and so dispatched, before the first event of the requested range.
+ * A position before every event of the tenant that was recorded from `since` on. Ids carry the time of recording. An event
+ * that was recorded `recordingMsMax` earlier was committed, and so dispatched, before the first event of the requested range.
  */
-export const placeBefore = async (db: Kysely<unknown>, since: Date): Promise<number> => {
+export const placeBefore = async (db: Kysely<unknown>, tenant: string, since: Date): Promise<number> => {
   const { rows } = await sql<{ place: number }>`
     select place from outbox.places
-    where event_id < ${idFloor('evt', since.getTime() - recordingMsMax)} order by event_id desc limit 1`.execute(db);
+    where tenant = ${tenant} and event_id < ${idFloor('evt', since.getTime() - recordingMsMax)} order by event_id desc limit 1`.execute(
+    db,
+  );
   return rows[0]?.place ?? 0;
 };
 
-/** The last position that an event recorded before `until` can have; undefined when it may be any. The same reasoning. */
-export const placeAfter = async (db: Kysely<unknown>, until: Date): Promise<number | undefined> => {
+/** The last position that an event of the tenant recorded before `until` can have; undefined: any. The same reasoning. */
+export const placeAfter = async (db: Kysely<unknown>, tenant: string, until: Date): Promise<number | undefined> => {
   const { rows } = await sql<{ place: number }>`
     select place from outbox.places
-    where event_id >= ${idFloor('evt', until.getTime() + recordingMsMax)} order by event_id limit 1`.execute(db);
+    where tenant = ${tenant} and event_id >= ${idFloor('evt', until.getTime() + recordingMsMax)} order by event_id limit 1`.execute(
+    db,
+  );
   return rows[0]?.place;
 };
 

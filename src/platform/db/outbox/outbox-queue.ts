@@ -3,20 +3,43 @@
  * (by a trigger where its writer does not add it). The dispatcher moves the row to `outbox.places`, which is the feed
  * (event-feed.ts). The event itself is never written again.
  */
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { RecordedEvent } from '#src/contract/event.ts';
 import { arrayLiteral } from '../array-literal.ts';
 import type { WeeklyTable } from './partitions.ts';
 
-/** Any constant works, as long as no other advisory lock of this program uses it. */
-const dispatchLock = sql`7203517001::bigint`;
+/** Groups of tenants, by a hash of their id: `tenant_group` in migration 0004. */
+const groupsCount = 16;
+
+/** What one dispatcher at a time works on: the events of the tenants of these groups, in the order of recording. */
+export type DispatchQueue = { readonly groups: readonly number[] };
 
 /**
- * Only one dispatcher works at a time: two could see seq 2 of an entity before seq 1. The work under the lock
- * is one insert per batch, so one dispatcher is enough. False: another dispatcher holds the lock.
+ * Divides all tenants into `count` queues; `count` divides 16. Processes may divide them differently, since locks are taken
+ * by group.
  */
-export const lockDispatch = async (tx: Kysely<unknown>): Promise<boolean> => {
-  const { rows } = await sql<{ held: boolean }>`select pg_try_advisory_xact_lock(${dispatchLock}) as held`.execute(tx);
+export const dispatchQueues = (count: number): DispatchQueue[] =>
+  Array.from({ length: count }, (_, index) => ({
+    groups: Array.from({ length: groupsCount / count }, (__, turn) => index + turn * count),
+  }));
+
+/** Any constants work, as long as no other advisory lock of this program uses them. The class has a lock for each group. */
+const groupLocks = sql`720351702`;
+/** Version 1.0 has one dispatcher for all tenants, which holds this lock alone. Dispatchers of queues share it. */
+const wholeLock = sql`7203517001::bigint`;
+
+/** Takes the locks one after the other and stops at the first that another dispatcher holds. They end with the transaction. */
+const isLocked = ({ groups }: DispatchQueue): RawBuilder<boolean> => sql`
+  (pg_try_advisory_xact_lock_shared(${wholeLock}) and not exists (
+    select from unnest(${arrayLiteral(groups)}::int[]) as wanted (tenant_group)
+    where not pg_try_advisory_xact_lock(${groupLocks}, wanted.tenant_group)))`;
+
+/**
+ * Only one dispatcher at a time works on a queue: two could see seq 2 of an entity before seq 1. False: another dispatcher
+ * works on tenants of this queue.
+ */
+export const lockDispatch = async (tx: Kysely<unknown>, queue: DispatchQueue): Promise<boolean> => {
+  const { rows } = await sql<{ held: boolean }>`select ${isLocked(queue)} as held`.execute(tx);
   return rows[0]?.held === true;
 };
 
@@ -27,20 +50,32 @@ export type ClaimedEvent = Pick<
   position: number;
 };
 
+/** The rows of `waiting` that belong to the queue, of each group the first `limit` from the position `floor` on. */
+const waitingOf = ({ groups }: DispatchQueue, floor: number, limit: number): RawBuilder<unknown> =>
+  groups.length === groupsCount
+    ? sql`(select position, event_id from outbox.waiting where position >= ${floor} order by position limit ${limit})`
+    : sql`(
+        select of_group.* from unnest(${arrayLiteral(groups)}::smallint[]) as wanted (tenant_group) cross join lateral (
+          select position, event_id from outbox.waiting
+          where waiting.tenant_group = wanted.tenant_group and position >= ${floor} order by position limit ${limit}
+        ) as of_group)`;
+
 /**
- * The oldest undispatched events, in the order of recording, from the position `floor` on. It may be pipelined behind
- * `lockDispatch` in the same transaction: without the lock it reads nothing. Mark the events whose deliveries are inserted
- * in the same transaction, and of each entity none before an earlier one.
+ * The oldest undispatched events of a queue, in the order of recording, from the position `floor` on. It may be pipelined
+ * behind `lockDispatch` in the same transaction: without the lock it reads nothing. Mark the events whose deliveries are
+ * inserted in the same transaction, and of each entity none before an earlier one.
  */
 export const claimEvents = async (
   tx: Kysely<unknown>,
+  queue: DispatchQueue,
   { limit, floor }: { limit: number; floor: number },
 ): Promise<ClaimedEvent[]> => {
   const { rows } = await sql<ClaimedEvent>`
     select waiting.position, event.id, event.tenant, event.kind, event.event, event.entity, event.seq,
       event.previous_seq as "previousSeq", event.body
-    from outbox.waiting cross join lateral (select * from outbox.events where id = waiting.event_id limit 1) as event
-    where (select pg_try_advisory_xact_lock(${dispatchLock})) and waiting.position >= ${floor}
+    from ${waitingOf(queue, floor, limit)} as waiting
+      cross join lateral (select * from outbox.events where id = waiting.event_id limit 1) as event
+    where (select ${isLocked(queue)})
     order by waiting.position limit ${limit}`.execute(tx);
   return rows;
 };
@@ -61,13 +96,13 @@ const lookEveryMs = 1_000;
 const wholeLookEvery = 30;
 
 /**
- * The low-water mark of the queue. Dispatched rows stay as dead tuples until vacuum removes them, which an open snapshot
+ * The low-water mark of a queue. Dispatched rows stay as dead tuples until vacuum removes them, which an open snapshot
  * prevents, and each claim would step over all of them. Below the mark no row waits and none can appear, since every
  * transaction that drew a lower position has ended. An event that returns to the queue draws a new position. The mark lives
  * as long as the connection of the dispatcher. A backend that stops between drawing its position and getting its transaction
  * id, for longer than the interval between two looks, would be missed, so every so often a look covers the whole queue.
  */
-export const createQueueFloor = () => {
+export const createQueueFloor = (queue: DispatchQueue) => {
   let floor = 0;
   let lookedMs: number | undefined;
   let drawnBefore: number | undefined;
@@ -83,7 +118,7 @@ export const createQueueFloor = () => {
       const { rows } = await sql<{ drawn: number; oldest: number; next: number; lowest: number | null }>`
         select last_value - case when is_called then 0 else 1 end as drawn, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as oldest,
           pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next,
-          (select position from outbox.waiting where position >= ${from} order by position limit 1) as lowest
+          (select min(position) from ${waitingOf(queue, from, 1)} as waiting) as lowest
         from outbox.event_positions`.execute(tx);
       const [seen] = rows;
       if (seen === undefined) return;
