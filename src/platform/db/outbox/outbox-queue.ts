@@ -8,7 +8,7 @@ import type { RecordedEvent } from '#src/contract/event.ts';
 import { arrayLiteral } from '../array-literal.ts';
 import type { WeeklyTable } from './partitions.ts';
 
-/** Groups of tenants, by a hash of their id: `tenant_group` in migration 0004. */
+/** Groups of tenants, by a hash of their id: `tenant_group` in migration 0005. */
 const groupsCount = 16;
 
 /** What one dispatcher at a time works on: the events of the tenants of these groups, in the order of recording. */

@@ -1,3 +1,4 @@
+-- Works with 1.0.0 and newer releases.
 -- Events are dispatched by several queues at once. A hash of the tenant puts each event into one of 16 groups, and a queue
 -- is one or more groups, so the events of a tenant stay in one queue. `waiting` is nearly always empty: this takes no time.
 alter table outbox.waiting
