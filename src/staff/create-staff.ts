@@ -1,11 +1,11 @@
 /** Builds all parts of staff accounts and sign-in. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
+import { hintAfterCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { RecordEvents } from './accounts/account-events.ts';
-import { notifyUsers } from './accounts/user-store.ts';
 import type { StaffSettings } from './config.ts';
 import { createSecondFactor } from './second-factor/second-factor.ts';
 import { createSessions } from './sessions/sessions.ts';
@@ -33,13 +33,16 @@ export type StaffDeps = {
   returnAddress: string;
 };
 
+/** Channel of the hint that accounts or sessions have changed. */
+const usersChannel = 'panel_users';
+
 export type Staff = ReturnType<typeof createStaff>;
 
 export const createStaff = (given: StaffDeps) => {
-  // Every change is recorded, so this is the one place that notifies open pages.
+  // Every change is recorded, so this is the one place that sends open pages a hint.
   const record: RecordEvents = async (tx, now, ...events) => {
     await given.record(tx, now, ...events);
-    await notifyUsers(tx);
+    hintAfterCommit(tx, usersChannel);
   };
   const deps = { ...given, record };
   const { box, settings, returnAddress } = deps;

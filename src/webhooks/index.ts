@@ -89,6 +89,8 @@ type WebhooksDeps = SendingDeps & {
   /** What the owners of endpoints may read. */
   rights: OwnerRights;
   random?: () => number;
+  /** How often the dispatcher looks for events without a hint. Default: bounds of `pacing`. */
+  dispatchPollMs?: number;
   /** Default: nothing is counted or traced. */
   observers?: Observers;
 };
@@ -128,7 +130,11 @@ export const createWebhooks = (deps: WebhooksDeps): Webhooks => {
   const onDeliveries = deliver.wake;
   return {
     services: [
-      createDispatch({ pool, clock, fastPath, queuesCount: deps.settings.dispatch_queues, onDeliveries }),
+      createDispatch({
+        ...{ pool, clock, fastPath, onDeliveries },
+        queuesCount: deps.settings.dispatch_queues,
+        pollMs: deps.dispatchPollMs,
+      }),
       createRedeliver({ db, clock, onDeliveries }),
       deliver.service,
       ...withhold.services,

@@ -91,6 +91,15 @@ test('SQL stands in stores, migrations and platform/db only', () => {
   expect(wrong).toEqual([]);
 });
 
+test('notifications are sent by platform/db/hints only: in a transaction they would make commits wait for each other', () => {
+  const wrong = readdirSync(src, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(ts|sql)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => /\bpg_notify\b|^\s*notify\s|[`'"]\s*notify\s/im.test(textOf(file)))
+    .map((file) => relative(src, file));
+  expect(wrong).toEqual(['platform/db/hints/hints.ts']);
+});
+
 test('the panel holds no table and no SQL: it calls ports that the app wires', () => {
   const imports = all.filter(
     ({ from, to }) => top(from) === 'panel' && (['kysely', 'pg'].includes(to) || /^platform\/db\b/.test(to)),

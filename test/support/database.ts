@@ -58,3 +58,19 @@ const retryWhileInUse = async (clone: () => Promise<void>): Promise<void> => {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 };
+
+export type Notifications = {
+  /** Channels, in the sequence of the notifications. */
+  received: string[];
+  close(): Promise<void>;
+};
+
+/** Receives notifications as another process would, on a connection of its own. */
+export const openNotifications = async (url: string, channels: readonly string[]): Promise<Notifications> => {
+  const client = new pg.Client({ connectionString: url });
+  const received: string[] = [];
+  client.on('notification', ({ channel }) => received.push(channel));
+  await client.connect();
+  for (const channel of channels) await client.query(`listen ${client.escapeIdentifier(channel)}`);
+  return { received, close: () => client.end() };
+};

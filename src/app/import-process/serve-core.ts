@@ -5,7 +5,7 @@
 import { createOrdering } from '#src/ordering/index.ts';
 import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
 import { serverPidOf } from '#src/platform/db/driver/pg-client.ts';
-import { createDatabase, createPool } from '#src/platform/db/pool.ts';
+import { createDatabase, createPool, endPool } from '#src/platform/db/pool.ts';
 import { createLog } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createCoreHandler, createInternalServer, listen } from '../listeners/listeners.ts';
@@ -46,7 +46,7 @@ export const serveCore = async (settings: ImportSettings, send: (message: ChildM
     void listener
       .close(settings.graceMs)
       .then(() => supervised)
-      .then(() => pool.end())
+      .then(() => endPool(pool))
       .finally(() => process.exit());
   });
   send({ port: listener.port });

@@ -1,7 +1,7 @@
 /** Builds the panel with its ports. */
 import { createSourceOf } from '#src/gateway/index.ts';
 import { createPanel, type Panel } from '#src/panel/index.ts';
-import { listenOn } from '#src/platform/db/listen.ts';
+import { listenOn } from '#src/platform/db/hints/listen.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { startStaff } from '../admin/staff.ts';
 import { createLimitPorts } from './limit-ports.ts';
@@ -10,7 +10,7 @@ import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
 import { createSupportPorts } from './support-ports.ts';
 
-/** A smaller pool cannot spare a connection for notifications. */
+/** A smaller pool cannot spare a connection that listens for hints. */
 const hintsPoolMin = 5;
 
 /** Undefined when the panel is switched off. */

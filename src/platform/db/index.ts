@@ -8,7 +8,7 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import { connectionUrl, type SocketConnection } from './driver/socket-connection.ts';
 import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded/embedded.ts';
-import { createDatabase, createPool } from './pool.ts';
+import { createDatabase, createPool, endPool } from './pool.ts';
 import { loadMigrations } from './schema/migrate.ts';
 
 export { EmbeddedError } from './embedded/embedded.ts';
@@ -77,7 +77,7 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
   const closeOnce = async (): Promise<void> => {
     // A connection that is never released must not keep the process from ending.
     const timeout = new Promise((resolve) => setTimeout(resolve, poolEndMs).unref());
-    await Promise.race([pool.end(), timeout]);
+    await Promise.race([endPool(pool), timeout]);
     await owned?.stop();
   };
   let closing: Promise<void> | undefined;

@@ -6,6 +6,7 @@ import { withStrictTls } from './database-address.ts';
 import { PipelinedDialect } from './driver/kysely-dialect.ts';
 import { clientClass } from './driver/pg-client.ts';
 import type { SocketConnection } from './driver/socket-connection.ts';
+import { hintsOf, openHints } from './hints/hints.ts';
 
 export type PoolSettings = {
   /** The socket of the embedded server, or a `postgresql://` address. */
@@ -79,9 +80,16 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   // transaction would otherwise emit an unhandled 'error' and end the process.
   pool.on('connect', (client) => client.on('error', report));
   pool.on('error', () => undefined);
+  openHints(pool, log);
   return pool;
 };
 
 /** `close` of the store ends the pool. `destroy()` of the result would end only a pool that kysely has used. */
 export const createDatabase = (pool: pg.Pool): Kysely<unknown> =>
-  new Kysely({ dialect: new PipelinedDialect({ pool }) });
+  Object.assign(new Kysely<unknown>({ dialect: new PipelinedDialect({ pool }) }), { hints: hintsOf(pool) });
+
+/** Ends the pool after the hints of the last commits, which a command would otherwise take with it. */
+export const endPool = async (pool: pg.Pool): Promise<void> => {
+  await hintsOf(pool).close();
+  await pool.end();
+};

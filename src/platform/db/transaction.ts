@@ -1,6 +1,7 @@
 /** Transactions that retry conflicts, and the classification of database errors. */
 import type { IsolationLevel, Kysely, Transaction } from 'kysely';
 import { sendAtOnce } from './driver/kysely-dialect.ts';
+import type { Hints } from './hints/hints.ts';
 
 const attemptsMax = 4;
 const pauseMsMax = 20;
@@ -13,12 +14,12 @@ export type TransactionSettings = { isolation?: IsolationLevel };
  * `fn` may run more than once and must have no effect outside the transaction.
  */
 export const inTransaction = async <T>(
-  db: Kysely<unknown>,
+  db: Kysely<unknown> & Hinting,
   fn: (tx: Transaction<unknown>) => Promise<T>,
   settings: TransactionSettings = {},
 ): Promise<T> => {
   for (let attempt = 1; ; attempt += 1) {
-    const atEnd: AtEnd = { late: [], after: [] };
+    const atEnd: AtEnd = { late: [], after: [], hinted: new Set() };
     try {
       const builder = db.transaction();
       const result = await (settings.isolation === undefined
@@ -30,6 +31,7 @@ export const inTransaction = async <T>(
         return fn(tx);
       });
       for (const run of atEnd.after) run();
+      for (const channel of atEnd.hinted) db.hints?.send(channel);
       return result;
     } catch (thrown) {
       // After a failed late write every later statement fails too; the first failure is the reason.
@@ -41,8 +43,11 @@ export const inTransaction = async <T>(
   }
 };
 
-/** What a transaction waits for before its commit, and what runs after it. */
-type AtEnd = { late: Promise<unknown>[]; after: (() => void)[] };
+/** What a transaction waits for before its commit, what runs after it, and the channels that get a hint of it. */
+type AtEnd = { late: Promise<unknown>[]; after: (() => void)[]; hinted: Set<string> };
+
+/** A query builder of `createDatabase` sends hints; one on a single connection sends none. */
+type Hinting = { hints?: Hints };
 
 /** A transaction of `inTransaction` carries its end; a connection pool has none. */
 type Ending = { atEnd?: AtEnd };
@@ -63,6 +68,14 @@ export const withCommit = async (tx: Kysely<unknown> & Ending, write: Promise<un
 /** `run` must not throw. It is called once the transaction is committed, and never when it is rolled back. */
 export const afterCommit = (tx: Kysely<unknown> & Ending, run: () => void): void => {
   tx.atEnd?.after.push(run);
+};
+
+/**
+ * Listeners of the channel get a hint once the transaction is committed. A transaction that is rolled back or retried leaves
+ * no hint. A crash right after the commit loses the hint, so listeners also poll (hints/hints.ts).
+ */
+export const hintAfterCommit = (tx: Kysely<unknown> & Ending, channel: string): void => {
+  tx.atEnd?.hinted.add(channel);
 };
 
 const firstFailure = async (writes: readonly Promise<unknown>[]): Promise<unknown> =>

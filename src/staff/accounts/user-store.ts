@@ -88,14 +88,6 @@ export const listUsers = async (db: Kysely<unknown>, after: string, limit: numbe
   return rows.map(toUser);
 };
 
-/** Notification channel for changes of accounts and sessions. */
-const usersChannel = 'panel_users';
-
-/** The notification is sent when the transaction commits. */
-export const notifyUsers = async (tx: Kysely<unknown>): Promise<void> => {
-  await sql`select pg_notify(${usersChannel}, '')`.execute(tx);
-};
-
 /** A text that changes when an account or a session is created, removed or changes its state. */
 export const markOfUsers = async (db: Kysely<unknown>): Promise<string> => {
   const { rows } = await sql<{ mark: string }>`

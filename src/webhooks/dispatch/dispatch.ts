@@ -1,6 +1,6 @@
 /**
  * The dispatcher: turns events of the outbox into deliveries, one per subscribed endpoint, in the order of recording. It
- * polls; a notification only makes it look sooner. The outbox is divided into queues by tenant. The dispatcher of each worker
+ * polls; a hint only makes it look sooner. The outbox is divided into queues by tenant. The dispatcher of each worker
  * visits them in turn, and one dispatcher at a time works on a queue, under its lock.
  */
 import type { Kysely } from 'kysely';
@@ -36,9 +36,11 @@ type DispatchDeps = {
   queuesCount: number;
   /** Deliveries are due and have to be claimed. */
   onDeliveries: () => void;
+  /** How long it waits for a hint. */
+  pollMs?: number | undefined;
 };
 
-const { batchMax, batchMin, pollMs } = dispatching;
+const { batchMax, batchMin } = dispatching;
 
 export const createDispatch = (deps: DispatchDeps): Service => ({
   name: 'webhook-dispatch',
@@ -68,7 +70,7 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
         else if (visits.every((one) => !one.isRest)) deps.fastPath?.stopWaiting();
         inVain = isRest || isMore ? 0 : inVain + 1;
         if (inVain >= visits.length) {
-          await wake.wait(pollMs);
+          await wake.wait(deps.pollMs ?? dispatching.pollMs);
           inVain = 0;
         }
       }

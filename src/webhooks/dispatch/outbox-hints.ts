@@ -1,10 +1,11 @@
 /**
- * The connection of the dispatcher. It listens for notifications of new events; they only make the dispatcher look
- * sooner.
+ * The connection of the dispatcher. It listens for hints of new events, which only make the dispatcher look sooner. Events
+ * that this process records wake it in memory.
  */
 import type { Kysely } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { createPreparedDatabase } from '#src/platform/db/driver/prepared.ts';
+import { hintsOf } from '#src/platform/db/hints/hints.ts';
 import { outboxChannel } from '#src/platform/db/outbox/outbox.ts';
 import type { Wake } from '#src/platform/wake.ts';
 import { loopSettings } from '../queue/loop-connection.ts';
@@ -17,11 +18,12 @@ export type Hints = { db: Kysely<unknown>; lost: Error | undefined; stop(): void
  */
 export const listenForHints = async (pool: Pool, wake: Wake): Promise<Hints> => {
   const client: PoolClient = await pool.connect();
+  const end = hintsOf(pool).receive(client, [outboxChannel], wake.now);
   const hints: Hints = {
     db: createPreparedDatabase(client),
     lost: undefined,
     stop: () => {
-      client.off('notification', wake.now);
+      end();
       client.off('error', onError);
       client.release(true);
     },
@@ -30,7 +32,6 @@ export const listenForHints = async (pool: Pool, wake: Wake): Promise<Hints> => 
     hints.lost = error;
     wake.now();
   }
-  client.on('notification', wake.now);
   client.on('error', onError);
   try {
     await client.query(`${loopSettings}; set application_name = 'webhook-dispatch'; listen ${outboxChannel}`);

@@ -22,7 +22,7 @@ export const dispatching = {
   batchMax: 200,
   /** chosen: while few deliveries find slots, the dispatcher reads few events, since it reads them again in the next batch. */
   batchMin: 32,
-  /** chosen: notifications wake the dispatcher; polling covers a lost notification within half a second. */
+  /** chosen: hints wake the dispatcher; polling covers a lost hint within half a second. */
   pollMs: 500,
   /** chosen: a commit that took longer used up a visible part of the lease, so the schedule gets an earlier look. */
   lateCommitMs: 1_000,

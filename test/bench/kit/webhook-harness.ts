@@ -10,7 +10,7 @@ import { systemClock } from '#src/platform/clock.ts';
 import { outboxChannel, recordEvent, setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
-import { inTransaction } from '#src/platform/db/transaction.ts';
+import { hintAfterCommit, inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createEndpoint } from '#src/webhooks/index.ts';
@@ -82,7 +82,7 @@ export const openHarness = async (serverUrl: string, name: string) => {
       inTransaction(db, async (tx) => {
         for (let done = 0; done < count; done += insertedMax)
           await insertEvents(tx, tenants, Math.min(insertedMax, count - done));
-        await sql`select pg_notify(${outboxChannel}, '')`.execute(tx);
+        hintAfterCommit(tx, outboxChannel);
       }),
     /** Its id, and the moment at which its commit began, in milliseconds of the wall clock. */
     recordOne: (tenant: string): Promise<{ id: string; at: number }> =>

@@ -1,7 +1,10 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { outboxChannel } from '#src/platform/db/outbox/outbox.ts';
+import { openNotifications } from '../../support/database.ts';
 import { startOrdering, type TestOrdering } from '../../support/ordering.ts';
 import { openShop, type Shop } from '../../support/orders/order-sender.ts';
+import { until } from '../../support/until.ts';
 
 let core: TestOrdering;
 let shop: Shop;
@@ -13,24 +16,37 @@ beforeAll(async () => {
 });
 afterAll(() => core.close());
 
+type Sent = { text: string; connection: unknown };
+
+const textOf = (asked: unknown): string =>
+  typeof asked === 'string' ? asked : String((asked as { text: string }).text);
+
+const isHint = (text: string): boolean => text.includes('pg_notify');
+
 /** What goes to the database meanwhile, begin and commit too. Watches the driver and changes nothing of it. */
-const statementsOf = async (act: () => Promise<unknown>): Promise<string[]> => {
+const sentOf = async (act: () => Promise<unknown>): Promise<Sent[]> => {
   const query = vi.spyOn(pg.Client.prototype, 'query');
   try {
     await act();
-    return query.mock.calls.map(([asked]: unknown[]) =>
-      typeof asked === 'string' ? asked : String((asked as { text: string }).text),
-    );
+    return query.mock.calls.map(([asked]: unknown[], index) => ({
+      text: textOf(asked),
+      connection: query.mock.contexts[index],
+    }));
   } finally {
     query.mockRestore();
   }
 };
+
+/** Without hints, which leave at any time after the commit. */
+const statementsOf = async (act: () => Promise<unknown>): Promise<string[]> =>
+  (await sentOf(act)).map(({ text }) => text).filter((text) => !isHint(text));
 
 /** How often meanwhile something was sent when everything before it had been answered. */
 const roundTripsOf = async (act: () => Promise<unknown>): Promise<number> => {
   const { query } = pg.Client.prototype;
   let [roundTrips, unanswered] = [0, 0];
   const watched = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args) {
+    if (isHint(textOf(args[0]))) return Reflect.apply(query, this, args) as undefined;
     if (unanswered === 0) roundTrips += 1;
     unanswered += 1;
     const answered = (): void => {
@@ -76,4 +92,26 @@ test('a move takes as many round trips in a long history as in a short one', asy
   expect(await cancel()).toEqual(early);
   const order = await shop.placed();
   expect((await statementsOf(() => shop.done('confirm', order))).length).toBeLessThanOrEqual(7);
+});
+
+test('the hint of an order leaves alone after its commit, so orders do not wait for the lock of a notification', async () => {
+  const notifications = await openNotifications(core.databaseUrl, [outboxChannel]);
+  try {
+    const sent = await sentOf(async () => {
+      await Promise.all([shop.placed(), shop.placed(), shop.placed()]);
+      await until(() => notifications.received.length > 0);
+    });
+    const open = new Set<unknown>();
+    const inside: string[] = [];
+    for (const { text, connection } of sent) {
+      if (text === 'begin') open.add(connection);
+      if (text === 'commit' || text === 'rollback') open.delete(connection);
+      if (isHint(text) && open.has(connection)) inside.push(text);
+    }
+    expect(sent.filter(({ text }) => text === 'commit')).toHaveLength(3);
+    expect(sent.filter(({ text }) => isHint(text)).length).toBeGreaterThan(0);
+    expect(inside).toEqual([]);
+  } finally {
+    await notifications.close();
+  }
 });

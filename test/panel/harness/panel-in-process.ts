@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { appendChange, createSourceOf } from '#src/gateway/index.ts';
 import { linkPath, providerReturnPath } from '#src/panel/config.ts';
 import { createPanel } from '#src/panel/index.ts';
-import { listenOn } from '#src/platform/db/listen.ts';
+import { listenOn } from '#src/platform/db/hints/listen.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';

@@ -44,6 +44,7 @@ export type WorkerOptions = {
   resolve?: Resolve;
   attemptTimeoutMs?: number;
   random?: () => number;
+  dispatchPollMs?: number;
   settings?: Partial<WebhooksSettings>;
 };
 

@@ -6,6 +6,7 @@
  */
 import { type Kysely, sql } from 'kysely';
 import type { PoolClient } from 'pg';
+import { hintAfterCommit } from '#src/platform/db/transaction.ts';
 
 export type Epoch = {
   credentials: EpochPart;
@@ -19,10 +20,10 @@ export type EpochPart = { epoch: number; mark: string };
 
 const channel = 'gateway_credentials';
 
-/** Call it last in the transaction, because it locks the row. The notification is sent with the commit. */
+/** Call it last in the transaction, because it locks the row. The hint is sent after the commit. */
 export const raiseEpoch = async (tx: Kysely<unknown>): Promise<void> => {
   await sql`update gateway.credential_epoch set epoch = epoch + 1, mark = gen_random_uuid()`.execute(tx);
-  await sql`select pg_notify(${channel}, '')`.execute(tx);
+  hintAfterCommit(tx, channel);
 };
 
 /** Keeps other transactions from raising a number until this one ends. */
@@ -35,7 +36,7 @@ export const raiseTokenEpoch = async (tx: Kysely<unknown>): Promise<EpochPart> =
   const { rows } = await sql<EpochPart>`
     update gateway.credential_epoch set token_epoch = token_epoch + 1, token_mark = gen_random_uuid()
     returning token_epoch as epoch, token_mark as mark`.execute(tx);
-  await sql`select pg_notify(${channel}, '')`.execute(tx);
+  hintAfterCommit(tx, channel);
   return onlyRow(rows);
 };
 

@@ -9,7 +9,7 @@ import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
 import { newId } from '../../ids.ts';
 import { named } from '../driver/named.ts';
 import { statement } from '../driver/statement.ts';
-import { withCommit } from '../transaction.ts';
+import { hintAfterCommit, withCommit } from '../transaction.ts';
 import type { WeeklyTable } from './partitions.ts';
 
 export type EventDraft = {
@@ -26,7 +26,7 @@ export type EventDraft = {
   trailing?: Record<string, unknown>;
 };
 
-/** Channel that a commit notifies to wake the dispatcher. It is a hint only: the dispatcher also polls. */
+/** Channel of the hint that wakes the dispatcher after the commit. The dispatcher also polls. */
 export const outboxChannel = 'orderpass_outbox';
 
 /** Writes the event if the tenant has its kind switched on; returns it, or undefined when the kind is off. */
@@ -96,6 +96,8 @@ const eventOf = async (draft: EventDraft, previousSeq: number | null): Promise<R
 const insertEvents = async (tx: Kysely<unknown>, events: readonly RecordedEvent[]): Promise<void> => {
   const last = events.at(-1);
   if (last === undefined) return;
+  // Before the statement, whose answer may arrive together with that of the commit.
+  hintAfterCommit(tx, outboxChannel);
   const rows = events.map(
     ({ id, tenant, kind, event, entity, seq, previousSeq, created, body }) =>
       sql`(${id}, ${tenant}, ${kind}, ${event}, ${entity}, ${seq}::bigint, ${previousSeq}::bigint,
@@ -111,7 +113,7 @@ const insertEvents = async (tx: Kysely<unknown>, events: readonly RecordedEvent[
       values ${sql.join(rows)} returning position, id, tenant, kind, event, entity, created
     )
     insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
-    select * from recorded returning pg_notify(${outboxChannel}, '')`.execute(tx);
+    select * from recorded`.execute(tx);
 };
 
 /** Switches kinds on or off for a tenant; kinds that are not named stay. */
