@@ -1,6 +1,6 @@
 /**
  * Detects when something that an open page shows has changed. It polls the mark of each watched topic every few seconds,
- * and at once after a notification of the store, once for all viewers. Topics without a viewer are not polled.
+ * and at once after a hint of the store, once for all viewers. Topics without a viewer are not polled.
  */
 import { createHash } from 'node:crypto';
 import type { Logger } from '#src/platform/log.ts';
@@ -14,7 +14,7 @@ type ChangeWatchDeps = {
   ports: Ports;
   log: Logger;
   /**
-   * Calls back at each notification until the signal is aborted; rejects when it cannot listen. Undefined: polling
+   * Calls back at each hint until the signal is aborted; rejects when it cannot listen. Undefined: polling
    * only.
    */
   listen: Listen | undefined;

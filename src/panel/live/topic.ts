@@ -11,11 +11,11 @@ export type Topic = {
    * viewers watch the same subject.
    */
   about?: 'restaurant' | 'client' | 'viewer';
-  /** PostgreSQL channels whose notifications make the panel poll the topic at once. */
+  /** Channels whose hints make the panel poll the topic at once. */
   channels?: readonly string[];
   /**
    * A text that differs after a change. It must be cheap: it is read every few seconds while the topic is watched, and
-   * after each notification, once for all viewers. `subject`: uid of the subject, '' without `about`.
+   * after each hint, once for all viewers. `subject`: uid of the subject, '' without `about`.
    */
   mark: (ports: Ports, subject: string) => Promise<string>;
 };
