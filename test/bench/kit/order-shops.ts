@@ -6,6 +6,8 @@ import { type RunningProgram, runJson } from '../../support/program.ts';
 
 const restaurantsCount = 4;
 const customersOfRestaurant = 16;
+/** Each waits up to 20 s for the import process. */
+const importRepeatsMax = 6;
 
 export type Shops = {
   connection: SocketConnection;
@@ -50,11 +52,11 @@ export const openShops = async (program: RunningProgram, env: Record<string, str
   const { access_token: accessToken } = (await token.json()) as { access_token: string };
   const headers = { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' };
   const call = async (method: string, path: string, body?: object) => {
-    const answer = await fetch(`${program.url}/api${path}`, {
-      method,
-      headers,
-      ...(body && { body: JSON.stringify(body) }),
-    });
+    const ask = () =>
+      fetch(`${program.url}/api${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    let answer = await ask();
+    // The import process has a low priority, so on a busy machine it starts late.
+    for (let repeats = 0; answer.status === 503 && repeats < importRepeatsMax; repeats += 1) answer = await ask();
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text.slice(0, 500)}`);
     return JSON.parse(text) as {
