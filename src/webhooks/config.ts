@@ -34,7 +34,7 @@ export const webhooksSettings = z.strictObject({
     .refine((count) => 16 % count === 0, 'must be 1, 2, 4, 8 or 16')
     .meta({
       description:
-        'Queues into which the events of restaurants are divided; each is dispatched by one worker at a time. Raise it when several workers dispatch less than is recorded',
+        'Queues into which events are divided by their tenant; each is dispatched by one worker at a time. Raise it when several workers dispatch less than is recorded',
       env: 'ORDERPASS_WEBHOOK_QUEUES',
     }),
   fast_path: onOff('on').meta({
