@@ -1,15 +1,7 @@
 /** The address of a database, `postgresql://…`: whether pg can read it, its TLS mode, and why a connection failed. */
 import pg from 'pg';
+import { withStrictTls } from './driver/strict-tls.ts';
 import { isTransient } from './transaction.ts';
-
-/**
- * pg checks certificate and name for `prefer`, `require` and `verify-ca` as for `verify-full`, and prints a warning of seven
- * lines about it. Here the address asks for `verify-full` itself. `uselibpqcompat=true` selects the weaker meaning of libpq.
- */
-export const withStrictTls = (address: string): string =>
-  /[?&]uselibpqcompat=true(?:&|$)/.test(address)
-    ? address
-    : address.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full');
 
 /** Why the address cannot be read, without the address itself, which holds a password; undefined when it can. */
 export const addressProblem = (address: string): string | undefined => {
@@ -44,3 +36,7 @@ export const connectionProblem = (error: unknown): string | undefined => {
   if (/does not support SSL/.test(line)) return `${line}: set sslmode=disable, or turn TLS on there`;
   return refused.has(code) || (isTransient(first) && !code.startsWith('53')) ? line : undefined;
 };
+
+/** For messages and files. A password in the address stands between the user and `@`, or is a parameter. */
+export const withoutPassword = (address: string): string =>
+  address.replace(/^(postgres(?:ql)?:\/\/[^:@/?#]*):[^@]*@/, '$1@').replace(/([?&]password=)[^&]*/gi, '$1…');

@@ -22,6 +22,7 @@ export type Store = {
   db: Kysely<unknown>;
   /** The address of the database, in the form of `DATABASE_URL`. */
   url: string;
+  connection: SocketConnection | string;
   embedded: boolean;
   /** This start initialised the embedded PostgreSQL: the store is empty. */
   freshlyCreated: boolean;
@@ -33,6 +34,13 @@ const handOverMs = 3_000;
 const startingMs = 60_000;
 const othersMsMax = 30_000;
 const pollMs = 50;
+const readOnlySetting = 'default_transaction_read_only';
+
+export type StoreOptions = {
+  exclusive: boolean;
+  /** With `exclusive`: commands that share the embedded server meanwhile can only read. */
+  soleWriter?: boolean;
+};
 
 /**
  * `exclusive` is for the process that owns the data folder: it runs the server, and fails if another process does. Otherwise
@@ -41,9 +49,14 @@ const pollMs = 50;
 export const openStore = async (
   settings: StoreSettings,
   log: Logger,
-  { exclusive }: { exclusive: boolean },
+  { exclusive, soleWriter = false }: StoreOptions,
 ): Promise<Store> => {
   if (settings.databaseUrl !== undefined) return connect(settings, settings.databaseUrl, log);
+  if (exclusive && soleWriter) {
+    const owned = await retryWhileInUse(() => own(settings, log, { [readOnlySetting]: 'on' }), handOverMs);
+    const connection = { ...owned.connection, options: `-c ${readOnlySetting}=off` };
+    return connect(settings, { ...owned, connection }, log);
+  }
   if (exclusive) return connect(settings, await retryWhileInUse(() => own(settings, log), handOverMs), log);
   const found = await retryWhileInUse(async () => (await shared(settings)) ?? (await own(settings, log)), startingMs);
   return connect(settings, 'host' in found ? found : { ...found, stop: () => stopAfterOthers(found, log) }, log);
@@ -63,8 +76,11 @@ const retryWhileInUse = async <T>(open: () => Promise<T>, timeoutMs: number): Pr
   }
 };
 
-const own = (settings: StoreSettings, log: Logger): Promise<Embedded> =>
-  startEmbedded({ dataDir: settings.dataDir, log });
+const own = (
+  settings: StoreSettings,
+  log: Logger,
+  extraSettings: Readonly<Record<string, string>> = {},
+): Promise<Embedded> => startEmbedded({ dataDir: settings.dataDir, log, extraSettings });
 
 const shared = async (settings: StoreSettings): Promise<SocketConnection | undefined> =>
   (await embeddedConnection(settings.dataDir))?.connection;
@@ -85,6 +101,7 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
     pool,
     db: createDatabase(pool),
     url: typeof connection === 'string' ? connection : connectionUrl(connection),
+    connection,
     embedded: typeof connection !== 'string',
     freshlyCreated: owned?.freshlyCreated === true,
     close: () => {
@@ -118,4 +135,26 @@ const stopAfterOthers = async (owned: Embedded, log: Logger): Promise<void> => {
 export const databaseName = async (db: Kysely<unknown>): Promise<string> => {
   const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(db);
   return rows[0]?.name ?? '';
+};
+
+/** The size of the databases of the embedded server on its disk. */
+export const storedBytes = async (pool: pg.Pool): Promise<number> => {
+  const { rows } = await pool.query<{ bytes: number }>(
+    'select sum(pg_database_size(oid))::bigint as bytes from pg_database',
+  );
+  return rows[0]?.bytes ?? 0;
+};
+
+/** The version of the server, such as `18.4`. */
+export const serverVersion = async (pool: pg.Pool): Promise<string> => {
+  const { rows } = await pool.query<{ version: string }>(`select current_setting('server_version') as version`);
+  return rows[0]?.version ?? '';
+};
+
+/** `system`: equal for all databases of one server, and for copies of its files. */
+export const serverIdentity = async (pool: pg.Pool): Promise<{ system: string; encoding: string }> => {
+  const { rows } = await pool.query<{ system: string; encoding: string }>(
+    `select system_identifier::text as system, current_setting('server_encoding') as encoding from pg_control_system()`,
+  );
+  return rows[0] ?? { system: '', encoding: '' };
 };

@@ -2,10 +2,10 @@
 import { Kysely } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { withStrictTls } from './database-address.ts';
 import { PipelinedDialect } from './driver/kysely-dialect.ts';
 import { clientClass } from './driver/pg-client.ts';
 import type { SocketConnection } from './driver/socket-connection.ts';
+import { withStrictTls } from './driver/strict-tls.ts';
 import { hintsOf, openHints } from './hints/hints.ts';
 
 export type PoolSettings = {

@@ -1,7 +1,8 @@
-/** What src/platform/db/driver/pg-client.ts leans on in pg, beyond its documentation. */
+/** What src/platform/db/driver/ leans on in pg, beyond its documentation. */
 import { Socket } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectForCopy, copyIn, copyOut } from '#src/platform/db/driver/copy.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
 let database: TestDatabase;
@@ -99,4 +100,57 @@ test('a statement with a name is prepared once for a connection', () =>
     await client.query(named, [2]);
     const { rows } = await client.query("select name from pg_prepared_statements where name = 'parity'");
     expect(rows, changed('named statements')).toEqual([{ name: 'parity' }]);
+  }));
+
+const copying = async (work: (client: pg.Client) => Promise<void>): Promise<void> => {
+  const client = await connectForCopy(database.url, { applicationName: 'parity' });
+  try {
+    await work(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+};
+
+test('COPY sends and takes data through a client, each byte once, however slowly it is taken', () =>
+  copying(async (client) => {
+    const lines = 60_000;
+    await client.query('create temp table copied (n integer, filler text)');
+    const into = await copyIn(client, 'copy copied from stdin');
+    for (let n = 0; n < lines; n += 1000) {
+      const part = Array.from({ length: 1000 }, (_, i) => `${n + i}\t${'x'.repeat(100)}\n`).join('');
+      await into.write(Buffer.from(part));
+    }
+    await into.end();
+    let [bytes, next, mostAtOnce] = [0, 0, 0];
+    await copyOut(client, 'copy (select * from copied order by n) to stdout', async (messages) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const message of messages) {
+        expect(message.toString().startsWith(`${next}\t`), changed('the chunk of copyData')).toBe(true);
+        next += 1;
+      }
+      const size = messages.reduce((sum, { length }) => sum + length, 0);
+      mostAtOnce = Math.max(mostAtOnce, size);
+      bytes += size;
+    });
+    expect(next, changed('copyData')).toBe(lines);
+    expect(bytes).toBeGreaterThan(lines * 100);
+    expect(mostAtOnce, changed('client.connection.stream.pause')).toBeLessThan(2 * 1024 * 1024);
+    expect((await client.query('select 1 as n')).rows, changed('a client after COPY')).toEqual([{ n: 1 }]);
+  }));
+
+test('COPY ends with the error of the server, of the reader, and of a cancelled writer', () =>
+  copying(async (client) => {
+    await expect(copyIn(client, 'copy absent from stdin'), changed('handleError')).rejects.toThrow('does not exist');
+    await client.query('create temp table numbers (n integer)');
+    const wrong = await copyIn(client, 'copy numbers from stdin');
+    await wrong.write(Buffer.from('one\n'));
+    await expect(wrong.end(), changed('endCopyFrom')).rejects.toThrow('invalid input syntax');
+    const cancelled = await copyIn(client, 'copy numbers from stdin');
+    await cancelled.write(Buffer.from('1\n'));
+    await cancelled.cancel('the test cancels it');
+    expect((await client.query('select * from numbers')).rows, changed('sendCopyFail')).toEqual([]);
+    const failing = copyOut(client, 'copy (select generate_series(1, 100000)) to stdout', () => {
+      throw new Error('the reader failed');
+    });
+    await expect(failing).rejects.toThrow('the reader failed');
   }));

@@ -17,6 +17,7 @@ import { keepServing } from './keep-serving.ts';
 import { clearLeftovers } from './leftover.ts';
 import { lockHome } from './owner-lock.ts';
 import { readPidFile } from './pid-file.ts';
+import { assertNotRestoring } from './restore-cluster.ts';
 import { connectionAt, startServer, withClient } from './server.ts';
 import { createServerLog } from './server-log.ts';
 import { openSocketFolder } from './socket-folder.ts';
@@ -46,6 +47,7 @@ export type Embedded = {
 export const startEmbedded = async (settings: EmbeddedSettings): Promise<Embedded> => {
   const { log, extraSettings: extra = {} } = settings;
   const dataDir = path.resolve(settings.dataDir);
+  assertNotRestoring(dataDir);
   const { home } = await openHome(dataDir, settings, log);
   const lock = await lockHome(home);
   try {

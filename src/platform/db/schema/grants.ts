@@ -8,7 +8,11 @@ import type { Migration } from './pending.ts';
 type Client = Pick<pg.ClientBase, 'query'>;
 
 /** Only migrations write these. */
-const readOnly = ['platform.migrations', 'platform.declared_migrations', 'platform.weekly_tables'];
+export const readOnlyTables: readonly string[] = [
+  'platform.migrations',
+  'platform.declared_migrations',
+  'platform.weekly_tables',
+];
 
 /** Why a role cannot be granted the rights, in words for an operator. */
 export class GrantError extends Error {
@@ -42,7 +46,7 @@ const grantStatements = (schemas: readonly string[], owner: string, role: string
         `alter default privileges for role ${from} in schema ${schema} grant ${rights} on ${kind} to ${to}`,
       ]),
     ]),
-    `revoke insert, update, delete on ${readOnly.join(', ')} from ${to}`,
+    `revoke insert, update, delete on ${readOnlyTables.join(', ')} from ${to}`,
   ];
 };
 

@@ -1,0 +1,91 @@
+/** Makes the cluster of an empty data folder from the archive of a base backup, in place of initdb. */
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { unpackTar } from '../../files/read-tar.ts';
+import { isRoot } from './account.ts';
+import { giveTree } from './adopt-cluster.ts';
+import { EmbeddedError } from './errors.ts';
+import { openHome } from './home.ts';
+import { makeFolder } from './system-dir.ts';
+
+/** It exists while a restore runs, and after one that was killed. */
+const unfinishedRestore = (dataDir: string): string => path.join(dataDir, 'restore.unfinished');
+
+/** Makes the folder in which a restore prepares a data folder. EEXIST while another restore does so. */
+export const beginRestore = async (dataDir: string): Promise<string> => {
+  const mode = isRoot() ? 0o711 : 0o700;
+  await makeFolder(dataDir, mode);
+  const draft = unfinishedRestore(dataDir);
+  await mkdir(draft, { mode });
+  await chmod(draft, mode);
+  return draft;
+};
+
+/** A start would otherwise make an empty store, which looks like a success. */
+export const assertNotRestoring = (dataDir: string): void => {
+  const folder = unfinishedRestore(dataDir);
+  if (!existsSync(folder)) return;
+  throw new EmbeddedError(
+    'DATA_DIR_DAMAGED',
+    `a restore into ${dataDir} has not finished (${folder}). If none is running any more, remove ${dataDir} and restore again`,
+  );
+};
+
+/** The members of the backup manifest of PostgreSQL that are needed here. */
+const manifestSchema = z.object({ Files: z.array(z.object({ Path: z.string(), Checksum: z.string() })) });
+
+const walFolder = 'pg_wal/';
+
+/** Compares files with the digests that the server computed when it read them; it lists no WAL. */
+const createComparison = async (manifest: string) => {
+  const { Files: files } = manifestSchema.parse(JSON.parse(await readFile(manifest, 'utf8')));
+  const missing = new Map(files.map((file) => [file.Path, file.Checksum]));
+  return {
+    onFile: (name: string, sha256: string): void => {
+      const expected = missing.get(name);
+      missing.delete(name);
+      if (expected === sha256 || (expected === undefined && name.startsWith(walFolder))) return;
+      throw new Error(`the backup is damaged: the file ${name} in its archive differs from what the server read`);
+    },
+    assertComplete: (): void => {
+      const [name] = missing.keys();
+      if (name !== undefined) throw new Error(`the backup is damaged: its archive lacks the file ${name}`);
+    },
+  };
+};
+
+/**
+ * `backup`: paths of an archive and its manifest. The next start recovers from the WAL of the archive, and syncs every file before
+ * that. A data folder that the account of the server cannot enter gets its home elsewhere, as at a first start.
+ */
+export const restoreCluster = async (
+  dataDir: string,
+  backup: { archive: string; manifest: string },
+  log: Logger,
+  onBytes: (bytes: number) => void,
+): Promise<void> => {
+  const comparison = await createComparison(backup.manifest);
+  const { home, account } = await openHome(dataDir, {}, log);
+  await makeFolder(home.cluster, 0o700);
+  await unpackTar(backup.archive, home.cluster, { onBytes, onFile: comparison.onFile });
+  comparison.assertComplete();
+  if (account !== undefined) await giveTree(home.cluster, account);
+};
+
+/** Moves a stopped cluster, or the link to its home elsewhere, into another data folder on the same disk. */
+export const moveCluster = async (from: string, to: string): Promise<void> => {
+  const place = path.join(to, 'postgres');
+  await rename(path.join(from, 'postgres'), place);
+  const cluster = await readlink(place).catch(() => undefined);
+  if (cluster !== undefined) await writeFile(path.join(path.dirname(cluster), 'belongs-to'), `${to}\n`);
+};
+
+/** Removes a data folder and, if its cluster lies elsewhere, that home. No server may run on it. */
+export const removeDataFolder = async (dataDir: string): Promise<void> => {
+  const cluster = await readlink(path.join(dataDir, 'postgres')).catch(() => undefined);
+  if (cluster !== undefined) await rm(path.dirname(cluster), { recursive: true, force: true });
+  await rm(dataDir, { recursive: true, force: true });
+};
