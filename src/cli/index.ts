@@ -13,8 +13,10 @@ import { policyCommands } from './commands/clients/policy.ts';
 import { signingKeyCommands } from './commands/clients/signing-key.ts';
 import { tokenCommands } from './commands/clients/token.ts';
 import { usageCommand } from './commands/clients/usage.ts';
+import { backupCommands } from './commands/program/backup.ts';
 import { configCommands } from './commands/program/config.ts';
 import { migrateCommand } from './commands/program/migrate.ts';
+import { moveCommand } from './commands/program/move.ts';
 import { routesCommands } from './commands/program/routes.ts';
 import { startCommand } from './commands/program/start.ts';
 import { upstreamCommands } from './commands/program/upstream.ts';
@@ -71,6 +73,8 @@ export const createProgram = (output: Output): Command => {
     routesCommands,
     upstreamCommands,
     migrateCommand,
+    backupCommands,
+    moveCommand,
   ]) {
     add(program, output);
   }

@@ -56,7 +56,7 @@ import { createAnswerSelf } from './whoami/answer-self.ts';
 import { createDenialLog, type DenialLog } from './whoami/denial-log.ts';
 
 export { type CallerUsage, reportCallerUsage, reportUsage } from './access/quotas/report-usage.ts';
-export { openExternalHeads } from './audit/chain/external-heads.ts';
+export { copyExternalHeads, isHeadsFile, openExternalHeads } from './audit/chain/external-heads.ts';
 export { type AuditAction, auditActions } from './audit/event/event.ts';
 export { type FoundEvent, toEcs } from './audit/event/found-event.ts';
 export { appendChange } from './audit/record/append-change.ts';

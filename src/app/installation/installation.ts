@@ -10,7 +10,7 @@ import { awaitServer } from '#src/platform/db/await-server.ts';
 import { connectionProblem } from '#src/platform/db/database-address.ts';
 import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
 import { settleFact } from '#src/platform/db/facts.ts';
-import { databaseName, openStore, type Store } from '#src/platform/db/index.ts';
+import { databaseName, openStore, type Store, type StoreOptions } from '#src/platform/db/index.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { assertCurrent, reportSchema } from '#src/platform/db/schema/pending.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -18,6 +18,7 @@ import { createSecretBox, loadOrCreateMasterKey, parseMasterKey, type SecretBox 
 import type { Service } from '#src/platform/supervisor.ts';
 import { type Settings, SettingsError } from '../settings/config.ts';
 import { allMigrations } from './migrations.ts';
+import { assertNotMoved } from './moved-store.ts';
 
 export type Installation = {
   store: Store;
@@ -32,11 +33,12 @@ export type Installation = {
 /**
  * `exclusive`: own the embedded store (role all); otherwise share the running one, or run it for the time of the command.
  * `stopping`: wait for a server that accepts no connections yet, until this is aborted; without it, fail at once.
+ * `isMoved`: open an embedded store also after it was moved to a server.
  */
 export const openInstallation = async (
   settings: Settings,
   log: Logger,
-  options: { exclusive: boolean; stopping?: AbortSignal },
+  options: StoreOptions & { stopping?: AbortSignal; isMoved?: boolean },
 ): Promise<Installation> => {
   const dataDir = resolve(settings.data_dir);
   const masterKey = masterKeyOf(settings, dataDir);
@@ -44,6 +46,7 @@ export const openInstallation = async (
   try {
     if (options.stopping !== undefined) await awaitServer(store.pool, log, options.stopping);
     await settleSchema(store, settings.migrate, log);
+    if (store.embedded && options.isMoved !== true) await assertNotMoved(store.db);
     const box = createSecretBox(masterKey);
     await assertKeyFits(store, box);
     const { clock, service: clockService } = await openDatabaseClock(store.pool, log);
@@ -55,7 +58,7 @@ export const openInstallation = async (
 };
 
 /** The store alone: without its keys, and with its schema as it is. Options as those of `openInstallation`. */
-export const openOwnStore = (settings: Settings, log: Logger, options: { exclusive: boolean }): Promise<Store> =>
+export const openOwnStore = (settings: Settings, log: Logger, options: StoreOptions): Promise<Store> =>
   openStore(
     {
       dataDir: resolve(settings.data_dir),
@@ -95,11 +98,16 @@ const withWitness = async (store: Store, box: SecretBox, dataDir: string, log: L
   };
 };
 
-const masterKeyOf = (settings: Settings, dataDir: string): Buffer => {
+/** The master key of the settings, or of the data folder, which makes one when it has none. */
+export const masterKeyOf = (settings: Settings, dataDir: string): Buffer =>
+  givenMasterKey(settings) ?? loadOrCreateMasterKey(dataDir);
+
+/** Undefined when the data folder holds the master key. */
+export const givenMasterKey = (settings: Settings): Buffer | undefined => {
   const text =
     settings.master_key ??
     (settings.master_key_file === undefined ? undefined : readFileSync(settings.master_key_file, 'utf8'));
-  if (text === undefined) return loadOrCreateMasterKey(dataDir);
+  if (text === undefined) return undefined;
   const key = parseMasterKey(text);
   if (key === undefined) {
     throw new SettingsError([

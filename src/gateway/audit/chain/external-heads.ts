@@ -47,6 +47,20 @@ export const openExternalHeads = (box: Box, file?: { dataDir: string; database: 
   return made;
 };
 
+/** Writes what is known of the opened database as known of its copy, the database `file.database`. */
+export const copyExternalHeads = async (box: Box, file: { dataDir: string; database: string }): Promise<void> => {
+  const source = externalHeadsOf(box);
+  if (source === undefined) return;
+  const copy = createExternalHeads(box.derive(label), join(file.dataDir, fileName(box, file.database)));
+  copy.load();
+  for (const [chain, end] of source.known()) copy.note(chain, end);
+  source.problems().forEach(copy.addProblem);
+  await copy.save();
+};
+
+/** True for the name of a file of heads in a data folder, of any database. */
+export const isHeadsFile = (name: string): boolean => /^audit-heads-[0-9a-f]{16}\.json$/.test(name);
+
 /** The name depends on the keys and the database, because several installations may share a folder. */
 const fileName = (box: Box, database: string): string =>
   `audit-heads-${createHash('sha256').update(box.derive(label)).update(database).digest('hex').slice(0, 16)}.json`;

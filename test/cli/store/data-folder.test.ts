@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { assertRealFolder } from '#src/platform/files/real-folder.ts';
-import { makeDataDir, runCommand, runJson } from '../support/program.ts';
+import { makeDataDir, runCommand, runJson } from '../../support/program.ts';
 
 test('a data folder on a file system of the kernel is refused at once, with a sentence', async () => {
   for (const folder of ['/proc/orderpass/data', '/proc/self', '/sys/orderpass']) {

@@ -1,0 +1,150 @@
+/**
+ * Restores a backup into an empty data folder. The store recovers, is checked and records its restore in a folder inside; its
+ * parts get their names when all of that has succeeded. A start refuses a data folder with such an unfinished folder in it.
+ */
+import { readdirSync } from 'node:fs';
+import { copyFile, readFile, rename, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { appendChange, isHeadsFile, type VerifiedAudit, verifyAudit } from '#src/gateway/index.ts';
+import {
+  beginRestore,
+  moveCluster,
+  removeDataFolder,
+  restoreCluster,
+} from '#src/platform/db/embedded/restore-cluster.ts';
+import { countRows } from '#src/platform/db/schema/copy-database.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { createSecretBox, parseMasterKey } from '#src/platform/secret-box.ts';
+import { actorName } from '../admin/actor-name.ts';
+import { givenMasterKey, openInstallation } from '../installation/installation.ts';
+import { allMigrations } from '../installation/migrations.ts';
+import type { Settings } from '../settings/config.ts';
+import { compareFiles, nameFullDisk, syncFolder, writeBackupFile } from './backup-files.ts';
+import {
+  archiveName,
+  BackupError,
+  type BackupManifest,
+  masterKeyName,
+  postgresManifestName,
+  readManifest,
+} from './backup-manifest.ts';
+
+export type RestoreRequest = {
+  from: string;
+  /** Holds the master key, which then lies in the data folder. */
+  masterKeyFile?: string;
+  /** 0 to 100. */
+  onPercent(percent: number): void;
+};
+
+export type Restored = {
+  manifest: BackupManifest;
+  dataDir: string;
+  /** Where the next start finds the master key. */
+  masterKey: 'data folder' | 'settings';
+  rows: number;
+  audit: VerifiedAudit;
+};
+
+type Key = { key: Buffer; place: Restored['masterKey'] };
+
+/** BackupError, with nothing changed, when the backup is not whole or the data folder is not empty. */
+export const restoreBackup = async (settings: Settings, log: Logger, request: RestoreRequest): Promise<Restored> => {
+  if (settings.database_url !== undefined)
+    throw new BackupError(
+      'DATABASE_URL is set: a restore fills the embedded store. Restore a database server with its own tools, or unset it',
+    );
+  const from = resolve(request.from);
+  const dataDir = resolve(settings.data_dir);
+  const { manifest, fits } = await readManifest(from);
+  const master = await findKey(settings, from, manifest, request.masterKeyFile);
+  if (!fits(createSecretBox(master.key)))
+    throw new BackupError(
+      `the master key is not the one that ${from} was made with, or its backup.json was changed: give the key of that installation`,
+    );
+  await assertEmpty(dataDir);
+  const bytes = manifest.files.reduce((sum, { size }) => sum + size, 0);
+  const archiveBytes = manifest.files.find(({ name }) => name === archiveName)?.size ?? 0;
+  const progress = (done: number): void => request.onPercent(Math.floor((done * 100) / (bytes + archiveBytes)));
+  await compareFiles(from, manifest.files, progress);
+
+  const draft = await beginRestore(dataDir);
+  try {
+    const paths = { archive: join(from, archiveName), manifest: join(from, postgresManifestName) };
+    await restoreCluster(draft, paths, log, (done) => progress(bytes + done));
+    for (const { name } of manifest.files) if (isHeadsFile(name)) await copyFile(join(from, name), join(draft, name));
+    const checked = await checkStore(draft, settings, log, master.key, manifest);
+    await publish(draft, dataDir, master);
+    return { manifest, dataDir, masterKey: master.place, ...checked };
+  } catch (error) {
+    await removeDataFolder(draft);
+    throw nameFullDisk(error, dataDir);
+  }
+};
+
+const findKey = async (
+  settings: Settings,
+  from: string,
+  manifest: BackupManifest,
+  masterKeyFile: string | undefined,
+): Promise<Key> => {
+  if (masterKeyFile !== undefined) return { key: await readKey(masterKeyFile), place: 'data folder' };
+  const given = givenMasterKey(settings);
+  if (given !== undefined) return { key: given, place: 'settings' };
+  if (manifest.files.some(({ name }) => name === masterKeyName))
+    return { key: await readKey(join(from, masterKeyName)), place: 'data folder' };
+  throw new BackupError(
+    `${from} was made without the master key: name the file that holds it with --master-key-file, or set ORDERPASS_MASTER_KEY or ORDERPASS_MASTER_KEY_FILE`,
+  );
+};
+
+const readKey = async (file: string): Promise<Buffer> => {
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  if (text === undefined) throw new BackupError(`${file} cannot be read: it should hold the master key`);
+  const key = parseMasterKey(text);
+  if (key === undefined) throw new BackupError(`${file} does not hold a master key (32 bytes as base64 or hex)`);
+  return key;
+};
+
+const assertEmpty = async (dataDir: string): Promise<void> => {
+  const found = await stat(dataDir).catch(() => undefined);
+  if (found === undefined) return;
+  const names = found.isDirectory() ? readdirSync(dataDir) : [''];
+  if (names.length === 0) return;
+  throw new BackupError(
+    `${dataDir} is not empty, and a restore overwrites nothing: stop the program, and move the folder away or name another one (ORDERPASS_DATA_DIR)`,
+  );
+};
+
+/** Starts the restored store once: it recovers, gets the schema of this version, and records its restore. */
+const checkStore = async (
+  draft: string,
+  settings: Settings,
+  log: Logger,
+  key: Buffer,
+  manifest: BackupManifest,
+): Promise<Pick<Restored, 'rows' | 'audit'>> => {
+  const own: Settings = { ...settings, data_dir: draft, master_key: key.toString('base64'), migrate: 'auto' };
+  const { store, box, clock } = await openInstallation(own, log, { exclusive: true, isMoved: true });
+  try {
+    const details = JSON.stringify({ backup: manifest.id, taken_at: manifest.taken_at });
+    await inTransaction(store.db, (tx) =>
+      appendChange(tx, box, clock.now(), { action: 'store.restored', actor: actorName(), details }),
+    );
+    const rows = await countRows(store.connection, allMigrations);
+    return { rows, audit: await verifyAudit({ db: store.db, box }) };
+  } finally {
+    await store.close();
+  }
+};
+
+/** The cluster comes last: with it the data folder counts as one that holds a store. */
+const publish = async (draft: string, dataDir: string, { key, place }: Key): Promise<void> => {
+  for (const name of readdirSync(draft).filter(isHeadsFile)) await rename(join(draft, name), join(dataDir, name));
+  if (place === 'data folder') await writeBackupFile(dataDir, masterKeyName, `${key.toString('base64')}\n`);
+  await moveCluster(draft, dataDir);
+  await syncFolder(dataDir);
+  await removeDataFolder(draft);
+  await syncFolder(dataDir);
+};

@@ -1,0 +1,17 @@
+/** Progress and interruption of commands that may take minutes. */
+import type { Output } from './output.ts';
+import { createProgressBar } from './progress-bar.ts';
+
+/** A bar on a terminal, and nothing for scripts. */
+export const showProgress = (output: Output): ReturnType<typeof createProgressBar> =>
+  process.stderr.isTTY && !output.json
+    ? createProgressBar(process.stderr)
+    : { show: () => undefined, end: () => undefined };
+
+/** Aborted by the first SIGINT or SIGTERM, so that the command can remove what is not finished; the second one ends the process. */
+export const abortOnSignal = (): AbortSignal => {
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => controller.abort(new Error(`${signal}: the command was ended before it was done`)));
+  return controller.signal;
+};

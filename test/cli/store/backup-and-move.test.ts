@@ -1,0 +1,246 @@
+/** Backup, restore and move of one embedded store, by the commands that an operator uses. */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
+import { embeddedConnection } from '#src/platform/db/embedded/embedded.ts';
+import { createEmptyDatabase } from '../../support/database.ts';
+import { freePort } from '../../support/free-port.ts';
+import {
+  makeDataDir,
+  plainEnv,
+  type RunningProgram,
+  root,
+  runCommand,
+  runJson,
+  runWithInput,
+  startProgram,
+} from '../../support/program.ts';
+import { query } from '../../support/store-owner.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const data = makeDataDir();
+const folder = join(data.path, '..');
+const env: Record<string, string> = { ORDERPASS_DATA_DIR: data.path, ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' };
+const backup = join(folder, 'backup');
+
+let program: RunningProgram;
+let receiver: WebhookReceiver;
+let restuid: string;
+let endpoint: Record<string, string>;
+let keys: { api: string; client: string; secret: string };
+let order: string;
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  // The address is the issuer of tokens, so it stays the same after the move.
+  env.PORT = String(await freePort());
+  program = await startProgram(env);
+  await until(() => program.output().includes('/demo/receiver\n'));
+  const shown = (name: string): string => new RegExp(`${name} +(\\S+)`).exec(program.output())?.[1] ?? '';
+  keys = { api: shown('API key'), client: shown('Client id'), secret: shown('Client secret') };
+  order = /-d '(\{.*\})'/.exec(program.output())?.[1] ?? '';
+  restuid = /\((rst_\w+)\)/.exec(program.output())?.[1] ?? '';
+  const create = ['endpoint', 'create', '--restaurant', restuid, '--url', receiver.url, '--kinds', 'orders'];
+  endpoint = await runJson(create, env);
+}, 120_000);
+afterAll(async () => {
+  await program?.kill();
+  await receiver?.close();
+  data.remove();
+});
+
+/** The uid of a new order. */
+const createOrder = async (url: string): Promise<string> => {
+  const response = await fetch(`${url}/api/order/create`, {
+    method: 'POST',
+    headers: { 'x-client-id': keys.client, 'x-client-secret': keys.secret, 'content-type': 'application/json' },
+    body: order,
+  });
+  const text = await response.text();
+  expect(response.status, text).toBe(200);
+  const uid = /"(ord_\w+)"/.exec(text)?.[1];
+  if (uid === undefined) throw new Error(text);
+  return uid;
+};
+
+const countOrders = async (url: string): Promise<number> => {
+  const response = await fetch(`${url}/api/orders/list`, { headers: { 'x-api-key': keys.api } });
+  expect(response.status).toBe(200);
+  return ((await response.json()) as { total_count: number }).total_count;
+};
+
+const start = async (own: Record<string, string>): Promise<RunningProgram> => {
+  const started = await startProgram(own);
+  closers.push(() => started.kill());
+  return started;
+};
+
+const at = (name: string): Record<string, string> => ({
+  ...env,
+  ORDERPASS_DATA_DIR: join(folder, name),
+  PORT: '0',
+});
+
+test('A-275 a backup that is made while orders come in is restored with every order acknowledged before it, its audit and its credentials', async () => {
+  const before = [await createOrder(program.url), await createOrder(program.url)];
+  let isDone = false;
+  let meanwhile = 0;
+  const writing = (async (): Promise<void> => {
+    for (; !isDone; meanwhile += 1) await createOrder(program.url);
+  })();
+  const made = await runJson(['backup', '--to', backup, '--with-master-key'], env).finally(() => {
+    isDone = true;
+  });
+  await writing;
+  expect(meanwhile).toBeGreaterThan(0);
+  expect(made).toMatchObject({ folder: backup, with_master_key: true });
+  expect(statSync(backup).mode & 0o777).toBe(0o700);
+  for (const name of readdirSync(backup)) expect(statSync(join(backup, name)).mode & 0o777, name).toBe(0o600);
+
+  const restored = await runJson(['restore', '--from', backup], at('restored'));
+  expect(restored).toMatchObject({
+    backup: made.backup,
+    audit_ok: true,
+    audit_problems: [],
+    master_key: 'data folder',
+  });
+  const again = await start(at('restored'));
+  for (const uid of before) {
+    const found = await fetch(`${again.url}/api/orders/get?uid=${uid}`, { headers: { 'x-api-key': keys.api } });
+    expect(found.status).toBe(200);
+  }
+  const { events } = JSON.parse(
+    (await runCommand(['audit', 'search', '--action', 'store.restored', '--json'], at('restored'))).stdout,
+  );
+  const details = { backup: made.backup, taken_at: made.taken_at };
+  expect(events).toEqual([expect.objectContaining({ 'orderpass.details': details })]);
+}, 240_000);
+
+test('A-275 a restore refuses a data folder with content, a backup without its key, and a damaged file by its name, and changes nothing', async () => {
+  const running = await runCommand(['restore', '--from', backup], env);
+  expect([running.code, running.stderr]).toEqual([1, expect.stringContaining(`${data.path} is not empty`)]);
+  const target = at('refused');
+  const refused = async (why: string, ...more: string[]): Promise<void> => {
+    const { code, stderr } = await runCommand(['restore', '--from', backup, ...more], target);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(why)]);
+    expect(existsSync(join(folder, 'refused'))).toBe(false);
+  };
+  const otherKey = join(folder, 'other.key');
+  writeFileSync(otherKey, Buffer.alloc(32).toString('base64'));
+  await refused('not the one that', '--master-key-file', otherKey);
+  const archive = join(backup, 'base.tar');
+  const content = readFileSync(archive);
+  const middle = content.length >> 1;
+  const damaged = Buffer.from(content);
+  damaged[middle] = (damaged[middle] ?? 0) ^ 1;
+  writeFileSync(archive, damaged);
+  await refused(`the content of ${archive} differs`);
+  writeFileSync(archive, content);
+  const manifest = join(backup, 'backup.json');
+  const text = readFileSync(manifest, 'utf8');
+  writeFileSync(manifest, text.replace('"timeline": 1', '"timeline": 2'));
+  await refused('its backup.json was changed');
+  rmSync(manifest);
+  await refused('is not a complete backup');
+  writeFileSync(manifest, text);
+}, 120_000);
+
+/** Starts a backup and holds it in its middle: the server cannot make the checkpoint that a backup begins with. */
+const startHeldBackup = async (to: string) => {
+  const found = await embeddedConnection(data.path);
+  if (found === undefined) throw new Error('no store runs');
+  const find = "select pid from pg_stat_activity where backend_type = 'checkpointer'";
+  const [checkpointer] = (await query(found.connection, find)) as { pid: number }[];
+  const pid = checkpointer?.pid ?? 0;
+  process.kill(pid, 'SIGSTOP');
+  closers.push(() => process.kill(pid, 'SIGCONT'));
+  const child = spawn(process.execPath, [join(root, 'src/cli/launch.mjs'), 'backup', '--to', to], {
+    cwd: root,
+    env: { ...plainEnv(), ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const drafts = (): string[] => readdirSync(folder).filter((name) => name.startsWith('held.partial-'));
+  await until(() => drafts().some((name) => existsSync(join(folder, name, 'base.tar'))));
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    await exited;
+  };
+  return { drafts, end, connection: found.connection };
+};
+
+test('A-275 a backup that is killed in its middle leaves no folder that a restore takes, and one that is interrupted leaves nothing', async () => {
+  const held = join(folder, 'held');
+  const killed = await startHeldBackup(held);
+  await killed.end('SIGKILL');
+  const [draft = ''] = killed.drafts();
+  expect(existsSync(held)).toBe(false);
+  const { code, stderr } = await runCommand(['restore', '--from', join(folder, draft)], at('refused'));
+  expect([code, stderr]).toEqual([1, expect.stringContaining('is not a complete backup')]);
+  rmSync(join(folder, draft), { recursive: true });
+  const interrupted = await startHeldBackup(held);
+  await interrupted.end('SIGTERM');
+  expect([interrupted.drafts(), existsSync(held)]).toEqual([[], false]);
+  for (const close of closers.splice(0).reverse()) close();
+  // The WAL that they held is free again.
+  await until(async () => (await query(interrupted.connection, 'select from pg_replication_slots')).length === 0);
+}, 120_000);
+
+test('A-276 a data folder whose restore was killed is not started', async () => {
+  mkdirSync(join(folder, 'unfinished', 'restore.unfinished'), { recursive: true });
+  const { code, stderr } = await runCommand(['migrate'], at('unfinished'));
+  expect([code, stderr]).toEqual([1, expect.stringContaining('has not finished')]);
+});
+
+test('A-277 a move needs a stopped program and an empty database of a server, and afterwards the program runs there with the same orders, credentials, tokens and webhook secrets', async () => {
+  const target = await createEmptyDatabase();
+  closers.push(target.drop);
+  const move = ['move', '--to', '-'];
+  const token = await fetch(`${program.url}/api/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'client_credentials', client_id: keys.client, client_secret: keys.secret }),
+  });
+  const { access_token: bearer } = (await token.json()) as { access_token: string };
+  const running = await runWithInput(move, env, target.url);
+  expect([running.code, running.stderr]).toEqual([1, expect.stringContaining('in use by another Orderpass')]);
+  const own = (await embeddedConnection(data.path))?.connection;
+  const before = await countOrders(program.url);
+  await program.stop();
+
+  if (own === undefined) throw new Error('no store ran');
+  const itself = await runWithInput(move, env, connectionUrl({ ...own, database: 'postgres' }));
+  expect([itself.code, itself.stderr]).toEqual([1, expect.stringContaining('is the embedded store itself')]);
+  const moved = await runWithInput([...move, '--json'], env, target.url);
+  expect([moved.code, moved.stderr]).toEqual([0, '']);
+  expect(JSON.parse(moved.stdout).rows).toBeGreaterThan(before);
+
+  const old = await runCommand(['start'], env);
+  expect([old.code, old.stderr]).toEqual([1, expect.stringContaining('this store was moved to')]);
+  const there = { ...env, DATABASE_URL: target.url };
+  const started = await start(there);
+  expect(await countOrders(started.url)).toBe(before);
+  const listed = await fetch(`${started.url}/api/orders/list`, { headers: { authorization: `Bearer ${bearer}` } });
+  expect(listed.status).toBe(200);
+  const earlier = receiver.received.length;
+  await createOrder(started.url);
+  await until(() => receiver.received.length > earlier);
+  const delivery = receiver.received.at(-1);
+  expect(() =>
+    new Webhook(endpoint.secret ?? '').verify(delivery?.body ?? '', delivery?.headers as Record<string, string>),
+  ).not.toThrow();
+  expect((await runCommand(['audit', 'verify'], there)).code).toBe(0);
+  await started.stop();
+
+  await runJson(['move', '--undo'], env);
+  const filled = await runWithInput(move, env, target.url);
+  expect([filled.code, filled.stderr]).toEqual([1, expect.stringContaining('the target is not empty')]);
+}, 240_000);
