@@ -5,6 +5,7 @@ import type { Operation } from '#src/platform/http/operation.ts';
 import type { Context } from './context.ts';
 import { createImportProcess, type ImportProcess } from './import-process/forward-imports.ts';
 import type { Installation } from './installation/installation.ts';
+import { areStatementsPrepared } from './installation/own-store.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen } from './listeners/listeners.ts';
 import type { Settings } from './settings/config.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
@@ -52,6 +53,8 @@ const openImportProcess = ({ settings, installation, closers }: Context): Import
   const imports = createImportProcess(
     {
       databaseUrl: store.url,
+      isPooled: settings.database_direct_url !== undefined,
+      prepared: areStatementsPrepared(settings),
       embedded: store.embedded,
       applicationName: `orderpass-${settings.role}-import`,
       logLevel: settings.log_level,

@@ -199,6 +199,7 @@ const openGateway = async (
     origin,
     db: store.db,
     pool: store.pool,
+    sessions: store.sessions,
     box,
     clock,
     log,
@@ -232,7 +233,7 @@ const startWorkers = ({ settings, installation, services, ownOrigins, ...rest }:
   const { store, box, clock, log } = installation;
   const webhooks = createWebhooks({
     db: store.db,
-    pool: store.pool,
+    pool: store.sessions,
     box,
     clock,
     log,

@@ -120,6 +120,8 @@ export type GatewayDeps = {
   origin: string;
   db: Kysely<unknown>;
   pool: Pool;
+  /** Connections that keep their session, for LISTEN. Default: `pool`. */
+  sessions?: Pool;
   box: SecretBox;
   clock: Clock;
   log: Logger;
@@ -174,6 +176,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const known = { ...deps, limits, audit, keys, kv };
   const access = openAccess({
     ...known,
+    pool: deps.sessions ?? deps.pool,
     countAuthentication,
     observeLag: metrics.revocationLag,
     authenticate: (...presented) => current.get().authenticate(...presented),

@@ -82,6 +82,7 @@ type SendingDeps = {
 };
 
 type WebhooksDeps = SendingDeps & {
+  /** Connections that keep their session: they listen, hold the lock of the worker, and have settings of their own. */
   pool: Pool;
   /** The same for all workers on all machines (platform/db/database-clock.ts), because leases are compared by it. */
   clock: Clock;

@@ -14,10 +14,14 @@ import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import { createPool } from '#src/platform/db/pool.ts';
 import { planGrants } from '#src/platform/db/schema/grants.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
-import { databaseUrl, run } from './test-server.ts';
+import { startPgBouncer } from '../platform/pooler/pgbouncer.ts';
+import { databaseUrl, roleUrl, run } from './test-server.ts';
 
 /** The data of a test run may be lost with the machine. */
 const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+
+/** Connections of the pooler to each database: fewer than a program opens to it. */
+const poolSize = 6;
 
 const log = pino({ level: 'error' }, pino.destination(2));
 
@@ -32,7 +36,13 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
     throw error;
   }
   project.provide('testServer', { url: server.url, template, dmlRole });
+  const loginUrl = dmlRole === undefined ? server.url : roleUrl(server.url, dmlRole);
+  const pooler = process.env.TEST_DATABASE_POOLER === 'on' ? await startPgBouncer(loginUrl, { poolSize }) : undefined;
+  // The processes of the test files inherit it (test/support/program.ts).
+  if (pooler !== undefined)
+    Object.assign(process.env, { TEST_POOLER_URL: pooler.urlOf('postgres'), TEST_POOLED_URL: loginUrl });
   return async () => {
+    await pooler?.stop();
     await dropTemplate(server.url, template, dmlRole).finally(() => server.close());
   };
 };

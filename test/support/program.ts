@@ -3,6 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { databaseNameOf, databaseUrl } from './test-server.ts';
 
 export const root = resolve(import.meta.dirname, '../..');
 const launcherIn = (folder: string): string => join(folder, 'src/cli/launch.mjs');
@@ -30,7 +31,7 @@ export const plainEnv = (): Record<string, string> =>
   Object.fromEntries(
     Object.entries(process.env).filter(
       (entry): entry is [string, string] =>
-        entry[1] !== undefined && !/^(ORDERPASS_|DATABASE_URL|REDIS_URL|PORT$|NODE_ENV|VITEST)/.test(entry[0]),
+        entry[1] !== undefined && !/^(ORDERPASS_|DATABASE_|REDIS_URL|PORT$|NODE_ENV|VITEST)/.test(entry[0]),
     ),
   );
 
@@ -46,11 +47,24 @@ const withFolder = (env: Record<string, string>): Record<string, string> => {
   return { ORDERPASS_DATA_DIR: ownFolder, ...env };
 };
 
+/** With TEST_DATABASE_POOLER=on a program of this release on the server of the test run reaches it through the pooler. */
+const withPooler = (env: Record<string, string>): Record<string, string> => {
+  const { TEST_POOLER_URL: pooler, TEST_POOLED_URL: server } = process.env;
+  const { DATABASE_URL: url, DATABASE_DIRECT_URL: direct } = env;
+  if (pooler === undefined || server === undefined || url === undefined || direct !== undefined) return env;
+  const name = databaseNameOf(url);
+  if (databaseUrl(server, name) !== url) return env;
+  return { ...env, DATABASE_DIRECT_URL: url, DATABASE_URL: databaseUrl(pooler, name) };
+};
+
+const environmentOf = (env: Record<string, string>, folder: string): Record<string, string> =>
+  withFolder(folder === root ? withPooler(env) : env);
+
 /** Starts the program and waits until it says where it listens. `folder`: a checkout with another release of it. */
 export const startProgram = async (env: Record<string, string>, folder = root): Promise<RunningProgram> => {
   const child = spawn(process.execPath, [launcherIn(folder), 'start'], {
     cwd: folder,
-    env: { ...plainEnv(), PORT: '0', ...withFolder(env) },
+    env: { ...plainEnv(), PORT: '0', ...environmentOf(env, folder) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -98,7 +112,7 @@ export const runCommand = (
     execFile(
       process.execPath,
       [launcherIn(folder), ...args],
-      { cwd: folder, env: { ...plainEnv(), ...withFolder(env) } },
+      { cwd: folder, env: { ...plainEnv(), ...environmentOf(env, folder) } },
       (error, stdout, stderr) => {
         resolveResult({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr });
       },
@@ -125,7 +139,7 @@ export const runWithInput = (
   new Promise((resolveResult) => {
     const child = spawn(process.execPath, [launcherIn(root), ...args], {
       cwd: root,
-      env: { ...plainEnv(), ...withFolder(env) },
+      env: { ...plainEnv(), ...environmentOf(env, root) },
     });
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (chunk: Buffer) => {

@@ -19,6 +19,8 @@ declare module 'vitest' {
 export const databaseUrl = (url: string, name: string): string =>
   url.replace(/^([a-z]+:\/\/[^/?#]*)(\/[^?#]*)?/, `$1/${name}`);
 
+export const databaseNameOf = (url: string): string => /^[a-z]+:\/\/[^/?#]*\/([^?#]*)/.exec(url)?.[1] ?? '';
+
 /** The same database, as another role. Tests give their roles their own name as the password. */
 export const roleUrl = (url: string, role: string): string =>
   url.replace(/^([a-z]+:\/\/)(?:[^/?#@]*@)?/, `$1${role}:${role}@`);

@@ -5,6 +5,10 @@ import type { LogLevel } from '#src/platform/log.ts';
 /** The first message to the process. */
 export type ImportSettings = {
   databaseUrl: string;
+  /** `databaseUrl` leads to a pooler in transaction mode. */
+  isPooled: boolean;
+  /** Hot statements get a name (platform/db/pool.ts). */
+  prepared: boolean;
   /** The database is the embedded one, on this machine. */
   embedded: boolean;
   applicationName: string;

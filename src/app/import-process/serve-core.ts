@@ -20,8 +20,8 @@ const connectionsMax = 6;
 /** Resolves when it listens and has sent its port. A later message ends the process. */
 export const serveCore = async (settings: ImportSettings, send: (message: ChildMessage) => void): Promise<void> => {
   const log = createLog({ level: settings.logLevel, role: 'import' });
-  const connection = settings.databaseUrl;
-  const pool = createPool({ connection, max: connectionsMax, applicationName: settings.applicationName }, log);
+  const { databaseUrl: connection, applicationName, isPooled, prepared } = settings;
+  const pool = createPool({ connection, max: connectionsMax, applicationName, isPooled, prepared }, log);
   if (settings.embedded) pool.on('connect', lowerBackend);
   const db = createDatabase(pool);
   const { clock, service: clockService } = await openDatabaseClock(pool, log);

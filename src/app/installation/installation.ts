@@ -6,11 +6,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { openExternalHeads } from '#src/gateway/index.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { awaitServer } from '#src/platform/db/await-server.ts';
-import { connectionProblem } from '#src/platform/db/database-address.ts';
 import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
 import { settleFact } from '#src/platform/db/facts.ts';
-import { databaseName, openStore, type Store, type StoreOptions } from '#src/platform/db/index.ts';
+import { databaseName, type Store } from '#src/platform/db/index.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { assertCurrent, reportSchema } from '#src/platform/db/schema/pending.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -19,6 +17,7 @@ import type { Service } from '#src/platform/supervisor.ts';
 import { type Settings, SettingsError } from '../settings/config.ts';
 import { allMigrations } from './migrations.ts';
 import { assertNotMoved } from './moved-store.ts';
+import { checkConnections, nameConnection, openOwnStore } from './own-store.ts';
 
 export type Installation = {
   store: Store;
@@ -44,7 +43,7 @@ export const openInstallation = async (
   const masterKey = masterKeyOf(settings, dataDir);
   const store = await openOwnStore(settings, log, options);
   try {
-    if (options.stopping !== undefined) await awaitServer(store.pool, log, options.stopping);
+    await checkConnections(settings, store, log, options.stopping);
     await settleSchema(store, settings.migrate, log);
     if (store.embedded && options.isMoved !== true) await assertNotMoved(store.db);
     const box = createSecretBox(masterKey);
@@ -57,29 +56,10 @@ export const openInstallation = async (
   }
 };
 
-/** The store alone: without its keys, and with its schema as it is. Options as those of `openInstallation`. */
-export const openOwnStore = (settings: Settings, log: Logger, options: StoreOptions): Promise<Store> =>
-  openStore(
-    {
-      dataDir: resolve(settings.data_dir),
-      ...(settings.database_url === undefined ? undefined : { databaseUrl: settings.database_url }),
-      poolMax: settings.database_connections_max,
-      applicationName: `orderpass-${settings.role}`,
-    },
-    log,
-    options,
-  );
-
-/** The error, or one line that names the setting when the database cannot be reached. */
-export const nameConnection = (settings: Settings, error: unknown): unknown => {
-  const problem = settings.database_url === undefined ? undefined : connectionProblem(error);
-  return problem === undefined ? error : new Error(`DATABASE_URL: ${problem}`, { cause: error });
-};
-
-const settleSchema = async ({ pool }: Store, mode: Settings['migrate'], log: Logger): Promise<void> => {
-  if (mode === 'auto') await migrate(pool, allMigrations, { log });
-  else if (mode === 'check') await assertCurrent(pool, allMigrations);
-  else await reportSchema(pool, allMigrations, log);
+const settleSchema = async ({ sessions }: Store, mode: Settings['migrate'], log: Logger): Promise<void> => {
+  if (mode === 'auto') await migrate(sessions, allMigrations, { log });
+  else if (mode === 'check') await assertCurrent(sessions, allMigrations);
+  else await reportSchema(sessions, allMigrations, log);
 };
 
 /** The signed heads of the audit chains are stored beside the database too. They are written when the store closes. */

@@ -7,8 +7,8 @@ import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { type Migration, readPending, titleOf } from '#src/platform/db/schema/pending.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Settings } from '../settings/config.ts';
-import { nameConnection, openOwnStore } from './installation.ts';
 import { allMigrations } from './migrations.ts';
+import { assertSessions, nameConnection, openOwnStore } from './own-store.ts';
 
 export type SchemaPlan = { pending: { migration: string; sql: string }[]; grants: string[] };
 
@@ -17,7 +17,7 @@ export const planSchema = async (settings: Settings, log: Logger, role: string |
   refuseRoleOfEmbedded(settings, role);
   // To open an embedded store that was never started would make it.
   if (settings.database_url === undefined && !hasEmbedded(settings)) return toPlan(allMigrations, []);
-  return withStore(settings, log, async ({ pool }) =>
+  return withSessions(settings, log, async (pool) =>
     toPlan(
       await readPending(pool, allMigrations),
       role === undefined ? [] : await planGrants(pool, allMigrations, role),
@@ -28,7 +28,7 @@ export const planSchema = async (settings: Settings, log: Logger, role: string |
 /** Applies what is missing; then the role, if any, has the rights of `planGrants`. Returns what was applied. */
 export const migrateSchema = async (settings: Settings, log: Logger, role: string | undefined): Promise<SchemaPlan> => {
   refuseRoleOfEmbedded(settings, role);
-  return withStore(settings, log, async ({ pool }) => {
+  return withSessions(settings, log, async (pool) => {
     // A role that cannot be granted the rights is refused before anything is changed.
     if (role !== undefined) await planGrants(pool, allMigrations, role);
     const applied = await migrate(pool, allMigrations, { log });
@@ -50,10 +50,15 @@ const toPlan = (pending: readonly Migration[], grants: string[]): SchemaPlan => 
   grants,
 });
 
-const withStore = async <T>(settings: Settings, log: Logger, run: (store: Store) => Promise<T>): Promise<T> => {
+const withSessions = async <T>(
+  settings: Settings,
+  log: Logger,
+  run: (sessions: Store['sessions']) => Promise<T>,
+): Promise<T> => {
   const store = await openOwnStore(settings, log, { exclusive: false });
   try {
-    return await run(store);
+    await assertSessions(settings, store);
+    return await run(store.sessions);
   } catch (error) {
     throw nameConnection(settings, error);
   } finally {

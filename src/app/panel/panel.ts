@@ -18,7 +18,7 @@ export const startPanel = (deps: PortDeps): Panel | undefined => {
   const { installation, settings, origin } = deps;
   if (settings.panel.enabled === 'off') return undefined;
   const { clock, log } = installation;
-  const { pool } = installation.store;
+  const { sessions } = installation.store;
   const staff = startStaff(installation, settings, origin);
   const panel = createPanel({
     clock,
@@ -27,9 +27,9 @@ export const startPanel = (deps: PortDeps): Panel | undefined => {
     hstsSeconds: settings.gateway.hsts_seconds,
     isPassing: isTransient,
     listen:
-      pool.options.max < hintsPoolMin
+      sessions.options.max < hintsPoolMin
         ? undefined
-        : (channels, onNews, signal) => listenOn(pool, channels, onNews, signal),
+        : (channels, onNews, signal) => listenOn(sessions, channels, onNews, signal),
     sourceOf: createSourceOf(settings.gateway.trusted_proxy_hops),
     ports: {
       staff,

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { gatewaySettings } from '#src/gateway/config.ts';
 import { orderingSettings } from '#src/ordering/config.ts';
 import { panelSettings } from '#src/panel/config.ts';
-import { addressProblem } from '#src/platform/db/database-address.ts';
+import { addressProblem, hasSessionParameters } from '#src/platform/db/database-address.ts';
 import { internalTlsSettings, tlsSettings } from '#src/platform/http/tls/config.ts';
 import { redisAddressProblem, speaksTls } from '#src/platform/kv/redis-address.ts';
 import { number } from '#src/platform/settings.ts';
@@ -44,6 +44,12 @@ const processCount = z
     z.coerce.number(processesText).int(processesText).min(1, processesText).max(processesMax, processesText),
   )
   .default(1);
+
+const databaseAddress = z
+  .string()
+  .regex(/^postgres(ql)?:\/\//, { error: 'must begin with postgresql://', abort: true })
+  .refine((text) => addressProblem(text) === undefined, { error: ({ input }) => addressProblem(String(input)) })
+  .optional();
 
 export const settingsSchema = z.strictObject({
   role: z
@@ -102,12 +108,22 @@ export const settingsSchema = z.strictObject({
       'Folder of the embedded PostgreSQL, of the master key, and of the last signed ends of the audit, by which a database that was set back is noticed: keep it, one for each gateway',
     env: 'ORDERPASS_DATA_DIR',
   }),
-  database_url: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, { error: 'must begin with postgresql://', abort: true })
-    .refine((text) => addressProblem(text) === undefined, { error: ({ input }) => addressProblem(String(input)) })
-    .optional()
-    .meta({ description: 'PostgreSQL to use instead of the embedded one', env: 'DATABASE_URL', secret }),
+  database_url: databaseAddress.meta({
+    description: 'PostgreSQL to use instead of the embedded one',
+    env: 'DATABASE_URL',
+    secret,
+  }),
+  database_direct_url: databaseAddress.meta({
+    description:
+      'The same database without its pooler, for LISTEN, locks, migrations and the loops of webhooks, when DATABASE_URL leads to PgBouncer in transaction mode',
+    env: 'DATABASE_DIRECT_URL',
+    secret,
+  }),
+  database_prepared: z.enum(['on', 'off']).optional().meta({
+    description:
+      'Hot statements are prepared by name, so that the server parses them once. Default: on, and off with DATABASE_DIRECT_URL, since PgBouncer knows them from 1.21 with max_prepared_statements',
+    env: 'ORDERPASS_DATABASE_PREPARED',
+  }),
   migrate: z.enum(migrateModes).default('auto').meta({
     description:
       'What a start does when migrations are missing: `auto` applies them, `check` refuses to start, `off` starts with any schema and logs the difference',
@@ -289,6 +305,21 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
       settings.role !== 'all' && settings.database_url === undefined,
       'database_url',
       `role ${settings.role} runs beside others, so it needs DATABASE_URL: the embedded store belongs to role all`,
+    ],
+    [
+      settings.database_direct_url !== undefined && settings.database_url === undefined,
+      'database_direct_url',
+      'is the server behind the pooler of DATABASE_URL, which is missing',
+    ],
+    [
+      settings.database_direct_url !== undefined && settings.database_direct_url === settings.database_url,
+      'database_direct_url',
+      'is DATABASE_URL; without a pooler give DATABASE_URL alone',
+    ],
+    [
+      settings.database_direct_url !== undefined && hasSessionParameters(settings.database_url ?? ''),
+      'database_url',
+      'has parameters of the session, which a pooler refuses or drops: set them for the role (alter role … set …)',
     ],
     [
       settings.processes !== 1 && settings.role !== 'gateway',

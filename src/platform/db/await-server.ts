@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { pause } from '../supervisor.ts';
+import { isParameterRefused } from './database-address.ts';
 import { isTransient } from './transaction.ts';
 
 const lookMs = 250;
@@ -22,7 +23,7 @@ export const awaitServer = async (pool: pg.Pool, log: Logger, signal: AbortSigna
       (await pool.connect()).release();
       return;
     } catch (error) {
-      if (!isTransient(error) || performance.now() > deadlineMs) throw error;
+      if (!isTransient(error) || isParameterRefused(error) || performance.now() > deadlineMs) throw error;
       if (!isLogged) log.warn({ err: error }, 'the database takes no connections yet; waiting for a minute at most');
     }
     await pause(lookMs, signal);

@@ -14,6 +14,10 @@ export const addressProblem = (address: string): string | undefined => {
   }
 };
 
+/** The remedy for a `DATABASE_URL` that leads to a pooler in transaction mode. */
+export const sessionsMissing =
+  'it leads to a pooler in transaction mode: set DATABASE_DIRECT_URL to the address of the server itself, and no parameters of the session in DATABASE_URL';
+
 const untrusted = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -21,6 +25,14 @@ const untrusted = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
+
+/** Parameters that pg sends at the start of a connection, and that PgBouncer refuses, or drops when told to ignore them. */
+export const hasSessionParameters = (address: string): boolean =>
+  /[?&](?:options|(?:statement|lock|idle_in_transaction_session)_timeout)=/.test(address);
+
+/** A pooler refuses a parameter of the start of a connection, such as `statement_timeout`. It always will. */
+export const isParameterRefused = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith('unsupported startup parameter');
 
 /** SQLSTATEs of a server that refuses the user or the database. */
 const refused = new Set(['28000', '28P01', '3D000', '42501']);
@@ -34,6 +46,7 @@ export const connectionProblem = (error: unknown): string | undefined => {
   if (untrusted.has(code))
     return `${line}: add sslrootcert=FILE with the certificate of its authority, or sslmode=no-verify to encrypt without knowing to whom`;
   if (/does not support SSL/.test(line)) return `${line}: set sslmode=disable, or turn TLS on there`;
+  if (isParameterRefused(first)) return `${line}: ${sessionsMissing}`;
   return refused.has(code) || (isTransient(first) && !code.startsWith('53')) ? line : undefined;
 };
 

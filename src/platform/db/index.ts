@@ -15,10 +15,26 @@ export { EmbeddedError } from './embedded/embedded.ts';
 
 export const platformMigrations = loadMigrations('platform', new URL('./migrations/', import.meta.url));
 
-export type StoreSettings = { dataDir: string; databaseUrl?: string; poolMax?: number; applicationName: string };
+export type StoreSettings = {
+  dataDir: string;
+  databaseUrl?: string | undefined;
+  /** The server itself, when `databaseUrl` leads to a pooler in transaction mode. */
+  directUrl?: string | undefined;
+  /** See `PoolSettings`. */
+  prepared?: boolean | undefined;
+  poolMax?: number;
+  applicationName: string;
+};
 
 export type Store = {
+  /** For transactions and single statements: its connections may lead to a pooler. */
   pool: pg.Pool;
+  /**
+   * For what needs a session of the server: LISTEN, locks and settings of a session, migrations. The same pool, unless the
+   * address of the server itself was given too.
+   */
+  sessions: pg.Pool;
+  /** On `pool`. */
   db: Kysely<unknown>;
   /** The address of the database, in the form of `DATABASE_URL`. */
   url: string;
@@ -29,6 +45,8 @@ export type Store = {
   close(): Promise<void>;
 };
 
+/** A process with every role holds five at most, and one more while it migrates. */
+const sessionsMax = 8;
 const poolEndMs = 5_000;
 const handOverMs = 3_000;
 const startingMs = 60_000;
@@ -88,17 +106,29 @@ const shared = async (settings: StoreSettings): Promise<SocketConnection | undef
 const connect = (settings: StoreSettings, target: Embedded | SocketConnection | string, log: Logger): Store => {
   const owned = typeof target === 'object' && 'stop' in target ? target : undefined;
   const connection = typeof target === 'object' && 'stop' in target ? target.connection : target;
-  const { applicationName, poolMax } = settings;
-  const pool = createPool({ connection, applicationName, ...(poolMax === undefined ? {} : { max: poolMax }) }, log);
+  const { applicationName, poolMax, directUrl, prepared } = settings;
+  const pool = createPool(
+    {
+      connection,
+      applicationName,
+      isPooled: directUrl !== undefined,
+      ...(prepared === undefined ? {} : { prepared }),
+      ...(poolMax === undefined ? {} : { max: poolMax }),
+    },
+    log,
+  );
+  const sessions =
+    directUrl === undefined ? pool : createPool({ connection: directUrl, applicationName, max: sessionsMax }, log);
   const closeOnce = async (): Promise<void> => {
     // A connection that is never released must not keep the process from ending.
     const timeout = new Promise((resolve) => setTimeout(resolve, poolEndMs).unref());
-    await Promise.race([endPool(pool), timeout]);
+    await Promise.race([Promise.all([...new Set([pool, sessions])].map(endPool)), timeout]);
     await owned?.stop();
   };
   let closing: Promise<void> | undefined;
   return {
     pool,
+    sessions,
     db: createDatabase(pool),
     url: typeof connection === 'string' ? connection : connectionUrl(connection),
     connection,
@@ -129,6 +159,19 @@ const stopAfterOthers = async (owned: Embedded, log: Logger): Promise<void> => {
     await pool.end();
     await owned.stop();
   }
+};
+
+/** `database`: differs from every other database, and after a restart of the server. `hasTimeout`: of statements. */
+type ServerFacts = { database: string; role: string; hasTimeout: boolean };
+
+export const readServerFacts = async (pool: pg.Pool): Promise<ServerFacts> => {
+  const { rows } = await pool.query<ServerFacts>(
+    `select concat_ws(' ', oid, extract(epoch from pg_postmaster_start_time())) as database, current_user as role,
+       current_setting('statement_timeout') <> '0' as "hasTimeout"
+     from pg_database where datname = current_database()`,
+  );
+  if (rows[0] === undefined) throw new Error('the database does not name itself');
+  return rows[0];
 };
 
 /** The name of the connected database. */

@@ -16,6 +16,13 @@ export type PoolSettings = {
   applicationName: string;
   /** How long a statement may get no byte of answer; 0: for ever. */
   silentMsMax?: number;
+  /**
+   * The address leads to a pooler in transaction mode: each transaction may run on another connection to the server, so
+   * nothing is set for a session. Default: it leads to the server.
+   */
+  isPooled?: boolean;
+  /** Hot statements get a name, so that the server parses them once for each connection. Default: unless pooled. */
+  prepared?: boolean;
 };
 
 const maxDefault = 10;
@@ -24,6 +31,14 @@ const statementTimeoutMs = 30_000;
 /** A server that works has ended a statement by then, and has answered. */
 const answerGraceMs = 5_000;
 const idleInTransactionTimeoutMs = 30_000;
+const timeouts = {
+  statement_timeout: statementTimeoutMs,
+  idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+};
+/** For a pool without timeouts of its sessions: those of a transaction, which end with it. */
+const localTimeouts = Object.entries(timeouts)
+  .map(([name, ms]) => `set local ${name} = ${ms}`)
+  .join('; ');
 /** The first statement of a new connection takes ten times as long, since its process must load the catalogue. */
 const idleTimeoutMs = 60_000;
 const keepAliveDelayMs = 10_000;
@@ -53,19 +68,18 @@ const silentMsOf = (connection: SocketConnection | string): number => {
 };
 
 export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
-  const { connection } = settings;
+  const { connection, isPooled = false, prepared = !isPooled } = settings;
   const pool = new pg.Pool({
-    Client: clientClass(settings.silentMsMax ?? silentMsOf(connection)),
+    Client: clientClass(settings.silentMsMax ?? silentMsOf(connection), { prepared }),
     // A Unix socket has no TLS; without this setting a PGSSLMODE of the environment would ask for it.
     ...(typeof connection === 'string'
       ? { connectionString: withStrictTls(connection) }
       : { ...connection, ssl: false }),
     max: settings.max ?? maxDefault,
-    application_name: settings.applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
     idleTimeoutMillis: idleTimeoutMs,
-    statement_timeout: statementTimeoutMs,
-    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+    // PgBouncer refuses the timeouts as startup parameters, and would set the name of each client anew on each connection.
+    ...(isPooled ? undefined : { application_name: settings.applicationName, ...timeouts }),
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     types: createTypes(),
@@ -85,8 +99,11 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
 };
 
 /** `close` of the store ends the pool. `destroy()` of the result would end only a pool that kysely has used. */
-export const createDatabase = (pool: pg.Pool): Kysely<unknown> =>
-  Object.assign(new Kysely<unknown>({ dialect: new PipelinedDialect({ pool }) }), { hints: hintsOf(pool) });
+export const createDatabase = (pool: pg.Pool): Kysely<unknown> => {
+  const hasTimeouts = pool.options.statement_timeout !== undefined;
+  const dialect = new PipelinedDialect({ pool }, hasTimeouts ? undefined : localTimeouts);
+  return Object.assign(new Kysely<unknown>({ dialect }), { hints: hintsOf(pool) });
+};
 
 /** Ends the pool after the hints of the last commits, which a command would otherwise take with it. */
 export const endPool = async (pool: pg.Pool): Promise<void> => {

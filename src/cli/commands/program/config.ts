@@ -1,7 +1,14 @@
 import type { Command } from 'commander';
 import { reloadRoutes, showServedTables } from '#src/app/admin/reload-routes.ts';
+import { sessionProblems } from '#src/app/installation/own-store.ts';
 import { settingsProblems, settingsWarnings } from '#src/app/settings/check-settings.ts';
-import { loadProcessSettings, maskedSettings, processSettingsSource, SettingsError } from '#src/app/settings/config.ts';
+import {
+  loadProcessSettings,
+  loadSettings,
+  maskedSettings,
+  processSettingsSource,
+  SettingsError,
+} from '#src/app/settings/config.ts';
 import { settingsTable } from '#src/app/settings/settings-table.ts';
 import { createLog } from '#src/platform/log.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
@@ -12,10 +19,13 @@ export const configCommands = (program: Command, output: Output): void => {
   const group = program.command('config').description('settings');
   group
     .command('check')
-    .description('check every setting and the files that settings name, like a start; reports all problems at once')
-    .action((_options: unknown, command: Command) => {
+    .description(
+      'check every setting and the files that settings name, like a start, and whether a pooler of the database keeps sessions; reports all problems at once',
+    )
+    .action(async (_options: unknown, command: Command) => {
       const source = processSettingsSource(configFileOf(command));
       const problems = [...settingsProblems(source), ...settingsWarnings(source)];
+      if (problems.length === 0) problems.push(...(await sessionProblems(loadSettings(source), silentLog)));
       if (problems.length > 0) throw new SettingsError(problems);
       output.result({ valid: true });
     });
@@ -52,6 +62,9 @@ export const configCommands = (program: Command, output: Output): void => {
       else output.line(settingsTable());
     });
 };
+
+/** `config check` reports problems of its own, and none of a database that is down. */
+const silentLog = createLog({ level: 'silent', role: 'command' });
 
 const waitSeconds = (text: string): number => {
   const seconds = Number(text);

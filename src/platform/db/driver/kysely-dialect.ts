@@ -9,6 +9,7 @@
  * - an executor runs a compiled query whose parameters were replaced.
  */
 import {
+  CompiledQuery,
   type Driver,
   PostgresDialect as PlainDialect,
   PostgresDriver as PlainDriver,
@@ -18,23 +19,37 @@ import {
 
 /** `begin` and the first statement leave together: where `begin` fails, the connection is gone, and the statement fails too. */
 class PipelinedDriver extends PlainDriver {
+  readonly #preface: CompiledQuery | undefined;
+
+  constructor(config: PostgresDialectConfig, preface: string | undefined) {
+    super(config);
+    this.#preface = preface === undefined ? undefined : CompiledQuery.raw(preface);
+  }
+
   override beginTransaction(...begin: Parameters<PlainDriver['beginTransaction']>): Promise<void> {
     super.beginTransaction(...begin).catch(() => undefined);
+    // Where it fails, the transaction is aborted, and so every later statement of it fails too.
+    if (this.#preface !== undefined) begin[0].executeQuery(this.#preface).catch(() => undefined);
     return Promise.resolve();
   }
 }
 
-/** The PostgreSQL dialect with the pipelined driver. */
+/**
+ * The PostgreSQL dialect with the pipelined driver. `preface`: statements without parameters that follow `begin` in each
+ * transaction, in the same write.
+ */
 export class PipelinedDialect extends PlainDialect {
   readonly #config: PostgresDialectConfig;
+  readonly #preface: string | undefined;
 
-  constructor(config: PostgresDialectConfig) {
+  constructor(config: PostgresDialectConfig, preface?: string) {
     super(config);
     this.#config = config;
+    this.#preface = preface;
   }
 
   override createDriver(): Driver {
-    return new PipelinedDriver(this.#config);
+    return new PipelinedDriver(this.#config, this.#preface);
   }
 }
 

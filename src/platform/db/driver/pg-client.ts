@@ -19,8 +19,11 @@ type Send = (this: pg.Client, ...sent: unknown[]) => unknown;
 /** pg makes the stream itself, encrypted or not, so it is always a socket. */
 const socketOf = (client: pg.Client): Socket => client.connection.stream as Socket;
 
-/** A class of clients that end when a statement gets no byte of answer for `silentMsMax`; 0: never. */
-export const clientClass = (silentMsMax: number): typeof pg.Client =>
+/**
+ * A class of clients that end when a statement gets no byte of answer for `silentMsMax`; 0: never. `prepared`: marked
+ * statements get a name.
+ */
+export const clientClass = (silentMsMax: number, { prepared }: { prepared: boolean }): typeof pg.Client =>
   class extends pg.Client {
     #corked: Socket | undefined;
 
@@ -33,7 +36,7 @@ export const clientClass = (silentMsMax: number): typeof pg.Client =>
     /** The overloads of pg cannot be repeated here; callers see those of `pg.Client`. */
     override query(config: unknown, values?: unknown, ...more: unknown[]): never {
       this.#sendTogether();
-      const name = typeof config === 'string' ? nameOfMarked(config) : undefined;
+      const name = prepared && typeof config === 'string' ? nameOfMarked(config) : undefined;
       // Looked up for each statement, so that a test can watch the method of pg.
       const send = super.query as unknown as Send;
       if (name === undefined) return send.call(this, config, values, ...more) as never;

@@ -1,0 +1,154 @@
+/** The program behind PgBouncer in transaction mode, with fewer connections to the server than the program opens to PgBouncer. */
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { importsAnswer } from '../../support/orders/imports-answer.ts';
+import { runCommand, runJson, startProgram } from '../../support/program.ts';
+import { databaseNameOf, databaseUrl } from '../../support/test-server.ts';
+import { until, withinASecond } from '../../support/until.ts';
+import { startReceiver } from '../../support/webhook-receiver.ts';
+import { hasPgBouncer, type PgBouncer, startPgBouncer } from './pgbouncer.ts';
+
+if (!hasPgBouncer) process.stderr.write('skipped: tests with PgBouncer, since there is no /usr/sbin/pgbouncer\n');
+
+const poolSize = 3;
+const master = { ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64') };
+
+let database: TestDatabase;
+let pooler: PgBouncer;
+let pooledUrl: string;
+
+/** What transactions would find on each connection of the pooler to the server. */
+const leftOnConnections = async (): Promise<string[]> => {
+  const clients = Array.from({ length: poolSize }, () => new pg.Client({ connectionString: pooledUrl }));
+  const found = new Map<number, string[]>();
+  // A transaction that stays open keeps its connection, so each one gets another.
+  for (const client of clients) {
+    await client.connect();
+    await client.query('begin');
+    const { rows } = await client.query<{ pid: number; left: string[] }>(`
+      select pg_backend_pid() as pid, array(
+        select 'statement ' || name from pg_prepared_statements
+        union all select 'channel ' || pg_listening_channels()
+        union all select 'setting ' || name from pg_settings where source = 'session'
+        union all select 'lock ' || objid from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()
+        union all select 'table ' || relname from pg_class where relnamespace = pg_my_temp_schema() and relkind = 'r'
+        union all select 'cursor ' || name from pg_cursors where name <> ''
+      ) as left`);
+    for (const { pid, left } of rows) found.set(pid, left);
+  }
+  await Promise.all(clients.map((client) => client.end()));
+  expect(found.size).toBe(poolSize);
+  return [...found.values()].flat();
+};
+
+describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    pooler = await startPgBouncer(database.ownerUrl, { poolSize });
+    pooledUrl = pooler.urlOf(databaseNameOf(database.ownerUrl));
+  });
+
+  afterAll(async () => {
+    await pooler?.stop();
+    await database?.drop();
+  });
+
+  test('A-278 orders, webhooks and revocations work behind it, and nothing is left on its connections', async () => {
+    const env = {
+      ...master,
+      DATABASE_URL: pooledUrl,
+      DATABASE_DIRECT_URL: database.ownerUrl,
+      ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true',
+      ORDERPASS_LOG_LEVEL: 'warn',
+    };
+    const receiver = await startReceiver();
+    const program = await startProgram(env);
+    try {
+      const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env);
+      const of = ['--restaurant', restuid];
+      await runJson(['endpoint', 'create', ...of, '--url', receiver.url, '--kinds', 'orders'], env);
+      const made = await runJson(['client', 'create', '--name', 'Till', ...of], env);
+      const headers = {
+        'x-client-id': String(made.client_id),
+        'x-client-secret': String(made.client_secret),
+        'content-type': 'application/json',
+      };
+      const post = (path: string, body: unknown): Promise<Response> =>
+        fetch(`${program.url}/api${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      await importsAnswer(program.url, headers);
+      const menu = {
+        pos_uid: 'till',
+        update_mode: 'merge',
+        categories: [{ ext_id: 'C', name: 'Pizze' }],
+        products: [{ ext_id: 'P', category_ext_id: 'C', name: 'Marinara', price: 6 }],
+      };
+      expect((await post('/menu/import', menu)).status).toBe(200);
+      const found = await (await fetch(`${program.url}/api/menu/products`, { headers })).json();
+      const order = {
+        client: { first_name: 'Ada', email: 'ada@example.com' },
+        dmethod: '0t',
+        table: '4',
+        payment_method: 'external',
+        details: [{ product: { uid: (found as { products: { uid: string }[] }).products[0]?.uid }, quantity: 1 }],
+      };
+      const answers = await Promise.all(Array.from({ length: 4 * poolSize }, () => post('/order/create', order)));
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+      const ordered = (): number => receiver.received.filter(({ body }) => body.includes('"order.new"')).length;
+      await until(() => ordered() === answers.length);
+
+      await runJson(['client', 'disable', '--client-id', String(made.client_id)], env);
+      const read = async (): Promise<number> => (await fetch(`${program.url}/api/orders/list`, { headers })).status;
+      await until(async () => (await read()) === 401, withinASecond.timeout);
+      expect(program.errors()).toContain('statement_timeout');
+    } finally {
+      await program.stop();
+      await receiver.close();
+    }
+    expect(await leftOnConnections()).toEqual([]);
+  });
+
+  test('A-279 an address of it is refused where sessions are needed, and no session is begun there', async () => {
+    const name = databaseNameOf(database.ownerUrl);
+    const lenient = await startPgBouncer(database.ownerUrl, {
+      poolSize,
+      more: 'ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout',
+    });
+    const direct = { DATABASE_URL: pooledUrl };
+    const cases: [string[], Record<string, string>, string][] = [
+      [['start'], { DATABASE_URL: pooledUrl }, 'DATABASE_URL: unsupported startup parameter'],
+      [['config', 'check'], { DATABASE_URL: pooledUrl }, 'set DATABASE_DIRECT_URL to the address of the server itself'],
+      [['start'], { DATABASE_URL: lenient.urlOf(name) }, 'set DATABASE_DIRECT_URL to the address of the server itself'],
+      [['migrate'], { DATABASE_URL: lenient.urlOf(name) }, 'DATABASE_DIRECT_URL'],
+      [['config', 'check'], { DATABASE_URL: lenient.urlOf(name) }, 'DATABASE_DIRECT_URL'],
+      [['config', 'check'], { ...direct, DATABASE_DIRECT_URL: lenient.urlOf(name) }, 'it must be the address of the'],
+      [
+        ['start'],
+        { ...direct, DATABASE_DIRECT_URL: lenient.urlOf(name) },
+        'it must be the address of the server itself',
+      ],
+      [['start'], { ...direct, DATABASE_DIRECT_URL: databaseUrl(database.ownerUrl, 'postgres') }, 'another database'],
+    ];
+    try {
+      for (const [command, env, reason] of cases) {
+        const { code, stderr } = await runCommand(command, { ...master, ...env });
+        expect([command, code, stderr]).toEqual([command, 1, expect.stringContaining(reason)]);
+      }
+      const sound = { ...master, DATABASE_URL: pooledUrl, DATABASE_DIRECT_URL: database.ownerUrl };
+      expect((await runCommand(['config', 'check'], sound)).code).toBe(0);
+    } finally {
+      await lenient.stop();
+    }
+    expect(await leftOnConnections()).toEqual([]);
+  });
+
+  test('what a session leaves on a connection is found', async () => {
+    const client = new pg.Client({ connectionString: pooledUrl });
+    await client.connect();
+    await client.query("listen news; set work_mem = '8MB'; select pg_advisory_lock(7)");
+    await client.query({ name: 'one', text: 'select 1' });
+    await client.end();
+    expect((await leftOnConnections()).sort()).toEqual(['channel news', 'lock 7', 'setting work_mem', 'statement one']);
+  });
+});
