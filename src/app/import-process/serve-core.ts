@@ -23,7 +23,7 @@ export const serveCore = async (settings: ImportSettings, send: (message: ChildM
   const { databaseUrl: connection, applicationName, isPooled, prepared } = settings;
   const pool = createPool({ connection, max: connectionsMax, applicationName, isPooled, prepared }, log);
   if (settings.embedded) pool.on('connect', lowerBackend);
-  const db = createDatabase(pool);
+  const db = createDatabase(pool, { isPooled });
   const { clock, service: clockService } = await openDatabaseClock(pool, log);
   const cursorKey = Buffer.from(settings.cursorKey, 'base64');
   const { operations } = createOrdering({

@@ -57,8 +57,8 @@ export const assertSessions = async (settings: Addresses, { sessions, embedded }
 };
 
 /**
- * Checks that sessions last and, behind a pooler, that both addresses lead to one database. `stopping`: wait for the server,
- * until this is aborted.
+ * Checks that sessions last and, behind a pooler, that both addresses lead to one database. `stopping`, of a start: wait for
+ * the server, until this is aborted.
  */
 export const checkConnections = async (
   settings: Addresses,
@@ -80,7 +80,7 @@ export const checkConnections = async (
     throw new SettingsError([
       { path: nameOf('database_direct_url'), message: 'leads to another database than DATABASE_URL' },
     ]);
-  if (!pooled.hasTimeout)
+  if (stopping !== undefined && !pooled.hasTimeout)
     log.warn(
       { role: pooled.role },
       "the role has no statement_timeout, so statements outside of transactions may run for ever: alter role … set statement_timeout = '30s'",

@@ -26,7 +26,7 @@ const untrusted = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
-/** Parameters that pg sends at the start of a connection, and that PgBouncer refuses, or drops when told to ignore them. */
+/** Parameters that pg sends at the start of a connection, and that PgBouncer refuses, or drops by `ignore_startup_parameters`. */
 export const hasSessionParameters = (address: string): boolean =>
   /[?&](?:options|(?:statement|lock|idle_in_transaction_session)_timeout)=/.test(address);
 

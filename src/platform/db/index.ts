@@ -8,6 +8,7 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import { connectionUrl, type SocketConnection } from './driver/socket-connection.ts';
 import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded/embedded.ts';
+import { shareHints } from './hints/hints.ts';
 import { createDatabase, createPool, endPool } from './pool.ts';
 import { loadMigrations } from './schema/migrate.ts';
 
@@ -107,11 +108,12 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
   const owned = typeof target === 'object' && 'stop' in target ? target : undefined;
   const connection = typeof target === 'object' && 'stop' in target ? target.connection : target;
   const { applicationName, poolMax, directUrl, prepared } = settings;
+  const isPooled = directUrl !== undefined;
   const pool = createPool(
     {
       connection,
       applicationName,
-      isPooled: directUrl !== undefined,
+      isPooled,
       ...(prepared === undefined ? {} : { prepared }),
       ...(poolMax === undefined ? {} : { max: poolMax }),
     },
@@ -119,6 +121,7 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
   );
   const sessions =
     directUrl === undefined ? pool : createPool({ connection: directUrl, applicationName, max: sessionsMax }, log);
+  shareHints(pool, sessions);
   const closeOnce = async (): Promise<void> => {
     // A connection that is never released must not keep the process from ending.
     const timeout = new Promise((resolve) => setTimeout(resolve, poolEndMs).unref());
@@ -129,7 +132,7 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
   return {
     pool,
     sessions,
-    db: createDatabase(pool),
+    db: createDatabase(pool, { isPooled }),
     url: typeof connection === 'string' ? connection : connectionUrl(connection),
     connection,
     embedded: typeof connection !== 'string',

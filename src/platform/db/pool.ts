@@ -35,7 +35,7 @@ const timeouts = {
   statement_timeout: statementTimeoutMs,
   idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
 };
-/** For a pool without timeouts of its sessions: those of a transaction, which end with it. */
+/** Behind a pooler: the timeouts of a transaction, which end with it. */
 const localTimeouts = Object.entries(timeouts)
   .map(([name, ms]) => `set local ${name} = ${ms}`)
   .join('; ');
@@ -98,10 +98,12 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   return pool;
 };
 
-/** `close` of the store ends the pool. `destroy()` of the result would end only a pool that kysely has used. */
-export const createDatabase = (pool: pg.Pool): Kysely<unknown> => {
-  const hasTimeouts = pool.options.statement_timeout !== undefined;
-  const dialect = new PipelinedDialect({ pool }, hasTimeouts ? undefined : localTimeouts);
+/**
+ * `close` of the store ends the pool. `destroy()` of the result would end only a pool that kysely has used. `isPooled`: that of
+ * the pool.
+ */
+export const createDatabase = (pool: pg.Pool, { isPooled = false } = {}): Kysely<unknown> => {
+  const dialect = new PipelinedDialect({ pool }, isPooled ? localTimeouts : undefined);
   return Object.assign(new Kysely<unknown>({ dialect }), { hints: hintsOf(pool) });
 };
 

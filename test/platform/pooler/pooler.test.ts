@@ -1,7 +1,13 @@
 /** The program behind PgBouncer in transaction mode, with fewer connections to the server than the program opens to PgBouncer. */
 import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
 import pg from 'pg';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hintsOf } from '#src/platform/db/hints/hints.ts';
+import { openStore } from '#src/platform/db/index.ts';
+import { createDatabase, createPool, endPool } from '#src/platform/db/pool.ts';
+import { hintAfterCommit, inTransaction } from '#src/platform/db/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { runCommand, runJson, startProgram } from '../../support/program.ts';
@@ -12,6 +18,7 @@ import { hasPgBouncer, type PgBouncer, startPgBouncer } from './pgbouncer.ts';
 
 if (!hasPgBouncer) process.stderr.write('skipped: tests with PgBouncer, since there is no /usr/sbin/pgbouncer\n');
 
+const log = pino({ level: 'silent' });
 const poolSize = 3;
 const master = { ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64') };
 
@@ -68,6 +75,7 @@ describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
     try {
       const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env);
       const of = ['--restaurant', restuid];
+      await runJson(['notifications', 'set', ...of, '--orders', 'on'], env);
       await runJson(['endpoint', 'create', ...of, '--url', receiver.url, '--kinds', 'orders'], env);
       const made = await runJson(['client', 'create', '--name', 'Till', ...of], env);
       const headers = {
@@ -121,13 +129,7 @@ describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
       [['config', 'check'], { DATABASE_URL: pooledUrl }, 'set DATABASE_DIRECT_URL to the address of the server itself'],
       [['start'], { DATABASE_URL: lenient.urlOf(name) }, 'set DATABASE_DIRECT_URL to the address of the server itself'],
       [['migrate'], { DATABASE_URL: lenient.urlOf(name) }, 'DATABASE_DIRECT_URL'],
-      [['config', 'check'], { DATABASE_URL: lenient.urlOf(name) }, 'DATABASE_DIRECT_URL'],
       [['config', 'check'], { ...direct, DATABASE_DIRECT_URL: lenient.urlOf(name) }, 'it must be the address of the'],
-      [
-        ['start'],
-        { ...direct, DATABASE_DIRECT_URL: lenient.urlOf(name) },
-        'it must be the address of the server itself',
-      ],
       [['start'], { ...direct, DATABASE_DIRECT_URL: databaseUrl(database.ownerUrl, 'postgres') }, 'another database'],
     ];
     try {
@@ -141,6 +143,41 @@ describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
       await lenient.stop();
     }
     expect(await leftOnConnections()).toEqual([]);
+  });
+
+  test('A-278 a transaction behind it has its timeouts, and leaves none on the connection', async () => {
+    const pool = createPool({ connection: pooledUrl, isPooled: true, applicationName: 'test' }, log);
+    const db = createDatabase(pool, { isPooled: true });
+    const read = sql<{ statement: string; idle: string }>`
+      select current_setting('statement_timeout') as statement,
+        current_setting('idle_in_transaction_session_timeout') as idle`;
+    try {
+      for (const settings of [{}, { isolation: 'serializable' } as const])
+        expect((await inTransaction(db, (tx) => read.execute(tx), settings)).rows).toEqual([
+          { statement: '30s', idle: '30s' },
+        ]);
+      expect((await read.execute(db)).rows).toEqual([{ statement: '0', idle: '0' }]);
+    } finally {
+      await endPool(pool);
+    }
+    expect(await leftOnConnections()).toEqual([]);
+  });
+
+  test('A-278 a commit behind it wakes the receivers of its own process without a notification', async () => {
+    const addresses = { databaseUrl: pooledUrl, directUrl: database.ownerUrl };
+    const store = await openStore({ dataDir: '', ...addresses, applicationName: 'test' }, log, { exclusive: false });
+    try {
+      const client = await store.sessions.connect();
+      const received: string[] = [];
+      // It does not listen, so no notification reaches it.
+      const end = hintsOf(store.sessions).receive(client, ['news'], (channel) => received.push(channel));
+      await inTransaction(store.db, async (tx) => hintAfterCommit(tx, 'news'));
+      expect(received).toEqual(['news']);
+      end();
+      client.release();
+    } finally {
+      await store.close();
+    }
   });
 
   test('what a session leaves on a connection is found', async () => {

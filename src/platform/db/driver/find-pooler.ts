@@ -6,8 +6,8 @@ import { serverPidOf } from './pg-client.ts';
 const looks = 5;
 
 /**
- * True when a pooler gives each transaction any of its connections to the server, as PgBouncer in transaction mode does. A
- * pooler in session mode is no matter: a client keeps its connection. Takes two connections of the pool.
+ * True when a pooler gives each transaction any of its connections to the server, as PgBouncer in transaction mode does; false
+ * in session mode, where a client keeps its connection. Takes two connections of the pool.
  */
 export const isTransactionPooled = async (pool: pg.Pool): Promise<boolean> => {
   const first = await pool.connect();

@@ -99,6 +99,11 @@ export const openHints = (pool: Pool, log: Logger): Hints => {
 
 const byPool = new WeakMap<Pool, Hints>();
 
+/** Receivers on connections of `to` get the hints of `from`, within this process at once. */
+export const shareHints = (from: Pool, to: Pool): void => {
+  byPool.set(to, hintsOf(from));
+};
+
 /** The hints of a pool that `createPool` made. */
 export const hintsOf = (pool: Pool): Hints => {
   const hints = byPool.get(pool);
