@@ -27,6 +27,7 @@ import { createProbes } from './probes/answer-probes.ts';
 import { showBuild } from './probes/build-info.ts';
 import { createDrain } from './probes/drain.ts';
 import { createRoleReadiness, type ReadRoleReadiness } from './probes/role-readiness.ts';
+import { watchReadiness } from './probes/watch-readiness.ts';
 import type { SupervisingProcess } from './processes/supervising-process.ts';
 import { openPublicListener, type PublicListener } from './public-listener.ts';
 import { createReference } from './reference/reference.ts';
@@ -83,6 +84,8 @@ const startOnce = async (
     superviseServices(context);
     const readiness = readinessOf(context, front, worker);
     probes.serve(readiness);
+    // A gateway shows this metric itself, once for all of its processes.
+    if (front === undefined) watchReadiness(telemetry.metrics, readiness);
     supervising?.answerProbes(readiness);
     if (front !== undefined) closers.add(front.stopAccepting);
     return {

@@ -96,6 +96,18 @@ test('A-249 a worker is not ready while its store is away, and the process is al
   await until(async () => (await get(`${internal}/readyz`)).status === 200);
 });
 
+test.each(['ordering', 'worker'])('A-249 the metrics of role %s show whether the process is ready', async (role) => {
+  const program = await start({ ORDERPASS_ROLE: role });
+  const shows = (value: 0 | 1) => async (): Promise<boolean> =>
+    (await (await fetch(`${internal}/metrics`)).text()).includes(`\norderpass_ready ${value}\n`);
+  await until(shows(1));
+  await line.cut();
+  await until(shows(0));
+  await line.restore();
+  await until(shows(1));
+  expect(program.child.exitCode).toBeNull();
+});
+
 test('A-249 a process that does not know the last migration is ready, and one that misses a migration is not', async () => {
   await start({ ORDERPASS_ROLE: 'ordering' });
   const { db } = database;
