@@ -5,8 +5,14 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     include: ['test/**/*.test.ts'],
-    // A fleet under load takes both cores from every other test (npm run test:ha).
-    exclude: ['test/bench/**', '**/node_modules/**', ...(process.env.TEST_HA === 'on' ? [] : ['test/ha/**'])],
+    exclude: [
+      'test/bench/**',
+      '**/node_modules/**',
+      // A fleet under load takes both cores from every other test (npm run test:ha).
+      ...(process.env.TEST_HA === 'on' ? [] : ['test/ha/**']),
+      // Two builds of the image take minutes, and need the package sources (npm run test:image).
+      ...(process.env.TEST_IMAGE === 'on' ? [] : ['test/conformance/image/**']),
+    ],
     globalSetup: ['test/support/global-setup.ts'],
     // Processes: an OAuth provider and a cluster of workers do not share one process with other files' tests.
     pool: 'forks',
