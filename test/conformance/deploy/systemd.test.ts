@@ -1,0 +1,94 @@
+/** The units of systemd: the program accepts what they set, and systemd accepts them. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { root } from '../../support/program.ts';
+import { hasProgram, runProgram } from './programs.ts';
+import { makeSecrets, problemsOf, secretsAmong, unknownNames } from './settings-of.ts';
+
+const units = ['orderpass@.service', 'orderpass-migrate.service'] as const;
+const textOf = (name: string): string => readFileSync(join(root, 'config/systemd', name), 'utf8');
+const unit = `${textOf('orderpass@.service')}\n${textOf('orderpass@.service.d/redis.conf')}`;
+
+const hasSystemd = hasProgram('systemd-analyze', ['--version']);
+
+let secrets: string;
+
+beforeAll(() => {
+  secrets = makeSecrets();
+});
+
+afterAll(() => rmSync(secrets, { recursive: true }));
+
+const valuesOf = (text: string, name: string): string[] =>
+  [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
+
+const environmentOf = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    valuesOf(text, 'Environment')
+      .flatMap((line) => line.split(' '))
+      .map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
+  );
+
+test.each(['gateway', 'ordering', 'worker'])(
+  'A-272 the unit of role %s starts with settings that the program accepts',
+  (role) => {
+    const data = mkdtempSync(join(tmpdir(), 'orderpass-state-'));
+    const values = Object.entries(environmentOf(unit)).map(([name, value]) => [
+      name,
+      value.replaceAll('%i', role).replaceAll('%d', secrets).replaceAll('%S', data),
+    ]);
+    // /etc/orderpass holds these, as config/deployment.md shows them.
+    const files = {
+      ORDERPASS_ORIGIN: 'https://api.example',
+      ORDERPASS_INTERNAL_PORT: '8081',
+      ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:8082',
+    };
+    expect(problemsOf({ ...files, ...Object.fromEntries(values) })).toEqual([]);
+    rmSync(data, { recursive: true });
+  },
+);
+
+test('A-272 units set only what the program reads, and give secrets as credentials', () => {
+  for (const text of [unit, textOf('orderpass-migrate.service')]) {
+    const env = environmentOf(text);
+    const names = Object.keys(env).filter((name) => name !== 'NODE_ENV');
+    expect(unknownNames(names)).toEqual([]);
+    expect(secretsAmong(names)).toEqual([]);
+    const loaded = valuesOf(text, 'LoadCredential').map((line) => `%d/${line.split(':')[0]}`);
+    const read = Object.entries(env).flatMap(([name, value]) => (name.endsWith('_FILE') ? [value] : []));
+    expect(read.toSorted()).toEqual(loaded.toSorted());
+    expect(read.length).toBeGreaterThan(0);
+  }
+});
+
+test('A-272 a unit waits longer for a stop than drain and grace take', () => {
+  const { ORDERPASS_DRAIN_MS: drain, ORDERPASS_GRACE_MS: grace } = environmentOf(unit);
+  const [stop] = valuesOf(unit, 'TimeoutStopSec');
+  expect(Number(stop) * 1000).toBeGreaterThan(Number(drain) + Number(grace) + 5_000);
+});
+
+test.runIf(hasSystemd)('A-272 systemd accepts the units, and rates their rights as small', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-units-'));
+  try {
+    // A command that exists; the package is not installed here.
+    for (const name of units)
+      writeFileSync(
+        join(folder, name.replace('@.', '@gateway.')),
+        textOf(name).replace('/usr/local/bin/orderpass', process.execPath),
+      );
+    const files = units.map((name) => `./${name.replace('@.', '@gateway.')}`);
+    const verified = await runProgram('systemd-analyze', ['verify', '--man=no', ...files], folder);
+    expect(verified).toEqual({ code: 0, stdout: '', stderr: '' });
+    // In tenths; 0 is no right at all.
+    const rated = await runProgram(
+      'systemd-analyze',
+      ['security', '--offline=true', '--threshold=40', ...files],
+      folder,
+    );
+    expect([rated.code, rated.stderr]).toEqual([0, '']);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
