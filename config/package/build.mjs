@@ -15,6 +15,7 @@ const files = [
   'routes.json',
   'routes.schema.json',
   'README.md',
+  'deployment.md',
   'compose.env.example',
   'nginx-auth-request.conf',
   'caddy-forward-auth.caddyfile',
