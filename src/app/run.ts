@@ -17,6 +17,8 @@ import { createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
 import type { Context } from './context.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation/installation.ts';
+import { createKeyHolder } from './installation/key-holder.ts';
+import { readMasterKeys } from './installation/master-keys.ts';
 import { allMigrations } from './installation/migrations.ts';
 import { retryWhileFull } from './installation/retry-while-full.ts';
 import { orderingDeps, startInternal } from './internal-listener.ts';
@@ -65,13 +67,14 @@ const startOnce = async (
   stopping: AbortSignal,
   supervising: SupervisingProcess | undefined,
 ): Promise<Program> => {
-  const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all', stopping });
+  const holder = createKeyHolder(settings.role, () => readMasterKeys(settings, { makes: false }), log);
+  const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all', stopping, holder });
   const closers = createClosers();
   closers.add(() => installation.store.close());
   try {
     const telemetry = await openTelemetry(settings, log, closers);
     const certificates = openCertificates(settings, telemetry.metrics, log);
-    const services = [installation.clockService, ...certificates.services];
+    const services = [installation.clockService, holder.service(installation.store.db), ...certificates.services];
     const drain = createDrain();
     const probes = createProbes(settings.role);
     const parts = { ...telemetry, certificates, closers, services, supervising, probes, drain };

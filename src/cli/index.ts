@@ -15,6 +15,7 @@ import { tokenCommands } from './commands/clients/token.ts';
 import { usageCommand } from './commands/clients/usage.ts';
 import { backupCommands } from './commands/program/backup.ts';
 import { configCommands } from './commands/program/config.ts';
+import { masterKeyCommands } from './commands/program/master-key.ts';
 import { migrateCommand } from './commands/program/migrate.ts';
 import { moveCommand } from './commands/program/move.ts';
 import { routesCommands } from './commands/program/routes.ts';
@@ -72,6 +73,7 @@ export const createProgram = (output: Output): Command => {
     configCommands,
     routesCommands,
     upstreamCommands,
+    masterKeyCommands,
     migrateCommand,
     backupCommands,
     moveCommand,

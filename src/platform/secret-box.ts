@@ -1,11 +1,11 @@
 /**
- * One master key, many purposes: every key in use is derived from it by HKDF (RFC 5869) under a label, so a leaked key
+ * One root, many purposes: every key in use is derived from it by HKDF (RFC 5869) under a label, so a leaked key
  * reveals nothing about the others. Secrets with full entropy are stored as HMAC-SHA-256 digests. Private keys are stored
  * encrypted with AES-256-GCM and bound to a label, so one ciphertext cannot replace another.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname } from 'node:path';
 import { assertRealFolder } from './files/real-folder.ts';
 
 export type SecretBox = {
@@ -22,11 +22,11 @@ const keyBytes = 32;
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** `masterKey`: 32 random bytes. */
-export const createSecretBox = (masterKey: Buffer): SecretBox => {
-  if (masterKey.length !== keyBytes) throw new Error('the master key must be 32 bytes');
+/** `root`: 32 random bytes. */
+export const createSecretBox = (root: Buffer): SecretBox => {
+  if (root.length !== keyBytes) throw new Error('the root must be 32 bytes');
   const derive = (label: string): Buffer =>
-    Buffer.from(hkdfSync('sha256', masterKey, Buffer.alloc(0), `orderpass/${label}`, keyBytes));
+    Buffer.from(hkdfSync('sha256', root, Buffer.alloc(0), `orderpass/${label}`, keyBytes));
   const digestKey = derive('credential-digest');
   const sealKey = derive('seal');
   return {
@@ -56,15 +56,15 @@ export const parseMasterKey = (text: string): Buffer | undefined => {
 };
 
 /**
- * The key of this installation from `dataDir/master.key`, which is created (mode 0600) if it is missing. `link` publishes
- * the complete file, or fails when another process was first, so two parallel starts agree on one key.
+ * The master key in the file `path`, which is created (mode 0600) if it is missing. `link` publishes the complete file, or
+ * fails when another process was first, so two parallel starts agree on one key.
  */
-export const loadOrCreateMasterKey = (dataDir: string): Buffer => {
-  const path = join(dataDir, 'master.key');
-  const existing = readKeyFile(path);
+export const loadOrCreateMasterKey = (path: string): Buffer => {
+  const folder = dirname(path);
+  const existing = readMasterKeyFile(path);
   if (existing !== undefined) return existing;
-  assertRealFolder(dataDir);
-  mkdirSync(dataDir, { recursive: true });
+  assertRealFolder(folder);
+  mkdirSync(folder, { recursive: true });
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
   writeFileSync(draft, `${randomBytes(keyBytes).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
   chmodSync(draft, 0o600);
@@ -75,12 +75,13 @@ export const loadOrCreateMasterKey = (dataDir: string): Buffer => {
   } finally {
     rmSync(draft, { force: true });
   }
-  const made = readKeyFile(path);
+  const made = readMasterKeyFile(path);
   if (made === undefined) throw new Error(`cannot read ${path}`);
   return made;
 };
 
-const readKeyFile = (path: string): Buffer | undefined => {
+/** Undefined when there is no file. Throws when it holds no key. */
+export const readMasterKeyFile = (path: string): Buffer | undefined => {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');

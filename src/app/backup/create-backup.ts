@@ -13,8 +13,9 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { programVersion } from '#src/platform/files/release.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
 import { actorName } from '../admin/actor-name.ts';
-import { type Installation, masterKeyOf, openInstallation } from '../installation/installation.ts';
+import { type Installation, openInstallation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 import { createBackupFile, nameFullDisk, syncFolder, writeBackupFile } from './backup-files.ts';
 import {
@@ -55,8 +56,7 @@ export const createBackup = async (settings: Settings, log: Logger, request: Bac
   try {
     await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
     await mkdir(draft, { mode: 0o700 });
-    const masterKey = request.withMasterKey ? masterKeyOf(settings, dataDir) : undefined;
-    const manifest = await fill(draft, dataDir, installation, { ...request, masterKey });
+    const manifest = await fill(draft, dataDir, installation, request);
     await rename(draft, folder);
     await syncFolder(dirname(folder));
     return { folder, manifest };
@@ -91,8 +91,8 @@ const assertPlace = async (folder: string, dataDir: string): Promise<void> => {
 const fill = async (
   draft: string,
   dataDir: string,
-  { store, box, clock }: Installation,
-  request: BackupRequest & { masterKey: Buffer | undefined },
+  { store, box, masterKey, clock }: Installation,
+  request: BackupRequest,
 ): Promise<BackupManifest> => {
   const id = newId('bkp');
   const details = JSON.stringify({ backup: id, with_master_key: request.withMasterKey });
@@ -101,8 +101,8 @@ const fill = async (
   );
   // Read before the database: an end of the audit that the restored database lacks would be a removal of events.
   const files = await copyHeads(draft, dataDir);
-  if (request.masterKey !== undefined)
-    files.push(await writeBackupFile(draft, masterKeyName, `${request.masterKey.toString('base64')}\n`));
+  if (request.withMasterKey)
+    files.push(await writeBackupFile(draft, masterKeyName, `${masterKey.bytes.toString('base64')}\n`));
   const takenAt = clock.now();
   const archive = await createBackupFile(draft, archiveName);
   const own = await createBackupFile(draft, postgresManifestName);
@@ -121,7 +121,7 @@ const fill = async (
       wal,
       files,
     };
-    await writeBackupFile(draft, manifestName, writeManifest(box, manifest));
+    await writeBackupFile(draft, manifestName, writeManifest(createSecretBox(masterKey.bytes), manifest));
     await syncFolder(draft);
     return manifest;
   } catch (error) {

@@ -17,7 +17,8 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createSecretBox, parseMasterKey } from '#src/platform/secret-box.ts';
 import { actorName } from '../admin/actor-name.ts';
-import { givenMasterKey, openInstallation } from '../installation/installation.ts';
+import { openInstallation } from '../installation/installation.ts';
+import { isOwnKey, readMasterKeys } from '../installation/master-keys.ts';
 import { allMigrations } from '../installation/migrations.ts';
 import type { Settings } from '../settings/config.ts';
 import { compareFiles, nameFullDisk, syncFolder, writeBackupFile } from './backup-files.ts';
@@ -90,8 +91,8 @@ const findKey = async (
   masterKeyFile: string | undefined,
 ): Promise<Key> => {
   if (masterKeyFile !== undefined) return { key: await readKey(masterKeyFile), place: 'data folder' };
-  const given = givenMasterKey(settings);
-  if (given !== undefined) return { key: given, place: 'settings' };
+  if (!isOwnKey(settings))
+    return { key: readMasterKeys(settings, { makes: false }).current.bytes, place: 'settings' };
   if (manifest.files.some(({ name }) => name === masterKeyName))
     return { key: await readKey(join(from, masterKeyName)), place: 'data folder' };
   throw new BackupError(

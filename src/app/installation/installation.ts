@@ -2,26 +2,31 @@
  * The start of every role and command: the store with its schema up to date, and its keys. A master key that does not belong
  * to the store is refused before anything is read or written with it.
  */
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { openExternalHeads } from '#src/gateway/index.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
-import { settleFact } from '#src/platform/db/facts.ts';
-import { databaseName, type Store } from '#src/platform/db/index.ts';
+import { databaseName, type Store, type StoreOptions } from '#src/platform/db/index.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { assertCurrent, reportSchema } from '#src/platform/db/schema/pending.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { createSecretBox, loadOrCreateMasterKey, parseMasterKey, type SecretBox } from '#src/platform/secret-box.ts';
+import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { type Settings, SettingsError } from '../settings/config.ts';
+import type { Settings } from '../settings/config.ts';
+import type { KeyHolder } from './key-holder.ts';
+import { type MasterKey, readMasterKeys } from './master-keys.ts';
 import { allMigrations } from './migrations.ts';
 import { assertNotMoved } from './moved-store.ts';
 import { checkConnections, nameConnection, openOwnStore } from './own-store.ts';
+import { openRoot } from './sealed-root.ts';
+import { lockRoot } from './sealed-root-store.ts';
 
 export type Installation = {
   store: Store;
   box: SecretBox;
+  /** The one that opened the root: a store is opened by two while a rotation is under way. */
+  masterKey: MasterKey;
   /** The time of the database, because processes of several machines compare times that they have stored. */
   clock: Clock;
   /** Keeps the clock right, as long as it runs. */
@@ -29,27 +34,35 @@ export type Installation = {
   log: Logger;
 };
 
-/**
- * `exclusive`: own the embedded store (role all); otherwise share the running one, or run it for the time of the command.
- * `stopping`: wait for a server that accepts no connections yet, until this is aborted; without it, fail at once.
- * `isMoved`: open an embedded store also after it was moved to a server.
- */
+type OpenOptions = StoreOptions & {
+  /** Wait for a server that accepts no connections yet, until this is aborted; without it, fail at once. */
+  stopping?: AbortSignal;
+  /** Open an embedded store also after it was moved to a server. */
+  isMoved?: boolean;
+  /** Of a process that runs on: a rotation of the master key leaves the key with which it can start again. */
+  holder?: Pick<KeyHolder, 'register'>;
+};
+
 export const openInstallation = async (
   settings: Settings,
   log: Logger,
-  options: StoreOptions & { stopping?: AbortSignal; isMoved?: boolean },
+  options: OpenOptions,
 ): Promise<Installation> => {
   const dataDir = resolve(settings.data_dir);
-  const masterKey = masterKeyOf(settings, dataDir);
+  const keys = readMasterKeys(settings, { makes: true });
   const store = await openOwnStore(settings, log, options);
   try {
     await checkConnections(settings, store, log, options.stopping);
     await settleSchema(store, settings.migrate, log);
     if (store.embedded && options.isMoved !== true) await assertNotMoved(store.db);
-    const box = createSecretBox(masterKey);
-    await assertKeyFits(store, box);
+    const { root, key: masterKey } = await inTransaction(store.db, async (tx) => {
+      await lockRoot(tx);
+      await options.holder?.register(tx);
+      return openRoot(tx, keys);
+    });
+    const box = createSecretBox(root);
     const { clock, service: clockService } = await openDatabaseClock(store.pool, log);
-    return { store: await withWitness(store, box, dataDir, log), box, clock, clockService, log };
+    return { store: await withWitness(store, box, dataDir, log), box, masterKey, clock, clockService, log };
   } catch (error) {
     await store.close();
     throw nameConnection(settings, error);
@@ -76,35 +89,4 @@ const withWitness = async (store: Store, box: SecretBox, dataDir: string, log: L
       }
     },
   };
-};
-
-/** The master key of the settings, or of the data folder, which makes one when it has none. */
-export const masterKeyOf = (settings: Settings, dataDir: string): Buffer =>
-  givenMasterKey(settings) ?? loadOrCreateMasterKey(dataDir);
-
-/** Undefined when the data folder holds the master key. */
-export const givenMasterKey = (settings: Settings): Buffer | undefined => {
-  const text =
-    settings.master_key ??
-    (settings.master_key_file === undefined ? undefined : readFileSync(settings.master_key_file, 'utf8'));
-  if (text === undefined) return undefined;
-  const key = parseMasterKey(text);
-  if (key === undefined) {
-    throw new SettingsError([
-      { path: 'master_key (ORDERPASS_MASTER_KEY)', message: 'must be 32 bytes as base64 or hex' },
-    ]);
-  }
-  return key;
-};
-
-/** The first process writes a check value. With another master key every credential would be unknown. */
-const assertKeyFits = async (store: Store, box: SecretBox): Promise<void> => {
-  const check = box.derive('master-key-check').toString('hex');
-  if ((await settleFact(store.db, 'master_key_check', check)) === check) return;
-  throw new SettingsError([
-    {
-      path: 'master_key (ORDERPASS_MASTER_KEY)',
-      message: 'is not the key that this store was made with; give that key, or the data folder that holds it',
-    },
-  ]);
 };

@@ -43,7 +43,9 @@ const refuseRoleOfEmbedded = (settings: Settings, role: string | undefined): voi
     throw new GrantError(`DATABASE_URL is missing: the embedded store has one role, so there is no role ${role} in it`);
 };
 
-const hasEmbedded = (settings: Settings): boolean => existsSync(join(resolve(settings.data_dir), 'postgres'));
+/** A start has made the embedded store. */
+export const hasEmbedded = (settings: Pick<Settings, 'data_dir'>): boolean =>
+  existsSync(join(resolve(settings.data_dir), 'postgres'));
 
 const toPlan = (pending: readonly Migration[], grants: string[]): SchemaPlan => ({
   pending: pending.map((migration) => ({ migration: titleOf(migration), sql: migration.sql })),

@@ -89,9 +89,17 @@ const redisProblems = ({ redis_ca_file: file }: Settings): SettingProblem[] => {
 
 const notAKey = 'must be 32 bytes as base64 or hex';
 
-const masterKeyProblems = ({ master_key, master_key_file, data_dir }: Settings): SettingProblem[] => {
-  if (master_key !== undefined)
-    return parseMasterKey(master_key) === undefined ? [{ path: nameOf('master_key'), message: notAKey }] : [];
+const masterKeyProblems = (settings: Settings): SettingProblem[] => {
+  const { master_key: given, master_key_previous: previous } = settings;
+  const isWrong = (text: string | undefined): boolean => text !== undefined && parseMasterKey(text) === undefined;
+  return [
+    ...(isWrong(given) ? [{ path: nameOf('master_key'), message: notAKey }] : []),
+    ...(isWrong(previous) ? [{ path: nameOf('master_key_previous'), message: notAKey }] : []),
+    ...(given === undefined ? keyFileProblems(settings) : []),
+  ];
+};
+
+const keyFileProblems = ({ master_key_file, data_dir }: Settings): SettingProblem[] => {
   const file = master_key_file ?? join(resolve(data_dir), 'master.key');
   if (master_key_file === undefined && !existsSync(file)) return [];
   const path = nameOf(master_key_file === undefined ? 'data_dir' : 'master_key_file');

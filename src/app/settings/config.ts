@@ -160,8 +160,14 @@ export const settingsSchema = z.strictObject({
     env: 'ORDERPASS_REDIS_WAIT_MS',
   }),
   master_key: z.string().optional().meta({
-    description: '32 bytes as base64 or hex; every other key is derived from it. Default: made once in the data folder',
+    description:
+      '32 bytes as base64 or hex; it opens the root from which every other key is derived. Default: made once in the data folder',
     env: 'ORDERPASS_MASTER_KEY',
+    secret,
+  }),
+  master_key_previous: z.string().optional().meta({
+    description: 'The master key before, while `master-key rotate` replaces it',
+    env: 'ORDERPASS_MASTER_KEY_PREVIOUS',
     secret,
   }),
   master_key_file: z

@@ -35,6 +35,8 @@ export const auditActions = {
   'client_key.added': 'a public key for private_key_jwt was registered',
   'client_key.revoked': 'a public key of a client was revoked',
   'signing_key.rotated': 'the key that signs access tokens got a successor',
+  'master_key.added': 'the keys of the installation were sealed by one more master key',
+  'master_key.removed': 'a master key was removed: it does not open the keys of the installation any more',
   'webhook.changed': 'the operator changed webhook endpoints or kinds of events, or had events delivered again',
   'user.created': 'a staff account was created',
   'user.changed': 'a staff account was changed, disabled or enabled',

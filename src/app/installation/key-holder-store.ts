@@ -1,0 +1,40 @@
+/** The running processes and the master keys with which each could start again. */
+import { type Kysely, sql } from 'kysely';
+
+export type KeyHolderRow = {
+  /** Host and process id. */
+  name: string;
+  role: string;
+  /** Ids of the keys. */
+  keys: string[];
+};
+
+/** False: the schema is older than the table (`ORDERPASS_MIGRATE=off`). */
+export const hasHolders = async (db: Kysely<unknown>): Promise<boolean> => {
+  const { rows } = await sql<{ found: boolean }>`
+    select to_regclass('platform.key_holders') is not null as found`.execute(db);
+  return rows[0]?.found === true;
+};
+
+/** `process`: differs from that of every other process. */
+export const writeHolder = async (db: Kysely<unknown>, process: string, holder: KeyHolderRow): Promise<void> => {
+  const { name, role, keys } = holder;
+  await sql`
+    insert into platform.key_holders (process, name, role, keys, seen)
+    values (${process}, ${name}, ${role}, ${keys}::text[], now())
+    on conflict (process) do update set keys = excluded.keys, seen = excluded.seen`.execute(db);
+};
+
+/** Also the rows of processes that ended without it. */
+export const deleteHolder = async (db: Kysely<unknown>, process: string): Promise<void> => {
+  await sql`
+    delete from platform.key_holders where process = ${process} or seen < now() - interval '1 hour'`.execute(db);
+};
+
+/** Those that were seen within `seconds`. */
+export const listHolders = async (db: Kysely<unknown>, seconds: number): Promise<KeyHolderRow[]> => {
+  const { rows } = await sql<KeyHolderRow>`
+    select name, role, keys from platform.key_holders
+    where seen > now() - make_interval(secs => ${seconds}) order by name, process`.execute(db);
+  return rows;
+};

@@ -1,0 +1,27 @@
+/** The root of the installation as it is stored: sealed once by each master key that opens it. */
+import { type Kysely, sql } from 'kysely';
+
+const prefix = 'sealed_root/';
+
+/** Starts and rotations pass one after the other until the transaction ends. */
+export const lockRoot = async (tx: Kysely<unknown>): Promise<void> => {
+  await sql`select pg_advisory_xact_lock(hashtext('platform.sealed_root'))`.execute(tx);
+};
+
+/** By the id of the master key. Facts, and no table of their own, because a start may meet a schema without it. */
+export const listSealed = async (db: Kysely<unknown>): Promise<ReadonlyMap<string, Buffer>> => {
+  const { rows } = await sql<{ key: string; sealed: string }>`
+    select substr(name, ${prefix.length + 1}) as key, value as sealed from platform.facts
+    where starts_with(name, ${prefix}) order by name`.execute(db);
+  return new Map(rows.map(({ key, sealed }) => [key, Buffer.from(sealed, 'base64')]));
+};
+
+export const insertSealed = async (tx: Kysely<unknown>, key: string, sealed: Buffer): Promise<void> => {
+  await sql`insert into platform.facts (name, value) values (${prefix + key}, ${sealed.toString('base64')})`.execute(
+    tx,
+  );
+};
+
+export const deleteSealed = async (tx: Kysely<unknown>, key: string): Promise<void> => {
+  await sql`delete from platform.facts where name = ${prefix + key}`.execute(tx);
+};
