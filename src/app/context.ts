@@ -9,6 +9,7 @@ import type { Probes } from './probes/answer-probes.ts';
 import type { Drain } from './probes/drain.ts';
 import type { SupervisingProcess } from './processes/supervising-process.ts';
 import type { Settings } from './settings/config.ts';
+import type { LiveSecrets } from './settings/live-secrets.ts';
 
 export type Context = {
   settings: Settings;
@@ -16,6 +17,7 @@ export type Context = {
   metrics: Metrics;
   /** Undefined: tracing is not configured. */
   traces: Traces | undefined;
+  secrets: LiveSecrets;
   certificates: Certificates;
   closers: Closers;
   services: Service[];

@@ -8,6 +8,7 @@ import type { Installation } from './installation/installation.ts';
 import { areStatementsPrepared } from './installation/own-store.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen } from './listeners/listeners.ts';
 import type { Settings } from './settings/config.ts';
+import type { LiveSecrets } from './settings/live-secrets.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
 import { runsGateway, runsOrdering } from './settings/role-parts.ts';
 import { targetRules, webhookApiOf } from './webhooks/wire-engine.ts';
@@ -22,11 +23,11 @@ type Internal = {
 };
 
 export const startInternal = async (context: Context): Promise<Internal> => {
-  const { settings, installation, metrics, traces, certificates, closers, probes, drain } = context;
+  const { settings, installation, metrics, traces, secrets, certificates, closers, probes, drain } = context;
   const { grace_ms: graceMs } = settings;
   const operations = runsOrdering(settings) ? coreOperations(context) : [];
   const imports = runsOrdering(settings) ? openImportProcess(context) : undefined;
-  const telemetry = { metrics, traces, metricsToken: settings.metrics_token, probes };
+  const telemetry = { metrics, traces, readToken: () => secrets.read('metrics_token'), probes };
   const handler = createInternalHandler(installation, operations, telemetry, imports?.serve);
   const server = createInternalServer(handler, certificates.createInternalServer);
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
@@ -42,10 +43,10 @@ export const startInternal = async (context: Context): Promise<Internal> => {
 };
 
 /** The operations of the core. `ownOrigins` is filled later, when the public listener is open. */
-const coreOperations = ({ settings, installation, closers, ownOrigins }: Context): Operation[] => {
+const coreOperations = ({ settings, installation, secrets, closers, ownOrigins }: Context): Operation[] => {
   const webhooks = webhookApiOf(installation, settings, targetRules(settings, ownOrigins));
   closers.add(() => webhooks.close());
-  return [...createOrdering(orderingDeps(settings, installation)).operations, ...webhooks.operations];
+  return [...createOrdering(orderingDeps(settings, installation, secrets)).operations, ...webhooks.operations];
 };
 
 const openImportProcess = ({ settings, installation, closers }: Context): ImportProcess => {
@@ -70,11 +71,16 @@ const openImportProcess = ({ settings, installation, closers }: Context): Import
   return imports;
 };
 
-export const orderingDeps = (settings: Settings, { store, box, clock, log }: Installation) => ({
+export const orderingDeps = (
+  settings: Settings,
+  { store, box, clock, log }: Installation,
+  secrets: Pick<LiveSecrets, 'read'>,
+) => ({
   db: store.db,
   cursorKey: box.derive('cursor'),
   orderTokenKey: box.derive('order-token'),
   clock,
   log,
   settings: settings.ordering,
+  readResolverUrl: () => secrets.read('ordering.address_resolver_url'),
 });

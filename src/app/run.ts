@@ -33,7 +33,8 @@ import { watchReadiness } from './probes/watch-readiness.ts';
 import type { SupervisingProcess } from './processes/supervising-process.ts';
 import { openPublicListener, type PublicListener } from './public-listener.ts';
 import { createReference } from './reference/reference.ts';
-import type { Settings } from './settings/config.ts';
+import type { Settings, SettingsSource } from './settings/config.ts';
+import { openLiveSecrets } from './settings/live-secrets.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
 import { hasInternal, runsGateway, runsWorker } from './settings/role-parts.ts';
 import { publishWebhookKeys } from './webhooks/publish-webhook-keys.ts';
@@ -54,32 +55,43 @@ export type Program = {
  * Resolves when everything listens. Throws when the program cannot start, with nothing left open; and the reason of
  * `stopping` when that is aborted during the wait for the database.
  */
-export const startProgram = (
-  settings: Settings,
-  log: Logger,
-  stopping: AbortSignal,
-  supervising?: SupervisingProcess,
-): Promise<Program> => retryWhileFull(() => startOnce(settings, log, stopping, supervising), log, stopping);
+export const startProgram = (given: StartOptions): Promise<Program> =>
+  retryWhileFull(() => startOnce(given), given.log, given.stopping);
 
-const startOnce = async (
-  settings: Settings,
-  log: Logger,
-  stopping: AbortSignal,
-  supervising: SupervisingProcess | undefined,
-): Promise<Program> => {
-  const holder = createKeyHolder(settings.role, () => readMasterKeys(settings, { makes: false }), log);
+type StartOptions = {
+  settings: Settings;
+  /** Where the settings came from: files of secrets are read again from there. */
+  source: SettingsSource;
+  log: Logger;
+  stopping: AbortSignal;
+  /** Undefined: this process is the only one behind its port. */
+  supervising: SupervisingProcess | undefined;
+};
+
+const startOnce = async ({ settings, source, log, stopping, supervising }: StartOptions): Promise<Program> => {
+  const metrics = createMetrics();
+  showBuild(metrics);
+  const secrets = openLiveSecrets({ source, settings, metrics, log });
+  const readKeys = () =>
+    readMasterKeys({ ...settings, master_key_previous: secrets.read('master_key_previous') }, { makes: false });
+  const holder = createKeyHolder(settings.role, readKeys, log);
   const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all', stopping, holder });
   const closers = createClosers();
   closers.add(() => installation.store.close());
   try {
-    const telemetry = await openTelemetry(settings, log, closers);
-    const certificates = openCertificates(settings, telemetry.metrics, log);
-    const services = [installation.clockService, holder.service(installation.store.db), ...certificates.services];
+    const traces = await openOwnTraces(settings, { metrics, secrets, log }, closers);
+    const certificates = openCertificates(settings, metrics, log);
+    const services = [
+      installation.clockService,
+      holder.service(installation.store.db),
+      ...secrets.services,
+      ...certificates.services,
+    ];
     const drain = createDrain();
     const probes = createProbes(settings.role);
-    const parts = { ...telemetry, certificates, closers, services, supervising, probes, drain };
+    const parts = { metrics, traces, secrets, certificates, closers, services, supervising, probes, drain };
     const context: Context = { settings, installation, ...parts, ownOrigins: [] };
-    supervising?.answerScrapes(telemetry.metrics);
+    supervising?.answerScrapes(metrics);
     // Where there are several processes, the supervising one has the only internal listener.
     const internal = supervising === undefined && hasInternal(settings) ? await startInternal(context) : undefined;
     const front = runsGateway(settings) ? await startGateway(context, internal?.core) : undefined;
@@ -88,7 +100,7 @@ const startOnce = async (
     const readiness = readinessOf(context, front, worker);
     probes.serve(readiness);
     // A gateway shows this metric itself, once for all of its processes.
-    if (front === undefined) watchReadiness(telemetry.metrics, readiness);
+    if (front === undefined) watchReadiness(context.metrics, readiness);
     supervising?.answerProbes(readiness);
     if (front !== undefined) closers.add(front.stopAccepting);
     return {
@@ -112,17 +124,16 @@ const startOnce = async (
   }
 };
 
-const openTelemetry = async (
+const openOwnTraces = async (
   settings: Settings,
-  log: Logger,
+  { secrets, ...deps }: Pick<Context, 'metrics' | 'secrets'> & { log: Logger },
   closers: Closers,
-): Promise<Pick<Context, 'metrics' | 'traces'>> => {
-  const metrics = createMetrics();
-  showBuild(metrics);
-  const traces = await openTraces({ settings: settings.tracing, role: settings.role, metrics, log });
+): Promise<Context['traces']> => {
+  const readHeaders = () => secrets.read('tracing.headers');
+  const traces = await openTraces({ settings: settings.tracing, readHeaders, role: settings.role, ...deps });
   // Opened nearly first and so closed nearly last: spans that end during the shutdown are still sent.
   if (traces !== undefined) closers.add(() => traces.close());
-  return { metrics, traces };
+  return traces;
 };
 
 type Front = {
@@ -136,7 +147,7 @@ type Front = {
 
 /** `core`: a listener of this process with the core, where it runs the core. */
 const startGateway = async (context: Context, core: Listener | undefined): Promise<Front> => {
-  const { settings, installation, certificates, closers, services, ownOrigins, supervising, drain } = context;
+  const { settings, installation, secrets, certificates, closers, services, ownOrigins, supervising, drain } = context;
   const { grace_ms: graceMs } = settings;
   const listener = await openPublicListener(settings, installation.log, {
     createServer: certificates.createPublicServer,
@@ -158,6 +169,7 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
   const panel = startPanel({
     installation,
     settings,
+    secrets,
     routeTable: gateway.routeTable,
     origin: listener.origin,
     ownOrigins,
@@ -187,7 +199,7 @@ const openKv = (settings: Settings, log: Logger): ReturnType<typeof createKv> =>
   });
 
 const openGateway = async (
-  { settings, installation, metrics, traces, certificates, closers, services, supervising, drain }: Context,
+  { settings, installation, metrics, traces, secrets, certificates, closers, services, supervising, drain }: Context,
   { origin }: PublicListener,
   core: Listener | undefined,
 ): Promise<Gateway> => {
@@ -202,6 +214,7 @@ const openGateway = async (
     traces,
     trustsTraces: settings.tracing.incoming === 'continue',
     settings: settings.gateway,
+    readAuditAuthorization: () => secrets.read('gateway.audit_http_authorization'),
     origin,
     db: store.db,
     pool: store.pool,
@@ -234,7 +247,14 @@ const hasDemo = (settings: Settings, { store }: Installation): boolean =>
   settings.environment !== 'production' &&
   settings.tls.cert_file === undefined;
 
-const startWorkers = ({ settings, installation, services, ownOrigins, ...rest }: Context): Webhooks | undefined => {
+const startWorkers = ({
+  settings,
+  installation,
+  secrets,
+  services,
+  ownOrigins,
+  ...rest
+}: Context): Webhooks | undefined => {
   if (!runsWorker(settings)) return undefined;
   const { store, box, clock, log } = installation;
   const webhooks = createWebhooks({
@@ -248,12 +268,12 @@ const startWorkers = ({ settings, installation, services, ownOrigins, ...rest }:
     rights: ownerRights(store),
     rules: targetRules(settings, ownOrigins),
   });
-  services.push(...webhooks.services, ...createOrdering(orderingDeps(settings, installation)).services);
+  services.push(...webhooks.services, ...createOrdering(orderingDeps(settings, installation, secrets)).services);
   return webhooks;
 };
 
 const readinessOf = (
-  { settings, installation: { store }, drain }: Context,
+  { settings, installation: { store }, secrets, drain }: Context,
   front: Front | undefined,
   worker: Webhooks | undefined,
 ): ReadRoleReadiness =>
@@ -262,6 +282,7 @@ const readinessOf = (
     isDraining: drain.isDraining,
     readSchema: () => readSchemaState(store.pool, allMigrations),
     checkWrites: createWriteProbe(store.db),
+    waitingSecrets: secrets.waiting,
     gateway: front?.readiness,
     worker: worker?.state,
   });

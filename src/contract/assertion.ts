@@ -1,7 +1,7 @@
 /**
  * The identity assertion: the gateway attests to an upstream who the caller is. A compact JWS (RFC 7515, HS256) that is
  * valid for seconds and bound to one audience, method and request target, so a captured assertion opens nothing else. Both
- * ends hold the same key, derived from the master key for this audience alone, so that no service can speak to another. HMAC costs microseconds per request; a new ES256 signature would cost
+ * ends hold the same key, derived from the root of the installation for this audience alone, so that no service can speak to another. HMAC costs microseconds per request; a new ES256 signature would cost
  * more than the rest of the hot path.
  */
 import { z } from 'zod';

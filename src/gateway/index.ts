@@ -116,6 +116,8 @@ export const gatewayMigrations = loadMigrations('gateway', new URL('./migrations
 
 export type GatewayDeps = {
   settings: GatewaySettings;
+  /** Authorization for the receiver of the audit now. Default: that of the settings. */
+  readAuditAuthorization?: () => string | undefined;
   /** Public address: issuer of tokens and base of links. */
   origin: string;
   db: Kysely<unknown>;
@@ -172,7 +174,8 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const { answered, refused, token: countToken, authenticated: countAuthentication } = metrics;
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
-  const audit = await openAudit({ settings, db, box, clock, log });
+  const { readAuditAuthorization: readAuthorization } = deps;
+  const audit = await openAudit({ settings, db, box, clock, log, readAuthorization });
   const known = { ...deps, limits, audit, keys, kv };
   const access = openAccess({
     ...known,

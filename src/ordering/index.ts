@@ -55,6 +55,8 @@ export type OrderingDeps = {
   clock: Clock;
   log: Logger;
   settings: OrderingSettings;
+  /** The address of the geocoder now. Default: that of the settings. */
+  readResolverUrl?: () => string | undefined;
 };
 
 export type Ordering = { operations: Operation[]; services: Service[] };
@@ -96,14 +98,14 @@ const nowhere = new Kysely<unknown>({
 export const createOrdering = (deps: OrderingDeps): Ordering => {
   const { db, log, cursorKey, orderTokenKey, settings } = deps;
   const tokenOf = createOrderToken(orderTokenKey);
-  const url = settings.address_resolver_url;
+  const readUrl = deps.readResolverUrl ?? (() => settings.address_resolver_url);
   return {
     operations: operationsWith({
       db,
       log,
       cursors: createCursors(cursorKey),
       tokenOf,
-      ...(url !== undefined && { resolveAddress: createAddressResolver({ url, log }) }),
+      ...(settings.address_resolver_url !== undefined && { resolveAddress: createAddressResolver({ readUrl, log }) }),
     }),
     services: [createReceiptExpiry(deps), createTimeOutOrders({ ...deps, tokenOf })],
   };

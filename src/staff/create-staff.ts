@@ -31,6 +31,8 @@ export type StaffDeps = {
   linkAddress: string;
   /** Public address that an external provider sends browsers back to. */
   returnAddress: string;
+  /** The client secret at that provider now. Default: that of the settings. */
+  readProviderSecret?: () => string | undefined;
 };
 
 /** Channel of the hint that accounts or sessions have changed. */
@@ -52,7 +54,7 @@ export const createStaff = (given: StaffDeps) => {
   const secondFactor = createSecondFactor(deps);
   const pendings = createPendingSignIns(deps);
   const signIn = createSignIn({ ...deps, sessions, passwordHash, throttle, secondFactor, pendings });
-  const provider = createExternalProvider(settings, returnAddress);
+  const provider = createExternalProvider(settings, returnAddress, deps.readProviderSecret);
   const services: Service[] = [createUpkeep(deps)];
   return {
     sessions,

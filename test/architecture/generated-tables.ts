@@ -67,6 +67,7 @@ const processes = [
   ['src/platform/http', 'core'],
   ['src/app/processes', 'gateway, with several processes'],
   ['src/app/probes', 'each'],
+  ['src/app/settings', 'each'],
   ['src/webhooks', 'worker'],
   ['src/platform', 'each, with tracing'],
 ] as const;

@@ -5,8 +5,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { boxOfEarlierStore } from '../support/earlier-store.ts';
 import { runCommand } from '../support/program.ts';
 
 const scopes = ['read:shop', 'write:shop'].map((name) => ({ name, description: name }));
@@ -169,7 +169,7 @@ test('A-195 upstream key prints the secret of one service, and refuses one that 
         ...{ ORDERPASS_ROUTES_FILE: file, ORDERPASS_UPSTREAMS: 'other=http://127.0.0.1:9' },
         ...{ DATABASE_URL: database.url, ORDERPASS_MASTER_KEY: masterKey.toString('base64') },
       });
-    const key = createSecretBox(masterKey).derive('assertion/other').toString('base64');
+    const key = (await boxOfEarlierStore(database.db, masterKey)).derive('assertion/other').toString('base64');
     expect(JSON.parse((await keyOf('other')).stdout)).toEqual({ upstream: 'other', key });
     for (const name of ['shop', 'nothing'])
       expect(await keyOf(name)).toMatchObject({

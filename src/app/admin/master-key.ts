@@ -2,12 +2,13 @@
 import { appendChange } from '#src/gateway/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { type Installation, nameConnection, openInstallation, openOwnStore } from '../installation/installation.ts';
+import { type Installation, openInstallation } from '../installation/installation.ts';
 import { listKeyHolders } from '../installation/key-holder.ts';
-import type { KeyHolderRow } from '../installation/key-holder-store.ts';
+import { hasTable, type KeyHolderRow } from '../installation/key-holder-store.ts';
 import { isOwnKey, type MasterKey, type MasterKeys, readMasterKeys } from '../installation/master-keys.ts';
 import { hasEmbedded } from '../installation/migrate-schema.ts';
 import { hasNextKey, makeNextKey, useNextKey } from '../installation/own-key-file.ts';
+import { nameConnection, openOwnStore } from '../installation/own-store.ts';
 import { addKey, type RecordKey, RotationError, removeOthers } from '../installation/rotate-master-key.ts';
 import { listSealed } from '../installation/sealed-root-store.ts';
 import type { Settings } from '../settings/config.ts';
@@ -40,6 +41,7 @@ export const showMasterKey = async (settings: Settings, log: Logger): Promise<Ma
   if (settings.database_url === undefined && !hasEmbedded(settings)) return statusOf(keys, [], []);
   const store = await openOwnStore(settings, log, { exclusive: false });
   try {
+    if (!(await hasTable(store.db, 'facts'))) return statusOf(keys, [], []);
     const [sealed, holders] = await inTransaction(store.db, async (tx) => [
       await listSealed(tx),
       await listKeyHolders(tx),

@@ -4,10 +4,16 @@ import { linkPath, providerReturnPath } from '#src/panel/config.ts';
 import { createStaff, createUsers, type RecordEvents, type Staff, type Users } from '#src/staff/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
+import type { LiveSecrets } from '../settings/live-secrets.ts';
 import { publicOriginOf } from '../settings/tls-files.ts';
 
 /** `origin`: public origin of the server. */
-export const startStaff = (installation: Installation, settings: Settings, origin: string): Staff => {
+export const startStaff = (
+  installation: Installation,
+  settings: Settings,
+  origin: string,
+  secrets: Pick<LiveSecrets, 'read'>,
+): Staff => {
   const { store, box, clock, log } = installation;
   return createStaff({
     db: store.db,
@@ -16,6 +22,7 @@ export const startStaff = (installation: Installation, settings: Settings, origi
     log,
     record: recordEvents(installation),
     settings: settings.panel,
+    readProviderSecret: () => secrets.read('panel.oidc_client_secret'),
     linkAddress: `${origin}${linkPath}`,
     returnAddress: `${origin}${providerReturnPath}`,
   });

@@ -91,8 +91,7 @@ const findKey = async (
   masterKeyFile: string | undefined,
 ): Promise<Key> => {
   if (masterKeyFile !== undefined) return { key: await readKey(masterKeyFile), place: 'data folder' };
-  if (!isOwnKey(settings))
-    return { key: readMasterKeys(settings, { makes: false }).current.bytes, place: 'settings' };
+  if (!isOwnKey(settings)) return { key: readMasterKeys(settings, { makes: false }).current.bytes, place: 'settings' };
   if (manifest.files.some(({ name }) => name === masterKeyName))
     return { key: await readKey(join(from, masterKeyName)), place: 'data folder' };
   throw new BackupError(

@@ -9,10 +9,10 @@ export type KeyHolderRow = {
   keys: string[];
 };
 
-/** False: the schema is older than the table (`ORDERPASS_MIGRATE=off`). */
-export const hasHolders = async (db: Kysely<unknown>): Promise<boolean> => {
+/** False: the schema is older than the table (`ORDERPASS_MIGRATE=off`), or there is none. */
+export const hasTable = async (db: Kysely<unknown>, name: 'key_holders' | 'facts'): Promise<boolean> => {
   const { rows } = await sql<{ found: boolean }>`
-    select to_regclass('platform.key_holders') is not null as found`.execute(db);
+    select to_regclass(${`platform.${name}`}) is not null as found`.execute(db);
   return rows[0]?.found === true;
 };
 

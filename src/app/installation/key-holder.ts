@@ -7,7 +7,7 @@ import { hostname } from 'node:os';
 import type { Kysely } from 'kysely';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { deleteHolder, hasHolders, type KeyHolderRow, listHolders, writeHolder } from './key-holder-store.ts';
+import { deleteHolder, hasTable, type KeyHolderRow, listHolders, writeHolder } from './key-holder-store.ts';
 import { idsOf, type MasterKeys } from './master-keys.ts';
 
 /** A stored row lags behind a changed file by this at most. */
@@ -43,7 +43,7 @@ export const createKeyHolder = (role: string, readKeys: () => MasterKeys, log: L
   };
 
   const write = async (db: Kysely<unknown>): Promise<void> => {
-    if (await hasHolders(db)) await writeHolder(db, process, holderNow());
+    if (await hasTable(db, 'key_holders')) await writeHolder(db, process, holderNow());
   };
 
   return {
@@ -55,7 +55,7 @@ export const createKeyHolder = (role: string, readKeys: () => MasterKeys, log: L
           await write(db);
           await pause(renewEveryMs, signal);
         }
-        if (await hasHolders(db)) await deleteHolder(db, process);
+        if (await hasTable(db, 'key_holders')) await deleteHolder(db, process);
       },
     }),
   };
@@ -63,4 +63,4 @@ export const createKeyHolder = (role: string, readKeys: () => MasterKeys, log: L
 
 /** None where the schema has no list of them yet. */
 export const listKeyHolders = async (db: Kysely<unknown>): Promise<KeyHolderRow[]> =>
-  (await hasHolders(db)) ? listHolders(db, aliveSeconds) : [];
+  (await hasTable(db, 'key_holders')) ? listHolders(db, aliveSeconds) : [];

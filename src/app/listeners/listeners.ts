@@ -115,8 +115,8 @@ type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveLongWork'> & 
 
 type ShownMetrics = {
   metrics: Pick<Metrics, 'render'>;
-  /** The token for /metrics; undefined: /metrics is open to every process that reaches the listener. */
-  metricsToken?: string | undefined;
+  /** The token for /metrics now; undefined: /metrics is open to every process that reaches the listener. */
+  readToken: () => string | undefined;
 };
 
 type Telemetry = ShownMetrics & { metrics: Metrics; traces: Traces | undefined };
@@ -161,12 +161,12 @@ const refuseWrongHost: Middleware = (ctx, next) => {
   return next();
 };
 
-const showMetrics = ({ metrics, metricsToken }: ShownMetrics): Middleware => {
-  const mayRead = createMayRead(metricsToken);
-  return async (ctx, next) => {
+const showMetrics =
+  ({ metrics, readToken }: ShownMetrics): Middleware =>
+  async (ctx, next) => {
     if (ctx.path !== '/metrics' || ctx.method !== 'GET') return next();
     ctx.set('cache-control', 'no-store');
-    if (!mayRead(ctx.req.headers.authorization)) {
+    if (!mayRead(readToken(), ctx.req.headers.authorization)) {
       ctx.status = 401;
       // RFC 6750 section 3: without an error code, since it says nothing about what was presented.
       ctx.set('www-authenticate', 'Bearer realm="orderpass metrics"');
@@ -177,17 +177,13 @@ const showMetrics = ({ metrics, metricsToken }: ShownMetrics): Middleware => {
     ctx.set('content-type', contentType);
     ctx.body = text;
   };
-};
 
 /** Compares digests: they have one length, so the comparison reveals nothing about the token. */
-const createMayRead = (token: string | undefined): ((authorization: string | undefined) => boolean) => {
-  if (token === undefined) return () => true;
+const mayRead = (token: string | undefined, authorization: string | undefined): boolean => {
+  if (token === undefined) return true;
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  const expected = digest(token);
-  return (authorization) => {
-    const presented = /^Bearer +(\S+) *$/i.exec(authorization?.slice(0, 1024) ?? '')?.[1];
-    return presented !== undefined && equalInConstantTime(digest(presented), expected);
-  };
+  const presented = /^Bearer +(\S+) *$/i.exec(authorization?.slice(0, 1024) ?? '')?.[1];
+  return presented !== undefined && equalInConstantTime(digest(presented), digest(token));
 };
 
 /** The internal listener: the core where the role runs it, and /metrics, /healthz and /readyz in every role. */

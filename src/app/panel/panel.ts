@@ -4,6 +4,7 @@ import { createPanel, type Panel } from '#src/panel/index.ts';
 import { listenOn } from '#src/platform/db/hints/listen.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { startStaff } from '../admin/staff.ts';
+import type { LiveSecrets } from '../settings/live-secrets.ts';
 import { createLimitPorts } from './limit-ports.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
@@ -14,12 +15,12 @@ import { createSupportPorts } from './support-ports.ts';
 const hintsPoolMin = 5;
 
 /** Undefined when the panel is switched off. */
-export const startPanel = (deps: PortDeps): Panel | undefined => {
-  const { installation, settings, origin } = deps;
+export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'> }): Panel | undefined => {
+  const { installation, settings, origin, secrets } = deps;
   if (settings.panel.enabled === 'off') return undefined;
   const { clock, log } = installation;
   const { sessions } = installation.store;
-  const staff = startStaff(installation, settings, origin);
+  const staff = startStaff(installation, settings, origin, secrets);
   const panel = createPanel({
     clock,
     log,

@@ -24,6 +24,8 @@ type RoleReadinessDeps = {
   readSchema: () => Promise<SchemaState>;
   /** Never rejects, and answers in less than 2 s. */
   checkWrites: () => Promise<'ok' | 'failing'>;
+  /** Secret settings whose changed file only another start uses. */
+  waitingSecrets: () => readonly string[];
   /** Undefined in a role without a gateway. */
   gateway: (() => Promise<Readiness>) | undefined;
   /** Undefined in a role without workers. Rejects when the store cannot be reached. */
@@ -41,11 +43,16 @@ export const createRoleReadiness =
   async () => {
     const { role, isDraining } = deps;
     const [core, gateway, worker] = await Promise.all([readCore(deps), deps.gateway?.(), readWorker(deps)]);
-    const parts = [core.status, gateway?.status ?? 'ok', worker?.status ?? 'ok'];
+    const waiting = deps.waitingSecrets();
+    const secrets = {
+      status: waiting.length === 0 ? 'ok' : 'degraded',
+      secrets: waiting.length === 0 ? 'ok' : 'restart_needed',
+    };
+    const parts = [core.status, secrets.status, gateway?.status ?? 'ok', worker?.status ?? 'ok'];
     const status = isDraining()
       ? 'draining'
       : (['unavailable', 'degraded'] as const).find((one) => parts.some((part) => part === one));
-    return { ...gateway, ...worker, ...core, status: status ?? 'ok', role, version: programVersion };
+    return { ...gateway, ...worker, ...secrets, ...core, status: status ?? 'ok', role, version: programVersion };
   };
 
 type PartStatus = 'ok' | 'degraded' | 'unavailable';

@@ -10,8 +10,9 @@ import { supervise } from '#src/platform/supervisor.ts';
 import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { openCertificates } from '../listeners/certificates.ts';
 import { createInternalServer, createMetricsHandler, type Listener, listen } from '../listeners/listeners.ts';
-import { createProbes, type Probes } from '../probes/answer-probes.ts';
-import type { Settings } from '../settings/config.ts';
+import { createProbes } from '../probes/answer-probes.ts';
+import type { Settings, SettingsSource } from '../settings/config.ts';
+import { openLiveSecrets } from '../settings/live-secrets.ts';
 import { hasInternal } from '../settings/role-parts.ts';
 import { createGatherMetrics, type GatherMetrics, type Scraped } from './gather-metrics.ts';
 import { createGatherReadiness, type GatherReadiness, type Probed } from './gather-readiness.ts';
@@ -53,11 +54,13 @@ const stopMsMax = 20_000;
 const stopAgainMs = 500;
 const internalGraceMs = 500;
 
-export const startProcesses = (settings: Settings, count: number, log: Logger): Processes => {
+export const startProcesses = (settings: Settings, source: SettingsSource, count: number, log: Logger): Processes => {
   const metrics = createMetrics();
   const certificates = openCertificates(internalOnly(settings), metrics, log);
   const ended = new AbortController();
-  const supervised = supervise(certificates.services, ended.signal, log);
+  // Its own metrics would repeat what each process shows of its secrets.
+  const secrets = openLiveSecrets({ source, settings, metrics: createMetrics({ process: false }), log });
+  const supervised = supervise([...certificates.services, ...secrets.services], ended.signal, log);
   const children = new Set<Child>();
   const gather = createGatherMetrics({ own: metrics, serving: () => [...children].filter(isServing) });
   let isStopping = false;
@@ -72,7 +75,12 @@ export const startProcesses = (settings: Settings, count: number, log: Logger): 
   metrics.total('process_restarts_total', 'Processes that were started in place of one that died', group.restarts);
   const probes = createProbes(settings.role);
   probes.serve(readiness.read);
-  const internal = startInternal(settings, { metrics: gather, probes }, log, certificates.createInternalServer);
+  const internal = startInternal(
+    settings,
+    { metrics: gather, probes, readToken: () => secrets.read('metrics_token') },
+    log,
+    certificates.createInternalServer,
+  );
   const start = async (): Promise<{ publicUrl: string; internalUrl: string | undefined }> => {
     const listener = await internal;
     return { publicUrl: await group.start(), internalUrl: listener?.url };
@@ -105,12 +113,12 @@ const internalOnly = (settings: Settings): Settings => ({
 
 const startInternal = async (
   settings: Settings,
-  shown: { metrics: GatherMetrics; probes: Probes },
+  shown: Parameters<typeof createMetricsHandler>[0],
   log: Logger,
   createServer: Parameters<typeof createInternalServer>[1],
 ): Promise<Listener | undefined> => {
   if (!hasInternal(settings)) return Promise.resolve(undefined);
-  const handler = createMetricsHandler({ ...shown, metricsToken: settings.metrics_token }, log);
+  const handler = createMetricsHandler(shown, log);
   return listen(createInternalServer(handler, createServer), settings.internal_host, settings.internal_port);
 };
 

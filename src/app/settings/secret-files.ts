@@ -14,6 +14,16 @@ const bytesMax = 64 * 1024;
 export const fileVariableOf = ({ env, secret }: Pick<Field, 'env' | 'secret'>): string | undefined =>
   secret && env !== undefined && env !== 'ORDERPASS_MASTER_KEY' ? `${env}_FILE` : undefined;
 
+/** The file that the environment names for a secret setting, as an absolute path. */
+export const fileOfSecret = (
+  field: Pick<Field, 'env' | 'secret'>,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined => {
+  const variable = fileVariableOf(field);
+  const file = variable === undefined ? undefined : env[variable];
+  return file === undefined || file === '' ? undefined : resolve(file);
+};
+
 type FileSecrets = { values: { path: string; value: string }[]; problems: { path: string; message: string }[] };
 
 /** Without the line break at the end, which editors and `echo` add. */
@@ -23,16 +33,15 @@ export const readSecretFiles = (
 ): FileSecrets => {
   const found: FileSecrets = { values: [], problems: [] };
   for (const field of fields) {
-    const variable = fileVariableOf(field);
-    const file = variable === undefined ? undefined : env[variable];
-    if (variable === undefined || file === undefined || file === '') continue;
-    const path = `${field.path} (${variable})`;
+    const file = fileOfSecret(field, env);
+    if (file === undefined) continue;
+    const path = `${field.path} (${fileVariableOf(field)})`;
     if (field.env !== undefined && env[field.env]) {
       found.problems.push({ path, message: `give the secret once: as ${field.env} or in the file` });
       continue;
     }
     try {
-      found.values.push({ path: field.path, value: readSecret(resolve(file)) });
+      found.values.push({ path: field.path, value: readSecret(file) });
     } catch (error) {
       found.problems.push({ path, message: error instanceof Error ? error.message : 'cannot be read' });
     }

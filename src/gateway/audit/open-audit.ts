@@ -15,7 +15,15 @@ import { createAuditHours } from './search/hours.ts';
 import { createAuditSinks } from './sinks/feed-sinks.ts';
 import { createAuditGuard } from './verify/guard.ts';
 
-type AuditDeps = { settings: AuditSettings; db: Kysely<unknown>; box: SecretBox; clock: Clock; log: Logger };
+type AuditDeps = {
+  settings: AuditSettings;
+  db: Kysely<unknown>;
+  box: SecretBox;
+  clock: Clock;
+  log: Logger;
+  /** See createAuditSinks. */
+  readAuthorization: (() => string | undefined) | undefined;
+};
 
 export type Audit = {
   recorder: Recorder;
@@ -25,7 +33,7 @@ export type Audit = {
   services: Service[];
 };
 
-export const openAudit = async ({ settings, db, box, clock, log }: AuditDeps): Promise<Audit> => {
+export const openAudit = async ({ settings, db, box, clock, log, readAuthorization }: AuditDeps): Promise<Audit> => {
   const process = processName();
   const recorder = await openRecorder({ db, box, clock, log, process });
   return {
@@ -37,7 +45,7 @@ export const openAudit = async ({ settings, db, box, clock, log }: AuditDeps): P
       createAuditRetention({ db, box, clock, log }, settings.audit_days),
       createAuditGuard({ db, box, clock, log }),
       createAuditHours({ db, clock, log }),
-      ...createAuditSinks({ db, box, log, holder: `${process}:${randomUUID()}` }, settings),
+      ...createAuditSinks({ db, box, log, readAuthorization, holder: `${process}:${randomUUID()}` }, settings),
     ],
   };
 };

@@ -43,10 +43,10 @@ const flushMs = 2_000;
 const valueLengthMax = 256;
 
 export const createOtlpTraces = (deps: TracesDeps & { endpoint: string }): Traces => {
-  const { settings } = deps;
+  const { settings, readHeaders } = deps;
   const exporter = new OTLPTraceExporter({
     url: `${deps.endpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`,
-    headers: headersOf(settings.headers),
+    headers: async () => headersOf(readHeaders()),
     timeoutMillis: exportMs,
     concurrencyLimit: 2,
   });
@@ -115,7 +115,7 @@ const createBoundedProcessor = (exporter: SpanExporter, { metrics, log }: Traces
   };
 };
 
-const samplerOf = ({ sampler, sampler_arg }: TracingSettings): Sampler => {
+const samplerOf = ({ sampler, sampler_arg }: Pick<TracingSettings, 'sampler' | 'sampler_arg'>): Sampler => {
   switch (sampler) {
     case 'always_on':
       return new AlwaysOnSampler();

@@ -30,4 +30,11 @@ export type Traces = {
   close(): Promise<void>;
 };
 
-export type TracesDeps = { settings: TracingSettings; role: string; metrics: Metrics; log: Logger };
+export type TracesDeps = {
+  settings: Omit<TracingSettings, 'headers'>;
+  /** The headers for the collector now, in the form of the setting. */
+  readHeaders: () => string | undefined;
+  role: string;
+  metrics: Metrics;
+  log: Logger;
+};

@@ -30,15 +30,16 @@ const timeoutSeconds = 10;
 
 /**
  * Undefined when no provider is configured. `redirectUri`: our public address that the provider redirects the browser
- * to.
+ * to. `readSecret`: the client secret now.
  */
 export const createExternalProvider = (
   settings: ProviderSettings,
   redirectUri: string,
+  readSecret: () => string | undefined = () => settings.oidc_client_secret,
 ): ExternalProvider | undefined => {
   const { oidc_issuer: issuer, oidc_client_id: clientId, oidc_client_secret: secret } = settings;
   if (issuer === undefined || clientId === undefined || secret === undefined) return undefined;
-  const configuration = createDiscovery({ issuer, clientId, secret });
+  const configuration = createDiscovery({ issuer, clientId, readSecret: () => readSecret() ?? secret });
   return {
     label: settings.oidc_label,
     begin: async (next) => {
@@ -90,10 +91,16 @@ const assertIssuedTo = ({ aud, azp }: { aud?: unknown; azp?: unknown }, clientId
     throw new Error('the id_token was issued to another client (azp)');
 };
 
-/** Discovers the provider once, at the first sign-in with it. A failed discovery is repeated at the next sign-in. */
-const createDiscovery = ({ issuer, clientId, secret }: { issuer: string; clientId: string; secret: string }) => {
+type DiscoveryDeps = { issuer: string; clientId: string; readSecret: () => string };
+
+/**
+ * Discovers the provider at the first sign-in with it, and again with another secret, which the discovery keeps. A failed
+ * discovery is repeated at the next sign-in.
+ */
+const createDiscovery = ({ issuer, clientId, readSecret }: DiscoveryDeps) => {
   let found: Promise<Configuration> | undefined;
-  const discover = async (): Promise<Configuration> => {
+  let secretOfFound = '';
+  const discover = async (secret: string): Promise<Configuration> => {
     const openid = await import('openid-client');
     const isPlain = issuer.startsWith('http:');
     const configuration = await openid.discovery(new URL(issuer), clientId, secret, undefined, {
@@ -104,10 +111,13 @@ const createDiscovery = ({ issuer, clientId, secret }: { issuer: string; clientI
     return configuration;
   };
   return (): Promise<Configuration> => {
-    found ??= discover().catch((error: unknown) => {
-      found = undefined;
+    const secret = readSecret();
+    if (found !== undefined && secret === secretOfFound) return found;
+    const made = discover(secret).catch((error: unknown) => {
+      if (found === made) found = undefined;
       throw error;
     });
-    return found;
+    [found, secretOfFound] = [made, secret];
+    return made;
   };
 };

@@ -1,5 +1,5 @@
 /**
- * Passwords as argon2id (RFC 9106), keyed with the master key, so a stolen table alone allows no guessing. Hashing runs
+ * Passwords as argon2id (RFC 9106), keyed by the installation, so a stolen table alone allows no guessing. Hashing runs
  * in the thread pool. Concurrency and queue are limited, because the program's other work needs the same threads.
  */
 import { argon2, randomBytes } from 'node:crypto';

@@ -12,8 +12,8 @@ import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { hintAfterCommit, inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
-import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createEndpoint } from '#src/webhooks/index.ts';
+import { boxOfEarlierStore } from '../../support/earlier-store.ts';
 import { startProgram } from '../../support/program.ts';
 import { databaseUrl } from '../../support/test-server.ts';
 
@@ -63,7 +63,7 @@ export const openHarness = async (serverUrl: string, name: string) => {
   const db = createDatabase(pool);
   await migrate(pool, allMigrations, { log });
   const masterKey = randomBytes(32);
-  const box = createSecretBox(masterKey);
+  const box = await boxOfEarlierStore(db, masterKey);
   const addEndpoint = async (tenant: string, target: string): Promise<{ uid: string; secret: string }> => {
     await setKinds(db, tenant, { customers: true });
     const { endpointUid: uid, secret } = await createEndpoint(

@@ -4,7 +4,7 @@ import { afterAll, afterEach, expect, test } from 'vitest';
 import { createHttpSink } from '#src/gateway/audit/sinks/sinks.ts';
 
 const origin = 'https://siem.example';
-const sink = createHttpSink({ url: `${origin}/audit`, authorization: 'Splunk secret', timeoutMs: 200 });
+const sink = createHttpSink({ url: `${origin}/audit`, readAuthorization: () => 'Splunk secret', timeoutMs: 200 });
 const never = new AbortController().signal;
 
 afterEach(() => nock.cleanAll());

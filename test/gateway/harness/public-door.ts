@@ -22,10 +22,10 @@ import {
 } from '#src/gateway/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { boxOfEarlierStore } from '../../support/earlier-store.ts';
 
 export const origin = 'https://api.example';
 export const metadata = `${origin}/.well-known/oauth-protected-resource`;
@@ -92,7 +92,7 @@ export const openDoor = async (
     }),
   );
   const settings = gatewaySettings.parse({ routes_file, ...unlimited, ...change.settings });
-  const box = createSecretBox(masterKey);
+  const box = await boxOfEarlierStore(database.db, masterKey);
   const log = change.log ?? pino({ level: process.env.TEST_LOG ?? 'silent' });
   const { db, pool } = database;
   const gateway = await createGateway({

@@ -12,7 +12,7 @@ const never = new AbortController().signal;
 
 const logged: string[] = [];
 const log = pino({}, { write: (line: string) => void logged.push(line) });
-const resolveAddress = createAddressResolver({ url: `${origin}/places/{place_id}?key=secret-key`, log });
+const resolveAddress = createAddressResolver({ readUrl: () => `${origin}/places/{place_id}?key=secret-key`, log });
 
 afterEach(() => {
   logged.length = 0;

@@ -1,8 +1,8 @@
-/** One-time codes as second factor. The codes are made here as RFC 6238 says, not by the code under test. */
-import { createHmac } from 'node:crypto';
+/** One-time codes as second factor. The codes are those of test/support/totp-code.ts, not of the code under test. */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { whileLocked } from '../../support/contention.ts';
+import { totpCodeAt } from '../../support/totp-code.ts';
 import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
 
 const password = 'seven unlikely words';
@@ -15,25 +15,10 @@ beforeAll(async () => {
 
 afterAll(() => panel?.close());
 
-const fromBase32 = (text: string): Buffer => {
-  const bits = [...text].map((letter) =>
-    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
-  );
-  return Buffer.from((bits.join('').match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-};
-
-const codeAt = (key: string, ms: number): string => {
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(ms / 30_000)));
-  const mac = createHmac('sha1', fromBase32(key)).update(counter).digest();
-  const offset = (mac[19] ?? 0) & 15;
-  return String((mac.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
-};
-
 /** The code of now; a step later than any that was used. */
 const nextCode = (key: string): string => {
   panel.pass(30_000);
-  return codeAt(key, panel.clock.now().getTime());
+  return totpCodeAt(key, panel.clock.now().getTime());
 };
 
 let count = 0;
@@ -70,9 +55,9 @@ const isSignedIn = async (visitor: Visitor): Promise<boolean> => (await visitor.
 
 test('codes are those of RFC 6238', () => {
   const key = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
-  expect(codeAt(key, 59_000)).toBe('287082');
-  expect(codeAt(key, 1_111_111_109_000)).toBe('081804');
-  expect(codeAt(key, 20_000_000_000_000)).toBe('353130');
+  expect(totpCodeAt(key, 59_000)).toBe('287082');
+  expect(totpCodeAt(key, 1_111_111_109_000)).toBe('081804');
+  expect(totpCodeAt(key, 20_000_000_000_000)).toBe('353130');
 });
 
 test('with codes on, the password alone opens nothing, and the code once', async () => {
@@ -113,7 +98,7 @@ test('of one code sent twice at the same moment one is taken', async () => {
 test('a clock that is half a minute off is fine, one that is two minutes off is not', async () => {
   const user = await makeUser();
   const { key } = await addCodes(user);
-  const at = (shiftMs: number): string => codeAt(key, panel.clock.now().getTime() + shiftMs);
+  const at = (shiftMs: number): string => totpCodeAt(key, panel.clock.now().getTime() + shiftMs);
   const visitor = panel.visitor('192.0.2.121');
   panel.pass(120_000);
   await begin(visitor, user.email);

@@ -3,9 +3,9 @@ import { createPublicKey, type JsonWebKey, randomBytes, verify } from 'node:cryp
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createSigningKeys, rotateWebhookKey } from '#src/webhooks/index.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { boxOfEarlierStore } from '../../support/earlier-store.ts';
 import { runCommand } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -75,14 +75,15 @@ test('the command publishes a new key, is recorded in the audit, and refuses a s
   const env = { DATABASE_URL: database.url, ORDERPASS_MASTER_KEY: masterKey.toString('base64') };
   const rotateByCommand = () => runCommand(['webhook', 'rotate-signing-key', '--json'], env);
   try {
-    const keys = createSigningKeys({ ...database, box: createSecretBox(masterKey), clock: systemClock });
+    const box = await boxOfEarlierStore(database.db, masterKey);
+    const keys = createSigningKeys({ ...database, box, clock: systemClock });
     const [first] = (await keys.publicJwks()).keys;
     const made = await rotateByCommand();
     expect(made.code, made.stderr).toBe(0);
     const { kid } = JSON.parse(made.stdout) as { kid: string };
     const refused = await rotateByCommand();
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(kid)]);
-    const later = createSigningKeys({ ...database, box: createSecretBox(masterKey), clock: systemClock });
+    const later = createSigningKeys({ ...database, box, clock: systemClock });
     expect((await later.publicJwks()).keys.map((one) => one.kid)).toEqual([kid, first?.kid]);
     const { rows } = await database.pool.query(
       `select details from gateway.audit_events where action = 'webhook.changed'`,

@@ -4,7 +4,13 @@ import type { DemoCredentials } from '#src/app/demo/demo.ts';
 import { findSupervisingProcess, type SupervisingProcess } from '#src/app/processes/supervising-process.ts';
 import type { Program } from '#src/app/run.ts';
 import { settingsProblems, unknownNames } from '#src/app/settings/check-settings.ts';
-import { loadProcessSettings, processSettingsSource, type Settings, SettingsError } from '#src/app/settings/config.ts';
+import {
+  loadProcessSettings,
+  processSettingsSource,
+  type Settings,
+  SettingsError,
+  type SettingsSource,
+} from '#src/app/settings/config.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
 import type { Output } from '../../terminal/output.ts';
@@ -23,19 +29,22 @@ export const startCommand = (program: Command, output: Output): void => {
       const log = createLog({ level: settings.log_level, role: settings.role });
       const { processes: count } = settings;
       const supervising = findSupervisingProcess(count);
-      if (supervising !== undefined) return await runOneOfSeveral(settings, log, supervising);
+      if (supervising !== undefined) return await runOneOfSeveral({ settings, source, log }, supervising);
       // A warning, not an error: after a rollback to an older version the environment may name newer settings.
       for (const { path, message } of unknownNames(source)) log.warn(`${path} ${message}`);
-      if (count > 1) await runSeveral(settings, count, log, output);
-      else await runAlone(settings, log, output);
+      if (count > 1) await runSeveral({ settings, source, log }, count, output);
+      else await runAlone({ settings, source, log }, output);
     });
 };
 
-const runAlone = async (settings: Settings, log: Logger, output: Output): Promise<void> => {
+type Loaded = { settings: Settings; source: SettingsSource; log: Logger };
+
+const runAlone = async (loaded: Loaded, output: Output): Promise<void> => {
+  const { settings, log } = loaded;
   const stopping = stopOnSignal();
   let running: Program | undefined;
   onHangUp(() => logReload(log, running));
-  running = await startUnlessStopped(settings, log, stopping);
+  running = await startUnlessStopped(loaded, stopping);
   if (running === undefined) return;
   try {
     const { demo, publicUrl, internalUrl } = running;
@@ -52,11 +61,11 @@ const runAlone = async (settings: Settings, log: Logger, output: Output): Promis
 };
 
 /** This process supervises `count` others, which run this command too. */
-const runSeveral = async (settings: Settings, count: number, log: Logger, output: Output): Promise<void> => {
+const runSeveral = async ({ settings, source, log }: Loaded, count: number, output: Output): Promise<void> => {
   const stopping = stopOnSignal();
   // Loaded only where it is used.
   const { startProcesses } = await import('#src/app/processes/start-processes.ts');
-  const processes = startProcesses(settings, count, log);
+  const processes = startProcesses(settings, source, count, log);
   onHangUp(() => processes.reload());
   try {
     const started = await Promise.race([processes.started, stopped(stopping)]);
@@ -68,12 +77,12 @@ const runSeveral = async (settings: Settings, count: number, log: Logger, output
   }
 };
 
-const runOneOfSeveral = async (settings: Settings, log: Logger, supervising: SupervisingProcess): Promise<void> => {
+const runOneOfSeveral = async (loaded: Loaded, supervising: SupervisingProcess): Promise<void> => {
   const { stopping } = supervising;
   let running: Program | undefined;
-  supervising.onReload(() => logReload(log, running));
+  supervising.onReload(() => logReload(loaded.log, running));
   onBrokenOutput();
-  running = await startUnlessStopped(settings, log, stopping, supervising);
+  running = await startUnlessStopped(loaded, stopping, supervising);
   if (running === undefined) return;
   supervising.serving(running.publicUrl ?? '');
   await stopped(stopping);
@@ -97,15 +106,14 @@ const introduce = (
 
 /** Undefined when a signal asked to stop during the start. */
 const startUnlessStopped = async (
-  settings: Settings,
-  log: Logger,
+  loaded: Loaded,
   stopping: AbortSignal,
   supervising?: SupervisingProcess,
 ): Promise<Program | undefined> => {
   try {
     // Loaded only here, since every other command would wait for it.
     const { startProgram } = await import('#src/app/run.ts');
-    return await startProgram(settings, log, stopping, supervising);
+    return await startProgram({ ...loaded, stopping, supervising });
   } catch (error) {
     if (stopping.aborted && error === stopping.reason) return undefined;
     throw error;
@@ -147,8 +155,8 @@ const logReload = (log: Logger, running: Program | undefined): void => {
   const reloaded = (running?.reload('signal:SIGHUP') ?? []).join(' and ');
   log.warn(
     reloaded === ''
-      ? 'SIGHUP is ignored: settings are read at the start only'
-      : `SIGHUP: the program reads ${reloaded} again; settings are read at the start only`,
+      ? 'SIGHUP is ignored: settings are read at the start only, and files of secrets when they change'
+      : `SIGHUP: the program reads ${reloaded} again; settings are read at the start only, and files of secrets when they change`,
   );
 };
 

@@ -74,7 +74,7 @@ export type Head = ChainEnd & {
 
 export const headLabel = 'audit-head';
 
-/** `key`: derived from the master key under `headLabel`, so write access to the tables is not enough to sign. */
+/** `key`: derived from the root under `headLabel`, so write access to the tables is not enough to sign. */
 export const signHead = (key: Buffer, head: Head): Buffer =>
   createHmac('sha256', key)
     .update(

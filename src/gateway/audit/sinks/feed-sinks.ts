@@ -27,7 +27,14 @@ import {
 } from './sink-store.ts';
 import { createFileSink, createHttpSink, createStreamSink, type Sink } from './sinks.ts';
 
-export type FeedSinksDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; log: Logger; holder: string };
+export type FeedSinksDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'derive'>;
+  log: Logger;
+  holder: string;
+  /** Authorization for the HTTP receiver now. Default: that of the settings. */
+  readAuthorization?: (() => string | undefined) | undefined;
+};
 
 const lookEveryMs = 500;
 const checkEveryMs = 5_000;
@@ -48,11 +55,12 @@ type SinkSettings = {
 
 /** A service for each sink that the settings name. */
 export const createAuditSinks = (deps: FeedSinksDeps, settings: SinkSettings): Service[] => {
-  const { audit_file: path, audit_http_url: url, audit_http_authorization: authorization } = settings;
+  const { audit_file: path, audit_http_url: url } = settings;
+  const readAuthorization = deps.readAuthorization ?? (() => settings.audit_http_authorization);
   const sinks: Sink[] = [];
   if (path !== undefined) sinks.push(createFileSink(path));
   if (settings.audit_stdout === 'on') sinks.push(createStreamSink(process.stdout));
-  if (url !== undefined) sinks.push(createHttpSink({ url, authorization, timeoutMs: attemptMs }));
+  if (url !== undefined) sinks.push(createHttpSink({ url, readAuthorization, timeoutMs: attemptMs }));
   return sinks.map((sink) => ({ name: `audit-${sink.name}`, run: (signal) => feed(deps, sink, signal) }));
 };
 

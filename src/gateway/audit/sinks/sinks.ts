@@ -81,20 +81,21 @@ export const createStreamSink = (stream: Writable): Sink => {
   };
 };
 
-/** `timeoutMs`: from connecting to the status line. `authorization`: value of that header. */
+/** `timeoutMs`: from connecting to the status line. `readAuthorization`: the value of that header now. */
 export const createHttpSink = (options: {
   url: string;
-  authorization?: string | undefined;
+  readAuthorization: () => string | undefined;
   timeoutMs: number;
 }): Sink => ({
   name: 'http',
   send: async (lines, signal) => {
+    const authorization = options.readAuthorization();
     const answer = await fetch(options.url, {
       method: 'POST',
       body: lines,
       headers: {
         'content-type': 'application/x-ndjson',
-        ...(options.authorization === undefined ? undefined : { authorization: options.authorization }),
+        ...(authorization === undefined ? undefined : { authorization }),
       },
       // Following a redirect would send the audit and the authorization to a server that is not configured.
       redirect: 'manual',

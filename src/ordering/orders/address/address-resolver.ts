@@ -22,10 +22,13 @@ const timeoutMs = 2_000;
 const atOnceMax = 64;
 const bytesMax = 256 * 1024;
 
+type ResolverDeps = { readUrl: () => string | undefined; log: Logger };
+
 /** Statuses that are about the place id, not about the geocoder. */
 const ofThePlace = new Set([400, 404, 410, 422]);
 
-export const createAddressResolver = ({ url, log }: { url: string; log: Logger }): AddressResolver => {
+/** `readUrl`: the address of the geocoder now, with the placeholder; undefined: there is none any more. */
+export const createAddressResolver = ({ readUrl, log }: ResolverDeps): AddressResolver => {
   let asking = 0;
   const unreachable = (reason: string): Resolved => {
     // The log contains neither the geocoder's address, which may contain a key, nor the place, which is personal.
@@ -34,6 +37,8 @@ export const createAddressResolver = ({ url, log }: { url: string; log: Logger }
   };
   return async (placeId, signal) => {
     if (isStep(placeId)) return { kind: 'unknown' };
+    const url = readUrl();
+    if (url === undefined) return unreachable('no geocoder is set');
     if (asking >= atOnceMax) return unreachable(`${atOnceMax} questions are open`);
     asking += 1;
     try {

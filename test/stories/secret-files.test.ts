@@ -1,0 +1,89 @@
+/** The files of secrets change while the program runs. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
+import type { Json } from '../support/ordering.ts';
+import { type RunningProgram, startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
+import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'orderpass-secrets-'));
+const [firstToken, secondToken] = ['first-token-of-metrics', 'second-token-of-metrics'];
+
+let database: TestDatabase;
+let receiver: WebhookReceiver;
+let program: RunningProgram;
+let internal: string;
+
+/** The way of orchestrators: a new file takes the place of the old one. */
+const writeSecret = (name: string, text: string): string => {
+  const path = join(folder, name);
+  writeFileSync(`${path}.new`, `${text}\n`);
+  renameSync(`${path}.new`, path);
+  return path;
+};
+
+const metricsWith = (token: string): Promise<Response> =>
+  fetch(`${internal}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+
+const readiness = async (): Promise<Json> => (await fetch(`${internal}/readyz`)).json();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  receiver = await startReceiver();
+  const port = String(await freePort());
+  internal = `http://127.0.0.1:${port}`;
+  program = await startProgram({
+    DATABASE_URL_FILE: writeSecret('database', database.url),
+    ORDERPASS_DATA_DIR: join(folder, 'data'),
+    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    ORDERPASS_INTERNAL_PORT: port,
+    ORDERPASS_METRICS_TOKEN_FILE: writeSecret('metrics', firstToken),
+    ORDERPASS_AUDIT_HTTP_URL: receiver.url,
+    ORDERPASS_AUDIT_HTTP_AUTHORIZATION_FILE: writeSecret('audit', 'Bearer one'),
+  });
+});
+
+afterAll(async () => {
+  await program?.stop();
+  await receiver?.close();
+  await database?.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('A-263 a changed secret is used without a restart; one that cannot be used changes nothing', async () => {
+  expect((await metricsWith(firstToken)).status).toBe(200);
+  writeSecret('metrics', 'short');
+  await until(() => program.errors().includes('a changed secret cannot be used'));
+  expect((await metricsWith(firstToken)).status).toBe(200);
+  writeSecret('metrics', secondToken);
+  await until(async () => (await metricsWith(secondToken)).status === 200);
+  expect((await metricsWith(firstToken)).status).toBe(401);
+
+  writeSecret('audit', 'Bearer two');
+  await until(async () => {
+    // A request of a caller without a credential is an event of the audit.
+    await fetch(`${program.url}/api/menu/products`);
+    return receiver.received.at(-1)?.headers.authorization === 'Bearer two';
+  });
+  expect(receiver.received[0]?.headers.authorization).toBe('Bearer one');
+  expect(program.errors()).not.toContain(secondToken);
+});
+
+test('A-263 a changed secret that only another start uses is logged once and shown, until its file is as before', async () => {
+  expect((await readiness()).secrets).toBe('ok');
+  writeSecret('database', `${database.url}?application_name=other`);
+  await until(async () => (await readiness()).secrets === 'restart_needed');
+  expect(await readiness()).toMatchObject({ status: 'degraded' });
+  const shown = await (await metricsWith(secondToken)).text();
+  expect(shown).toContain('orderpass_secret_restart_needed{setting="database_url"} 1');
+  writeSecret('audit', 'Bearer three');
+  await until(() => program.errors().match(/a changed secret is used"/g)?.length === 3);
+  expect(program.errors().match(/by the next start only/g)).toHaveLength(1);
+  writeSecret('database', database.url);
+  await until(async () => (await readiness()).secrets === 'ok');
+});
