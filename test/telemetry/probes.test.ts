@@ -64,7 +64,7 @@ const get = (url: string, headers: Record<string, string> = {}): Promise<Probe> 
       .end();
   });
 
-const core = { status: 'ok', store: 'ok', writes: 'ok', schema: 'current', version: programVersion };
+const core = { status: 'ok', store: 'ok', writes: 'ok', schema: 'current', secrets: 'ok', version: programVersion };
 const worker = { leases: 'held', queue: 'ok', oldest_due_seconds: 0 };
 const gateway = { shared_state: 'local', audit: 'ok', routes_file: 'ok', routes_version: expect.any(String) };
 

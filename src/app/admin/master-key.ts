@@ -100,10 +100,10 @@ export const rotateMasterKey = async (
     let shown = '';
     for (;;) {
       const waiting = await removeOthers(deps, target);
-      if (waiting.length === 0 || performance.now() > endMs) return { key: target.id, waiting, kept };
       const names = waiting.map(({ name }) => name).join();
-      if (names !== shown) onWaiting(waiting);
+      if (names !== shown && waiting.length > 0) onWaiting(waiting);
       shown = names;
+      if (waiting.length === 0 || performance.now() >= endMs) return { key: target.id, waiting, kept };
       await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
     }
   } finally {

@@ -41,7 +41,7 @@ export const masterKeyCommands = (program: Command, output: Output): void => {
       });
       if (waiting.length === 0) return;
       output.error(
-        `Each of these processes could not start again without the previous key, so it stays. Give them the new key, then run the command again.`,
+        'Without the previous key these processes could not start again, so it stays. Give them the new key, then run the command again.',
       );
       output.fail();
     });
