@@ -5,8 +5,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { boxOfEarlierStore } from '../installation/earlier-store.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { boxOfEarlierStore } from '../support/earlier-store.ts';
 import { runCommand } from '../support/program.ts';
 
 const scopes = ['read:shop', 'write:shop'].map((name) => ({ name, description: name }));

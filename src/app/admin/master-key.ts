@@ -9,7 +9,7 @@ import { isOwnKey, type MasterKey, type MasterKeys, readMasterKeys } from '../in
 import { hasEmbedded } from '../installation/migrate-schema.ts';
 import { hasNextKey, makeNextKey, useNextKey } from '../installation/own-key-file.ts';
 import { nameConnection, openOwnStore } from '../installation/own-store.ts';
-import { addKey, type RecordKey, RotationError, removeOthers } from '../installation/rotate-master-key.ts';
+import { addKey, type RecordKey, removeOthers } from '../installation/rotate-master-key.ts';
 import { listSealed } from '../installation/sealed-root-store.ts';
 import type { Settings } from '../settings/config.ts';
 import { actorName } from './actor-name.ts';
@@ -20,7 +20,7 @@ const lookEveryMs = 500;
  * settled: the root is sealed by the current key alone. to_rotate: by the previous key, and not by the current one. rotating:
  * by the current key and by others. unknown_key: by no given key. unsealed: a store of an earlier release, or an empty one.
  */
-export type MasterKeyState = 'settled' | 'to_rotate' | 'rotating' | 'unknown_key' | 'unsealed';
+type MasterKeyState = 'settled' | 'to_rotate' | 'rotating' | 'unknown_key' | 'unsealed';
 
 export type MasterKeyStatus = {
   state: MasterKeyState;
@@ -121,7 +121,7 @@ const targetOf = (settings: Settings, { current, previous }: MasterKeys, sealedB
   const isSettled = sealedBy.length === 1 && sealedBy.includes(current.id);
   if (isOwnKey(settings)) return isSettled || hasNextKey(settings) ? makeNextKey(settings) : current;
   if (isSettled && previous === undefined)
-    throw new RotationError(
+    throw new Error(
       `the store is sealed by the given key ${current.id}: give a new key as ORDERPASS_MASTER_KEY, and this one as ORDERPASS_MASTER_KEY_PREVIOUS`,
     );
   return current;

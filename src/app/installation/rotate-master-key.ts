@@ -6,15 +6,10 @@
 import type { Kysely } from 'kysely';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { listKeyHolders } from './key-holder.ts';
-import type { KeyHolderRow } from './key-holder-store.ts';
+import { hasTable, type KeyHolderRow } from './key-holder-store.ts';
 import type { MasterKey, MasterKeys } from './master-keys.ts';
 import { openerOf, openWith } from './sealed-root.ts';
 import { deleteSealed, insertSealed, listSealed, lockRoot } from './sealed-root-store.ts';
-
-/** What an operator can correct. */
-export class RotationError extends Error {
-  override readonly name = 'RotationError';
-}
 
 /** Appends the event of a change to the audit, in its transaction. */
 export type RecordKey = (
@@ -32,7 +27,7 @@ export const addKey = ({ db, record }: RotationDeps, given: MasterKeys, target: 
     const sealed = await listSealed(tx);
     if (sealed.has(target.id)) return;
     const key = openerOf(sealed.keys(), given);
-    if (key === undefined) throw new RotationError('another rotation has removed the given key meanwhile');
+    if (key === undefined) throw new Error('another rotation has removed the given key meanwhile');
     await insertSealed(tx, target.id, target.sealRoot(await openWith(tx, key, sealed)));
     await record(tx, 'master_key.added', target.id);
   });
@@ -41,6 +36,9 @@ export const addKey = ({ db, record }: RotationDeps, given: MasterKeys, target: 
 export const removeOthers = ({ db, record }: RotationDeps, target: MasterKey): Promise<KeyHolderRow[]> =>
   inTransaction(db, async (tx) => {
     await lockRoot(tx);
+    // Without the list, a key could be removed that a running process needs.
+    if (!(await hasTable(tx, 'key_holders')))
+      throw new Error('the schema has no list of running processes yet: run migrate, and restart the processes');
     const sealed = await listSealed(tx);
     // The keys that work are removed only if the one that stays works too.
     await openWith(tx, target, sealed);

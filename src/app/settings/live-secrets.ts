@@ -20,7 +20,7 @@ const livePaths = [
   'panel.oidc_client_secret',
 ] as const;
 
-export type LivePath = (typeof livePaths)[number];
+type LivePath = (typeof livePaths)[number];
 
 export type LiveSecrets = {
   /** The value now: that of the start, or of its file since. Undefined: not given. */

@@ -24,8 +24,8 @@ import { systemClock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
+import { boxOfEarlierStore } from '../../installation/earlier-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { boxOfEarlierStore } from '../../support/earlier-store.ts';
 
 export const origin = 'https://api.example';
 export const metadata = `${origin}/.well-known/oauth-protected-resource`;

@@ -1,9 +1,9 @@
-/** One-time codes as second factor. The codes are those of test/support/totp-code.ts, not of the code under test. */
+/** One-time codes as second factor. The codes are those of test/panel/harness/totp-code.ts, not of the code under test. */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { whileLocked } from '../../support/contention.ts';
-import { totpCodeAt } from '../../support/totp-code.ts';
 import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
+import { totpCodeAt } from '../harness/totp-code.ts';
 
 const password = 'seven unlikely words';
 

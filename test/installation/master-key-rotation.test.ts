@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createMasterKey } from '#src/app/installation/master-keys.ts';
+import { totpCodeAt } from '../panel/harness/totp-code.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { boxOfEarlierStore } from '../support/earlier-store.ts';
 import type { Json } from '../support/ordering.ts';
 import {
   makeDataDir,
@@ -19,9 +19,9 @@ import {
   runJson,
   startProgram,
 } from '../support/program.ts';
-import { totpCodeAt } from '../support/totp-code.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { boxOfEarlierStore } from './earlier-store.ts';
 
 const origin = 'http://localhost:4000';
 const password = 'seven unlikely words';
