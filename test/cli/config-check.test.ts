@@ -8,6 +8,7 @@ import { createSecureContext, TLSSocket } from 'node:tls';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { loadSettings, settingFields } from '#src/app/settings/config.ts';
+import { livePaths } from '#src/app/settings/live-secrets.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { root, runCommand, startProgram } from '../support/program.ts';
 import { hasRedis, startRedis } from '../support/redis.ts';
@@ -216,9 +217,6 @@ test('a settings file that is not JSON is named without a part of its text, whic
 });
 
 test('A-251 every secret may be in a file, which is read without its last line break and never shown', async () => {
-  const secrets = settingFields().filter((field) => field.secret);
-  const text = readFileSync(join(root, 'config/README.md'), 'utf8');
-  for (const { env } of secrets) expect(text.split('<!-- settings -->')[0]).toContain(`\`${env}\``);
   const env = {
     DATABASE_URL_FILE: file('database-url', `${database.url}\n`),
     ORDERPASS_MASTER_KEY_FILE: file('master-key', `${key}\n`),
@@ -230,6 +228,18 @@ test('A-251 every secret may be in a file, which is read without its last line b
   const printed = await runCommand(['config', 'print'], env);
   expect(printed.stdout).toContain('********');
   expect(printed.stdout + printed.stderr).not.toMatch(/a-token-of-metrics|postgresql:/);
+});
+
+test('A-263 the table for operators has each secret, and the ones that need a restart are those that no running program takes', () => {
+  const text = readFileSync(join(root, 'config/README.md'), 'utf8');
+  const rows = text.split('## Secrets and the master key')[1]?.split('\n## ')[0]?.split('\n') ?? [];
+  const secrets = settingFields().filter(({ path, secret }) => secret && path !== 'master_key');
+  expect(secrets.length).toBeGreaterThan(5);
+  for (const { path, env } of secrets) {
+    const row = rows.find((one) => one.startsWith('|') && one.includes(`\`${env}\``)) ?? '';
+    const isLive = livePaths.some((live) => live === path);
+    expect([env, row !== '', row.includes('needs a restart')]).toEqual([env, true, !isLive]);
+  }
 });
 
 test('A-251 a secret that is given twice, or whose file cannot be used, is named with its variable', async () => {

@@ -11,7 +11,8 @@ import { getAt } from './at-path.ts';
 import { loadSettings, type Settings, SettingsError, type SettingsSource, settingFields } from './config.ts';
 import { fileOfSecret } from './secret-files.ts';
 
-const livePaths = [
+/** Secret settings that a running program takes from their changed files. */
+export const livePaths = [
   'metrics_token',
   'master_key_previous',
   'tracing.headers',
@@ -64,7 +65,8 @@ export const openLiveSecrets = ({ source, settings, metrics, log }: LiveSecretsD
   };
 
   return {
-    read: (path) => getAt(current, path) as string | undefined,
+    // The settings file is read again too, and what else has changed in it waits for a start.
+    read: (path) => getAt(inFiles.some((one) => one.path === path) ? current : settings, path) as string | undefined,
     waiting: () => waiting,
     services:
       inFiles.length === 0
