@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { boxOfEarlierStore } from '../installation/earlier-store.ts';
+import { boxOfEarlierStore } from '../platform/keys/earlier-store.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { runCommand } from '../support/program.ts';
 

@@ -4,12 +4,12 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { freePort } from '../support/free-port.ts';
-import type { Json } from '../support/ordering.ts';
-import { type RunningProgram, startProgram } from '../support/program.ts';
-import { until } from '../support/until.ts';
-import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { freePort } from '../../support/free-port.ts';
+import type { Json } from '../../support/ordering.ts';
+import { type RunningProgram, startProgram } from '../../support/program.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'orderpass-secrets-'));
 const [firstToken, secondToken] = ['first-token-of-metrics', 'second-token-of-metrics'];

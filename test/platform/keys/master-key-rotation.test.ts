@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createMasterKey } from '#src/app/installation/master-keys.ts';
-import { totpCodeAt } from '../panel/harness/totp-code.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import type { Json } from '../support/ordering.ts';
+import { totpCodeAt } from '../../panel/harness/totp-code.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import type { Json } from '../../support/ordering.ts';
 import {
   makeDataDir,
   plainEnv,
@@ -18,9 +18,9 @@ import {
   runCommand,
   runJson,
   startProgram,
-} from '../support/program.ts';
-import { until } from '../support/until.ts';
-import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+} from '../../support/program.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { boxOfEarlierStore } from './earlier-store.ts';
 
 const origin = 'http://localhost:4000';
