@@ -54,7 +54,7 @@ export const writeManifest = (box: Box, manifest: BackupManifest): string =>
 
 export type SealedManifest = {
   manifest: BackupManifest;
-  /** False when the manifest was changed or was made with another master key. */
+  /** `box`: of the master key itself. False when the manifest was changed or was made with another master key. */
   fits(box: Box): boolean;
 };
 

@@ -1,6 +1,6 @@
 /**
  * The master keys that a process was given: the current one and, during a rotation, the one before. A master key seals the
- * root of the installation (sealed-root.ts) and nothing else.
+ * root of the installation (sealed-root.ts), and signs backups.
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

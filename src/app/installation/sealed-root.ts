@@ -18,16 +18,18 @@ const checkFact = 'master_key_check';
 /** Tells a root from every other one without revealing it. Earlier releases compare it too. */
 const checkOf = (root: Buffer): string => createSecretBox(root).derive('master-key-check').toString('hex');
 
+export type OpenedRoot = { root: Buffer /** The given key that opened it. */; key: MasterKey };
+
 /**
  * `tx`: a transaction with the lock of the root (lockRoot). The first start of an installation makes the root; the first
  * start of this release on an older store seals it. Throws SettingsError when no given key opens the root.
  */
-export const openRoot = async (tx: Kysely<unknown>, keys: MasterKeys): Promise<Buffer> => {
+export const openRoot = async (tx: Kysely<unknown>, keys: MasterKeys): Promise<OpenedRoot> => {
   const sealed = await listSealed(tx);
   if (sealed.size === 0) return sealFirst(tx, keys);
   const opener = openerOf(sealed.keys(), keys);
   if (opener === undefined) throw refusal(keys, [...sealed.keys()]);
-  return openWith(tx, opener, sealed);
+  return { root: await openWith(tx, opener, sealed), key: opener };
 };
 
 /** The given key that opens the root; the current one if both do. Undefined: neither. */
@@ -57,15 +59,15 @@ const opened = (key: MasterKey, sealed: Buffer | undefined): Buffer => {
   }
 };
 
-const sealFirst = async (tx: Kysely<unknown>, keys: MasterKeys): Promise<Buffer> => {
+const sealFirst = async (tx: Kysely<unknown>, keys: MasterKeys): Promise<OpenedRoot> => {
   const made = randomBytes(rootBytes);
   const settled = await settleFact(tx, checkFact, checkOf(made));
   const candidates: [Buffer, MasterKey][] = [[made, keys.current]];
-  for (const key of [keys.current, keys.previous]) if (key !== undefined) candidates.push([key.bytes, key]);
-  const [root, sealer] = candidates.find(([bytes]) => equalInConstantTime(settled, checkOf(bytes))) ?? [];
-  if (root === undefined || sealer === undefined) throw refusal(keys, []);
-  await insertSealed(tx, sealer.id, sealer.sealRoot(root));
-  return root;
+  for (const one of [keys.current, keys.previous]) if (one !== undefined) candidates.push([one.bytes, one]);
+  const [root, key] = candidates.find(([bytes]) => equalInConstantTime(settled, checkOf(bytes))) ?? [];
+  if (root === undefined || key === undefined) throw refusal(keys, []);
+  await insertSealed(tx, key.id, key.sealRoot(root));
+  return { root, key };
 };
 
 const refusal = (keys: MasterKeys, sealedBy: readonly string[]): SettingsError => {
