@@ -5,9 +5,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { boxOfEarlierStore } from '../platform/keys/earlier-store.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { runCommand } from '../support/program.ts';
+import { boxOfEarlierStore } from './store/earlier-store.ts';
 
 const scopes = ['read:shop', 'write:shop'].map((name) => ({ name, description: name }));
 const route = (id: string, path: string, members: Record<string, unknown> = {}) => ({

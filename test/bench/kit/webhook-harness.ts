@@ -13,7 +13,7 @@ import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { hintAfterCommit, inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import { createEndpoint } from '#src/webhooks/index.ts';
-import { boxOfEarlierStore } from '../../platform/keys/earlier-store.ts';
+import { boxOfEarlierStore } from '../../cli/store/earlier-store.ts';
 import { startProgram } from '../../support/program.ts';
 import { databaseUrl } from '../../support/test-server.ts';
 

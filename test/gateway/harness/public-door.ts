@@ -24,7 +24,7 @@ import { systemClock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
-import { boxOfEarlierStore } from '../../platform/keys/earlier-store.ts';
+import { boxOfEarlierStore } from '../../cli/store/earlier-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
 export const origin = 'https://api.example';

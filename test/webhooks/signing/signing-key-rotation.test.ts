@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createSigningKeys, rotateWebhookKey } from '#src/webhooks/index.ts';
-import { boxOfEarlierStore } from '../../platform/keys/earlier-store.ts';
+import { boxOfEarlierStore } from '../../cli/store/earlier-store.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { runCommand } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
