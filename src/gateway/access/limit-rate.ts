@@ -2,7 +2,7 @@
 
 import { createFindFurtherLimits } from '../limits/further-limits.ts';
 import type { FurtherLimits, RateLimits } from '../limits/rate-limits.ts';
-import { type RateStanding, withConcurrency } from '../limits/rate-meters.ts';
+import { addConcurrency, type RateStanding } from '../limits/rate-standing.ts';
 import type { RunningRequests } from '../limits/running-requests.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import { rateLimited, tooManyRunning } from '../model/faults.ts';
@@ -50,27 +50,40 @@ const applyStanding = (exchange: Exchange, standing: RateStanding): void => {
  * A request runs from here until its response has ended or its connection is closed, so streams and WebSockets count for as
  * long as they last. The slot comes before the charge, so that a request without a slot costs no units.
  */
-const takeSlot = (
-  { limits, running }: LimitRateDeps,
+const takeSlot = (deps: LimitRateDeps, exchange: Exchange, max: number, charge: Charge): void | Promise<void> => {
+  const slot = deps.running.take(charge.caller, max);
+  if (slot === undefined) return refuseSlot(deps, exchange, max, charge);
+  exchange.res.on('close', slot.release);
+  if (exchange.res.destroyed) slot.release();
+  const left = max - slot.running;
+  if (slot.admitted === true) return chargeWithSlot(deps, exchange, { max, left }, charge);
+  return slot.admitted.then((isAdmitted) =>
+    isAdmitted ? chargeWithSlot(deps, exchange, { max, left }, charge) : refuseSlot(deps, exchange, max, charge),
+  );
+};
+
+const refuseSlot = (
+  { limits }: LimitRateDeps,
   exchange: Exchange,
   max: number,
   { caller, units, further }: Charge,
+): never => {
+  const standing = limits.look(caller, units, exchange.principal?.limits, further);
+  addConcurrency(standing, max, 0);
+  exchange.rate = standing;
+  throw tooManyRunning(max, standing.retryAfterSeconds ?? 1);
+};
+
+const chargeWithSlot = (
+  { limits }: LimitRateDeps,
+  exchange: Exchange,
+  { max, left }: { max: number; left: number },
+  { caller, units, further }: Charge,
 ): void | Promise<void> => {
-  const own = exchange.principal?.limits;
-  const refuse = (): never => {
-    const standing = limits.look(caller, units, own, further);
-    exchange.rate = withConcurrency(standing, max, 0);
-    throw tooManyRunning(max, standing.retryAfterSeconds ?? 1);
+  const apply = (standing: RateStanding): void => {
+    addConcurrency(standing, max, left);
+    applyStanding(exchange, standing);
   };
-  const slot = running.take(caller, max);
-  if (slot === undefined) return refuse();
-  exchange.res.once('close', slot.release);
-  if (exchange.res.destroyed) slot.release();
-  const apply = (standing: RateStanding): void =>
-    applyStanding(exchange, withConcurrency(standing, max, max - slot.running));
-  const charge = (): void | Promise<void> => {
-    const standing = limits.charge(caller, units, own, further);
-    return standing instanceof Promise ? standing.then(apply) : apply(standing);
-  };
-  return slot.admitted === true ? charge() : slot.admitted.then((isAdmitted) => (isAdmitted ? charge() : refuse()));
+  const standing = limits.charge(caller, units, exchange.principal?.limits, further);
+  return standing instanceof Promise ? standing.then(apply) : apply(standing);
 };

@@ -1,11 +1,10 @@
 /** Headers that every answer of the public listener carries, as a flat list of names and values. */
+import type { RateStanding } from '../limits/rate-standing.ts';
+
 const apiVersion = '1.0.0';
 
-/**
- * `more`: further names and values of this request, such as its rate limit fields. `dpopNonce`: for the caller's next
- * proof.
- */
-export type EdgeHeaders = (requestId: string, more?: readonly string[], dpopNonce?: string) => string[];
+/** `rate`: the limits that the request met. `dpopNonce`: for the caller's next proof. */
+export type EdgeHeaders = (requestId: string, rate?: RateStanding, dpopNonce?: string) => string[];
 
 /**
  * Value of Strict-Transport-Security for an answer of `origin`. Undefined where that is plain: RFC 6797 section 7.2 forbids
@@ -16,10 +15,10 @@ export const strictTransportOf = (origin: string, { hsts_seconds }: { hsts_secon
 
 /** `strictTransport`: undefined for answers that leave without TLS. */
 export const createEdgeHeaders = (strictTransport: string | undefined): EdgeHeaders => {
-  return (requestId, more, dpopNonce) => {
+  return (requestId, rate, dpopNonce) => {
     const headers = ['x-request-id', requestId, 'x-api-version', apiVersion, 'x-content-type-options', 'nosniff'];
     if (strictTransport !== undefined) headers.push('strict-transport-security', strictTransport);
-    if (more !== undefined) headers.push(...more);
+    if (rate !== undefined) headers.push('ratelimit-policy', rate.policyText, 'ratelimit', rate.limitText);
     if (dpopNonce !== undefined) headers.push('dpop-nonce', dpopNonce);
     return headers;
   };

@@ -42,7 +42,7 @@ export const createWriteAnswer = (deps: {
       return;
     }
     deps.answered(exchange, status);
-    const all = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce).concat(headers);
+    const all = deps.edgeHeaders(exchange.requestId, exchange.rate, exchange.dpopNonce).concat(headers);
     if (exchange.corsHeaders !== undefined) all.push(...exchange.corsHeaders);
     if (body !== undefined) all.push('content-length', String(Buffer.byteLength(body)));
     const content = exchange.method === 'HEAD' ? undefined : body;

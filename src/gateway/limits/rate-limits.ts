@@ -23,10 +23,10 @@ import {
   type MeterSet,
   mustAskShared,
   openedWindow,
-  type RateStanding,
   secondsUntilRoom,
   standingOf,
 } from './rate-meters.ts';
+import type { RateStanding } from './rate-standing.ts';
 import { learn, type RatePolicy, type RateWindow, secondsLeft } from './rate-window.ts';
 import { createChargeSettlement } from './settle-charges.ts';
 

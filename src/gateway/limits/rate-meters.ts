@@ -1,19 +1,7 @@
 /** Pure: the windows of one caller, of one caller on a route, or of a tenant. Index `i` means the same policy in all lists. */
 import type { Kv, WindowCounter } from '#src/platform/kv/index.ts';
-import { limitField, policyField } from './rate-headers.ts';
+import { addLimit, addPolicies, createStanding, policyField, type RateStanding } from './rate-standing.ts';
 import { openWindow, type RatePolicy, type RateWindow, secondsLeft } from './rate-window.ts';
-
-/** The state of all limits that a request met, after its charge. */
-export type RateStanding = {
-  /** RateLimit-Policy and RateLimit, as names and values in turn. */
-  headers: readonly string[];
-  policies: readonly RatePolicy[];
-  /** One figure per policy. */
-  remaining: readonly number[];
-  resetSeconds: readonly number[];
-  /** Refused, and nothing was charged: seconds until it may fit. */
-  retryAfterSeconds: number | undefined;
-};
 
 /** One policy with its shared counter and its bounds. */
 export type Meter = RatePolicy & {
@@ -109,42 +97,22 @@ export const mustAskShared = (charged: readonly Metered[], units: number, nowMs:
   return false;
 };
 
+/** After a charge, or after a refusal by `retryAfterSeconds`. */
 export const standingOf = (
   charged: readonly Metered[],
   retryAfterSeconds: number | undefined,
   nowMs: number,
 ): RateStanding => {
-  const [first] = charged;
-  const policies =
-    first !== undefined && charged.length === 1 ? first.set.meters : charged.flatMap(({ set }) => set.meters);
-  const policyText =
-    first !== undefined && charged.length === 1
-      ? first.set.policyText
-      : charged.map(({ set }) => set.policyText).join(', ');
-  const remaining: number[] = [];
-  const resetSeconds: number[] = [];
+  const standing = createStanding(retryAfterSeconds);
   for (const metered of charged) {
+    addPolicies(standing, metered.set.policyText);
     const { meters } = metered.set;
     for (let i = 0; i < meters.length; i += 1) {
-      const { quota, windowSeconds } = meters[i] as Meter;
+      const meter = meters[i] as Meter;
       const window = runningWindow(metered, i, nowMs);
-      remaining.push(window === undefined ? quota : Math.max(0, quota - window.used));
-      resetSeconds.push(window === undefined ? windowSeconds : secondsLeft(window.endsAtMs, nowMs));
+      if (window === undefined) addLimit(standing, meter, meter.quota, meter.windowSeconds);
+      else addLimit(standing, meter, Math.max(0, meter.quota - window.used), secondsLeft(window.endsAtMs, nowMs));
     }
   }
-  const headers = ['ratelimit-policy', policyText, 'ratelimit', limitField(policies, remaining, resetSeconds)];
-  return { headers, policies, remaining, resetSeconds, retryAfterSeconds };
-};
-
-/**
- * Adds the bound on running requests to the fields, in the quota unit that the draft has for it. It has no window, so the other
- * members of a standing leave it out. `left`: slots that are free as far as this gateway knows.
- */
-export const withConcurrency = (standing: RateStanding, max: number, left: number): RateStanding => {
-  const [policyName = '', policies, limitName = '', limits] = standing.headers;
-  const added = `"concurrency";q=${max};qu="concurrent-requests"`;
-  return {
-    ...standing,
-    headers: [policyName, `${policies}, ${added}`, limitName, `${limits}, "concurrency";r=${left}`],
-  };
+  return standing;
 };

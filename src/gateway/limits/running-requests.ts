@@ -32,20 +32,23 @@ export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningR
   const leases = kv.leases?.({ name: 'running', leaseMs });
   const instance = randomUUID();
   /** Callers with running requests only, so it has no more entries than the gateway has requests. */
-  const held = new Map<string, Set<string>>();
+  const held = new Map<string, Set<number>>();
   let requests = 0;
   let timer: NodeJS.Timeout | undefined;
+
+  /** Of a holder in Redis, where gateways count together. */
+  const nameOf = (holder: number): string => `${instance}:${holder}`;
 
   const renew = (): void => {
     if (leases === undefined || kv.health() !== 'up') return;
     for (const [callerId, holders] of held) {
-      const all = [...holders];
+      const all = Array.from(holders, nameOf);
       for (let i = 0; i < all.length; i += batchMax)
         leases.renew(callerId, all.slice(i, i + batchMax)).catch(() => undefined);
     }
   };
 
-  const forget = (callerId: string, holder: string): boolean => {
+  const forget = (callerId: string, holder: number): boolean => {
     const holders = held.get(callerId);
     if (holders?.delete(holder) !== true) return false;
     if (holders.size === 0) held.delete(callerId);
@@ -61,16 +64,16 @@ export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningR
       const holders = held.get(callerId) ?? new Set();
       if (holders.size >= max) return undefined;
       requests += 1;
-      const holder = `${instance}:${requests}`;
+      const holder = requests;
       held.set(callerId, holders.add(holder));
       const { size: running } = holders;
       if (leases === undefined) return { running, admitted: true, release: () => void forget(callerId, holder) };
       timer ??= setInterval(renew, leaseMs / 3).unref();
       const release = (): void => {
-        if (forget(callerId, holder)) leases.release(callerId, holder).catch(() => undefined);
+        if (forget(callerId, holder)) leases.release(callerId, nameOf(holder)).catch(() => undefined);
       };
       if (kv.health() !== 'up') return { running, admitted: true, release };
-      const admitted = leases.take(callerId, holder, max).then(
+      const admitted = leases.take(callerId, nameOf(holder), max).then(
         (taken) => {
           // A renewal that was sent meanwhile may have taken the slot after it was refused.
           if (!taken) release();

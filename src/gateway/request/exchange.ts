@@ -1,7 +1,7 @@
 /** One request in the pipeline, with everything that the steps have found so far. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
-import type { RateStanding } from '../limits/rate-meters.ts';
+import type { RateStanding } from '../limits/rate-standing.ts';
 import type { AllowedUse } from '../model/allowed-use.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Route } from '../model/route.ts';

@@ -251,7 +251,7 @@ const rulesOf = ({ events, exchange }: State): AnswerRules => ({
 
 const begin = (state: State, status: number, headers: UpstreamHeaders): void => {
   const { deps, exchange } = state;
-  const own = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce);
+  const own = deps.edgeHeaders(exchange.requestId, exchange.rate, exchange.dpopNonce);
   const all = passHeaders(headers, own, rulesOf(state));
   if (!isOpen(exchange) && lacksCacheControl(headers, exchange.route)) all.push('cache-control', 'no-store');
   if (exchange.corsHeaders !== undefined) all.push(...exchange.corsHeaders);

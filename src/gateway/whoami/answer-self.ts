@@ -61,10 +61,10 @@ export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
 
 /** The same figures as in the headers of this answer. */
 const ratesOf = ({ rate }: Exchange): Record<string, unknown>[] =>
-  (rate?.policies ?? []).map(({ name, quota, windowSeconds }, i) => ({
-    policy: name,
-    quota,
-    window_seconds: windowSeconds,
-    remaining: rate?.remaining[i] ?? quota,
-    reset_seconds: rate?.resetSeconds[i] ?? windowSeconds,
+  (rate?.limits ?? []).map(({ policy, remaining, resetSeconds }) => ({
+    policy: policy.name,
+    quota: policy.quota,
+    window_seconds: policy.windowSeconds,
+    remaining,
+    reset_seconds: resetSeconds,
   }));

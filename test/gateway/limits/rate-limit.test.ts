@@ -195,8 +195,8 @@ test('a window opens with its first charge and ends after its seconds, not with 
   const charge = (units: number) => {
     const standing = limits.charge('opc_1', units);
     if (standing instanceof Promise) throw new Error('memory decides at once');
-    const { remaining, resetSeconds, retryAfterSeconds } = standing;
-    return [remaining[0], resetSeconds[0], retryAfterSeconds];
+    const [limit] = standing.limits;
+    return [limit?.remaining, limit?.resetSeconds, standing.retryAfterSeconds];
   };
   expect(charge(1)).toEqual([19, 60, undefined]);
   nowMs += 59_500;
@@ -221,7 +221,7 @@ test('A-215 own limits replace the defaults of one caller, and what was used of 
   const charge = (callerId: string, units: number, own?: { minute?: number; burst?: number }) => {
     const standing = limits.charge(callerId, units, own);
     if (standing instanceof Promise) throw new Error('memory decides at once');
-    return [standing.headers[1], standing.remaining, standing.retryAfterSeconds];
+    return [standing.policyText, standing.limits.map(({ remaining }) => remaining), standing.retryAfterSeconds];
   };
   const [defaults, own] = ['"minute";q=20;w=60, "burst";q=20;w=1', '"minute";q=50;w=60, "burst";q=20;w=1'];
   expect(charge('opc_1', 20)).toEqual([defaults, [0, 0], undefined]);

@@ -3,12 +3,10 @@
  * which only callers with limits of their own have. It counts what each caller used.
  */
 import { Fault } from '#src/contract/fault.ts';
-import { limitField } from '../../limits/rate-headers.ts';
-import type { RateStanding } from '../../limits/rate-meters.ts';
 import { quotaUsedUp } from '../../model/faults.ts';
 import type { OwnLimits } from '../../model/own-limits.ts';
 import type { Exchange, Step } from '../../request/exchange.ts';
-import type { QuotaStanding, Quotas } from './quotas.ts';
+import type { FullQuota, Quotas } from './quotas.ts';
 import type { UsageLog } from './usage-log.ts';
 
 type LimitUseDeps = {
@@ -22,27 +20,24 @@ type LimitUseDeps = {
 
 /** A request that a quota refuses was charged to the windows already: a caller that does not stop is slowed down by them. */
 export const createLimitUse = ({ limitRate, unitsOf, quotas, usage }: LimitUseDeps): Step => {
-  const accept = (exchange: Exchange, callerId: string, units: number, quota?: QuotaStanding): void => {
-    if (quota !== undefined) {
-      exchange.rate = withQuotas(exchange.rate, quota);
-      if (quota.refused !== undefined) {
-        const { period, quota: most, endsMs, retryAfterSeconds } = quota.refused;
-        usage.countLimited(callerId);
-        throw quotaUsedUp(period, most, endsMs, retryAfterSeconds);
-      }
+  const accept = ({ rate }: Exchange, callerId: string, units: number, full?: FullQuota): void => {
+    if (full !== undefined) {
+      usage.countLimited(callerId);
+      throw quotaUsedUp(full.period, full.quota, full.endsMs, rate?.retryAfterSeconds ?? 1);
     }
     usage.countRequest(callerId, units);
   };
 
   const limitQuota = (exchange: Exchange): void | Promise<void> => {
-    const { principal } = exchange;
+    const { principal, rate } = exchange;
     if (principal === undefined) return;
     const { id, limits } = principal;
     const units = unitsOf(exchange);
     if (limits === undefined || !hasQuota(limits)) return accept(exchange, id, units);
-    const spent = quotas.spend(id, limits, units);
-    if (!(spent instanceof Promise)) return accept(exchange, id, units, spent);
-    return spent.then((standing) => accept(exchange, id, units, standing));
+    if (rate === undefined) throw new Error('cannot spend a quota before the windows were charged');
+    const full = quotas.spend(id, limits, units, rate);
+    if (!(full instanceof Promise)) return accept(exchange, id, units, full);
+    return full.then((decided) => accept(exchange, id, units, decided));
   };
 
   const countRefused = ({ principal }: Exchange, thrown: unknown): never => {
@@ -66,22 +61,3 @@ export const createLimitUse = ({ limitRate, unitsOf, quotas, usage }: LimitUseDe
 };
 
 const hasQuota = ({ day, month }: OwnLimits): boolean => day !== undefined || month !== undefined;
-
-const withQuotas = (rate: RateStanding | undefined, quota: QuotaStanding): RateStanding => {
-  const { policies, policyText, remaining, resetSeconds } = quota;
-  const retryAfterSeconds = quota.refused?.retryAfterSeconds;
-  const limitText = limitField(policies, remaining, resetSeconds);
-  if (rate === undefined) {
-    const headers = ['ratelimit-policy', policyText, 'ratelimit', limitText];
-    return { headers, policies, remaining, resetSeconds, retryAfterSeconds };
-  }
-  // Both fields are lists (RFC 9651), so further members follow a comma.
-  const [policyName = '', policyBefore, limitName = '', limitBefore] = rate.headers;
-  return {
-    headers: [policyName, `${policyBefore}, ${policyText}`, limitName, `${limitBefore}, ${limitText}`],
-    policies: rate.policies.concat(policies),
-    remaining: rate.remaining.concat(remaining),
-    resetSeconds: rate.resetSeconds.concat(resetSeconds),
-    retryAfterSeconds,
-  };
-};

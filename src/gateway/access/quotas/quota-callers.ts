@@ -1,4 +1,5 @@
 /** The callers whose quotas this process spends from. */
+import { policyField } from '../../limits/rate-standing.ts';
 import type { OwnLimits } from '../../model/own-limits.ts';
 import { openLeases, type QuotaLease } from './quota-lease.ts';
 
@@ -6,6 +7,8 @@ export type QuotaCaller = {
   id: string;
   limits: OwnLimits;
   leases: QuotaLease[];
+  /** Their members of RateLimit-Policy, made once and not for each request. */
+  policyText: string;
   /** Wall clock: the first of its days and months to end. */
   endsMs: number;
   /** Units of requests that wait for the store. */
@@ -51,14 +54,18 @@ export const createQuotaCallers = (): QuotaCallers => {
 const newCaller = (id: string, limits: OwnLimits, nowMs: number): QuotaCaller => {
   const leases = openLeases(limits, nowMs, []);
   const endsMs = firstEnd(leases);
-  return { id, limits, leases, endsMs, waitingUnits: 0, asking: undefined, aheadFromMs: 0, usedAtMs: 0 };
+  const policyText = policyTextOf(leases);
+  return { id, limits, leases, policyText, endsMs, waitingUnits: 0, asking: undefined, aheadFromMs: 0, usedAtMs: 0 };
 };
 
 /** Leases that end, or whose quota is gone, are dropped with what they hold. */
 const renew = (caller: QuotaCaller, limits: OwnLimits, nowMs: number): void => {
   caller.leases = openLeases(limits, nowMs, caller.leases);
+  caller.policyText = policyTextOf(caller.leases);
   caller.limits = limits;
   caller.endsMs = firstEnd(caller.leases);
 };
 
 const firstEnd = (leases: readonly QuotaLease[]): number => Math.min(...leases.map(({ endsMs }) => endsMs));
+
+const policyTextOf = (leases: readonly QuotaLease[]): string => policyField(leases.map(({ policy }) => policy));

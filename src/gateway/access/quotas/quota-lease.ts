@@ -1,5 +1,4 @@
 /** The units of one quota that this process holds for one caller. */
-import { policyField } from '../../limits/rate-headers.ts';
 import type { RatePolicy } from '../../limits/rate-window.ts';
 import type { OwnLimits } from '../../model/own-limits.ts';
 import { type QuotaPeriod, quotaPeriods, spanOf } from './quota-span.ts';
@@ -8,8 +7,6 @@ import { blockMax, blockShare } from './quota-store.ts';
 export type QuotaLease = {
   period: QuotaPeriod;
   policy: RatePolicy;
-  /** The member of RateLimit-Policy, made once and not for each request. */
-  policyText: string;
   startsMs: number;
   endsMs: number;
   quota: number;
@@ -66,7 +63,7 @@ export const openLeases = (limits: OwnLimits, nowMs: number, before: readonly Qu
     const policy = { name: period, quota, windowSeconds: (endsMs - startsMs) / 1000 };
     if (known !== undefined) return [resized(known, policy)];
     const nothing = { held: 0, back: 0, free: undefined, knownUntilMs: 0 };
-    return [{ period, policy, policyText: policyField([policy]), startsMs, endsMs, quota, ...nothing }];
+    return [{ period, policy, startsMs, endsMs, quota, ...nothing }];
   });
 
 /** After a change of the quota the store is asked anew, and a smaller quota takes back what is not spent. */
@@ -74,6 +71,5 @@ const resized = (lease: QuotaLease, policy: RatePolicy): QuotaLease => {
   const { quota } = policy;
   if (quota === lease.quota) return lease;
   const [held, back] = quota < lease.quota ? [0, lease.back + lease.held] : [lease.held, lease.back];
-  const policyText = policyField([policy]);
-  return Object.assign(lease, { policy, policyText, quota, held, back, free: undefined, knownUntilMs: 0 });
+  return Object.assign(lease, { policy, quota, held, back, free: undefined, knownUntilMs: 0 });
 };

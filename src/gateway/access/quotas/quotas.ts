@@ -12,6 +12,7 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
+import { addLimit, addPolicies, type RateStanding } from '../../limits/rate-standing.ts';
 import { secondsLeft } from '../../limits/rate-window.ts';
 import { storeUnavailable } from '../../model/faults.ts';
 import type { OwnLimits } from '../../model/own-limits.ts';
@@ -20,23 +21,21 @@ import { areHeld, exhaustedOf, leftOf, type QuotaLease, runsLow } from './quota-
 import { createReturnUnspent } from './return-unspent.ts';
 import { createTakeUnits } from './take-units.ts';
 
-/** The state of a caller's quotas after a request. One figure per quota in all lists. */
-export type QuotaStanding = {
-  policies: readonly QuotaLease['policy'][];
-  /** Their members of RateLimit-Policy. */
-  policyText: string;
-  remaining: readonly number[];
-  resetSeconds: readonly number[];
-  /** Nothing was spent, since this quota has no room. */
-  refused: { period: QuotaLease['period']; quota: number; endsMs: number; retryAfterSeconds: number } | undefined;
-};
+/** Nothing was spent, since this quota has no room. */
+export type FullQuota = Pick<QuotaLease, 'period' | 'quota' | 'endsMs'>;
 
 export type Quotas = {
   /**
-   * Spends units of the day and the month. A promise only where the store has to be asked; it rejects with OVERLOADED when the
-   * store does not answer. `limits`: the same object until the limits change.
+   * Spends units of the day and the month, and adds both to `standing`. A promise only where the store has to be asked; it
+   * rejects with OVERLOADED when the store does not answer. `limits`: the same object until the limits change. `standing`
+   * says when a full quota has room again.
    */
-  spend(callerId: string, limits: OwnLimits, units: number): QuotaStanding | Promise<QuotaStanding>;
+  spend(
+    callerId: string,
+    limits: OwnLimits,
+    units: number,
+    standing: RateStanding,
+  ): FullQuota | undefined | Promise<FullQuota | undefined>;
   service: Service;
   /** Returns every unit that is not spent. */
   close(): Promise<void>;
@@ -60,24 +59,37 @@ export const createQuotas = ({ db, clock, log, elapsedMs = () => performance.now
   const take = createTakeUnits({ db, elapsedMs });
   const returnUnspent = createReturnUnspent({ db, clock, log, callers });
 
-  /** Undefined: the store has to be asked. */
-  const decide = (caller: QuotaCaller, units: number, nowMs: number): QuotaStanding | undefined => {
+  const decide = (
+    caller: QuotaCaller,
+    units: number,
+    nowMs: number,
+    standing: RateStanding,
+  ): QuotaLease | 'ask the store' | undefined => {
     const { leases } = caller;
     if (areHeld(leases, units)) {
       for (const lease of leases) lease.held -= units;
       if (runsLow(leases)) take.ahead(caller);
-      return standingOf(leases, undefined, nowMs);
+      addQuotas(standing, caller, nowMs);
+      return undefined;
     }
     const full = exhaustedOf(leases, units, elapsedMs());
-    return full === undefined ? undefined : standingOf(leases, full, nowMs);
+    if (full === undefined) return 'ask the store';
+    addQuotas(standing, caller, nowMs);
+    standing.retryAfterSeconds = secondsLeft(full.endsMs, nowMs);
+    return full;
   };
 
-  const decideLater = async (id: string, limits: OwnLimits, units: number): Promise<QuotaStanding> => {
+  const decideLater = async (
+    id: string,
+    limits: OwnLimits,
+    units: number,
+    standing: RateStanding,
+  ): Promise<QuotaLease | undefined> => {
     for (let round = 0; round < roundsMax; round += 1) {
       const nowMs = clock.now().getTime();
       const caller = callers.get(id, limits, nowMs);
-      const standing = decide(caller, units, nowMs);
-      if (standing !== undefined) return standing;
+      const decided = decide(caller, units, nowMs, standing);
+      if (decided !== 'ask the store') return decided;
       caller.waitingUnits += units;
       try {
         await take.now(caller);
@@ -91,11 +103,12 @@ export const createQuotas = ({ db, clock, log, elapsedMs = () => performance.now
   };
 
   return {
-    spend: (id, limits, units) => {
+    spend: (id, limits, units, standing) => {
       const nowMs = clock.now().getTime();
       const caller = callers.get(id, limits, nowMs);
       caller.usedAtMs = elapsedMs();
-      return decide(caller, units, nowMs) ?? decideLater(id, limits, units);
+      const decided = decide(caller, units, nowMs, standing);
+      return decided === 'ask the store' ? decideLater(id, limits, units, standing) : decided;
     },
     service: {
       name: 'quota-return',
@@ -110,15 +123,7 @@ export const createQuotas = ({ db, clock, log, elapsedMs = () => performance.now
   };
 };
 
-const standingOf = (leases: readonly QuotaLease[], full: QuotaLease | undefined, nowMs: number): QuotaStanding => ({
-  policies: leases.map(({ policy }) => policy),
-  policyText: leases.map(({ policyText }) => policyText).join(', '),
-  remaining: leases.map(leftOf),
-  resetSeconds: leases.map(({ endsMs }) => secondsLeft(endsMs, nowMs)),
-  refused: full && {
-    period: full.period,
-    quota: full.quota,
-    endsMs: full.endsMs,
-    retryAfterSeconds: secondsLeft(full.endsMs, nowMs),
-  },
-});
+const addQuotas = (standing: RateStanding, { leases, policyText }: QuotaCaller, nowMs: number): void => {
+  addPolicies(standing, policyText);
+  for (const lease of leases) addLimit(standing, lease.policy, leftOf(lease), secondsLeft(lease.endsMs, nowMs));
+};
