@@ -3,19 +3,19 @@
  * fail however often it is repeated, and every later event waits for it.
  */
 
-const storableText = (text: string): string =>
-  text.includes('\u0000') || !text.isWellFormed() ? text.replaceAll('\u0000', '\ufffd').toWellFormed() : text;
-
-const storableValue = (value: unknown): unknown => {
-  if (typeof value === 'string') return storableText(value);
-  return Array.isArray(value) ? value.map(storableValue) : value;
+const isStorable = (value: unknown): boolean => {
+  if (typeof value === 'string') return !value.includes('\u0000') && value.isWellFormed();
+  return !Array.isArray(value) || value.every(isStorable);
 };
 
-/** The event itself, or a copy where something was replaced. */
+const storable = (value: unknown): unknown => {
+  if (typeof value === 'string') return value.replaceAll('\u0000', '\ufffd').toWellFormed();
+  return Array.isArray(value) ? value.map(storable) : value;
+};
+
+/** The event itself, or a copy where something was replaced. It may list a thousand request ids, which are only looked at. */
 export const storableEvent = <T extends object>(event: T): T => {
-  const replaced = Object.entries(event)
-    .map(([name, value]) => [name, value, storableValue(value)] as const)
-    .filter(([, value, storable]) => (Array.isArray(value) ? String(value) !== String(storable) : value !== storable));
-  if (replaced.length === 0) return event;
-  return { ...event, ...Object.fromEntries(replaced.map(([name, , storable]) => [name, storable])) };
+  const wrong = Object.entries(event).filter(([, value]) => !isStorable(value));
+  if (wrong.length === 0) return event;
+  return { ...event, ...Object.fromEntries(wrong.map(([name, value]) => [name, storable(value)])) };
 };
