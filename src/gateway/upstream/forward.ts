@@ -14,7 +14,7 @@ import { countRequest, takeRepeat } from './addresses/retry-budget.ts';
 import { everyAddressFails, noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
 import { canBeKept, readWholeBody } from './keep-body.ts';
 import type { PassError } from './pass-error.ts';
-import { type AnswerHead, createRelay, type Relay } from './relay-answer.ts';
+import { type AnswerHead, createRelay, failRelay, limitWaiting, type Relay, wasSent } from './relay-answer.ts';
 import { buildRequestHeaders, type ForwardedFacts, isForwarded } from './request-headers.ts';
 import { createBodyStream } from './stream-body.ts';
 import { endAttempt, noteAttemptStatus, startAttempt } from './trace-attempt.ts';
@@ -87,7 +87,9 @@ export const createForward = (deps: ForwardDeps): Step => {
     sending.mayRepeat = false;
     sending.body = body;
     // The stream may fail while the request still waits for a connection; undici would report it only later.
-    body.once('error', (error) => sending.relay?.fail(error));
+    body.once('error', (error) => {
+      if (sending.relay !== undefined) failRelay(sending.relay, error);
+    });
     begin(deps, sending);
   };
 };
@@ -144,9 +146,9 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
       noteAnswered(upstream, address);
     },
     onFailure: (error, sawAnswer) => {
-      const wasSent = relay.wasSent();
-      if (!sawAnswer && isFailureOfAddress(error)) noteFailure(upstream, address, wasSent);
-      guarded(deps, sending, () => tryAgain(deps, sending, address, error, wasSent));
+      const hadConnection = wasSent(relay);
+      if (!sawAnswer && isFailureOfAddress(error)) noteFailure(upstream, address, hadConnection);
+      guarded(deps, sending, () => tryAgain(deps, sending, address, error, hadConnection));
     },
     onErrorWithoutBody: (head) => guarded(deps, sending, () => askAgainWithGet(deps, sending, head)),
     asksAgain: () => mayAskWithGet(deps, sending),
@@ -180,16 +182,22 @@ const askAgainWithGet = (deps: ForwardDeps, sending: Sending, refusedHead: Answe
 };
 
 /** Every request may go to another address as long as nothing was sent; a repeatable one once after that too. */
-const tryAgain = (deps: ForwardDeps, sending: Sending, address: Address, error: Error, wasSent: boolean): void => {
+const tryAgain = (
+  deps: ForwardDeps,
+  sending: Sending,
+  address: Address,
+  error: Error,
+  hadConnection: boolean,
+): void => {
   sending.tried ??= [];
   sending.tried.push(address);
-  const mayTry = !(error instanceof Fault) && (!wasSent || takesRepeat(deps, sending, address, error));
+  const mayTry = !(error instanceof Fault) && (!hadConnection || takesRepeat(deps, sending, address, error));
   const next = mayTry ? nextAddress(sending) : undefined;
   if (next !== undefined) {
     identifyAgain(deps, sending);
     return send(deps, sending, next);
   }
-  refuse(deps, sending, faultFor(sending.upstream, error, wasSent));
+  refuse(deps, sending, faultFor(sending.upstream, error, hadConnection));
 };
 
 /** True: the request is sent a second time, within the budget. */
@@ -243,7 +251,7 @@ const dispatch = (sending: Sending, address: Address, relay: Relay, facts: Forwa
     servername: address.servername,
   };
   const hasRoom = address.connections.dispatch(options, relay);
-  if (!hasRoom) relay.limitWaiting(waitingMs, () => overloaded(`${upstream.name}: every connection is busy`));
+  if (!hasRoom) limitWaiting(relay, waitingMs, () => overloaded(`${upstream.name}: every connection is busy`));
 };
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '');
@@ -269,10 +277,10 @@ const isFailureOfAddress = (error: Error): boolean => {
   return !(error instanceof Fault) && !code.startsWith('HPE_') && !ofOneRequest.has(code);
 };
 
-const faultFor = (upstream: Upstream, error: Error, wasSent: boolean): Fault => {
+const faultFor = (upstream: Upstream, error: Error, hadConnection: boolean): Fault => {
   if (error instanceof Fault) return error;
   const code = codeOf(error);
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') return upstreamTimeout(error);
   // Only a request that was not sent may be sent again without a doubt, which 503 invites to.
-  return !wasSent && everyAddressFails(upstream) ? upstreamOut(upstream.name) : upstreamUnreachable(error);
+  return !hadConnection && everyAddressFails(upstream) ? upstreamOut(upstream.name) : upstreamUnreachable(error);
 };

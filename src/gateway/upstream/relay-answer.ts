@@ -49,14 +49,6 @@ type RelayEvents = {
   passesErrors: boolean;
 };
 
-export type Relay = Tracked & {
-  /** Ends the exchange from the side of the gateway. */
-  fail: (error: Error) => void;
-  /** The request had a connection, so the upstream may have seen some of it. */
-  wasSent: () => boolean;
-  limitWaiting: (ms: number, fault: () => Error) => void;
-};
-
 /** Time that a client may read nothing of its answer before its upstream connection is released. */
 const stalledMs = 30_000;
 
@@ -69,7 +61,7 @@ const headWaitsMs = 250;
 const clientGone = new Error('the client closed the connection');
 
 /** One exchange with an upstream. */
-type State = {
+export type Relay = Tracked & {
   readonly deps: RelayDeps;
   readonly exchange: Exchange;
   readonly events: RelayEvents;
@@ -84,19 +76,18 @@ type State = {
   sawAnswer: boolean;
   /** The error answer to HEAD, whose body GET is asked for. */
   refusedHead: AnswerHead | undefined;
-  settled: boolean;
   /** Bytes that are still missing from an answer of known length; -1 when it is not known. */
   missing: number;
 };
 
 export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEvents): Relay => {
-  const state: State = {
+  const relay: Relay = {
     deps,
     exchange,
     events,
     onClose: () => {
       deps.settle(exchange);
-      fail(state, clientGone);
+      failRelay(relay, clientGone);
     },
     controller: undefined,
     abortReason: undefined,
@@ -105,158 +96,160 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
     collector: undefined,
     sawAnswer: false,
     refusedHead: undefined,
-    settled: false,
     missing: -1,
-  };
-  // Never removed on success: removing it costs more than a call that does nothing.
-  exchange.res.on('close', state.onClose);
-  const release = (): void => {
-    const { release: give } = relay;
-    relay.release = undefined;
-    give?.();
-  };
-  const relay: Relay = {
-    needsFresh: state.events.needsFresh,
+    needsFresh: events.needsFresh,
     release: undefined,
-    isOver: () => state.settled,
-    fail: (error) => fail(state, error),
-    wasSent: () => state.controller !== undefined,
-    limitWaiting: (ms, fault) => {
-      if (state.controller === undefined && !state.settled) state.waiting = setTimeout(() => fail(state, fault()), ms);
-    },
+    isOver: false,
     handler: {
       onRequestStart: (controller) => {
-        state.controller = controller;
-        clearTimeout(state.waiting);
-        if (state.abortReason !== undefined) controller.abort(state.abortReason);
+        relay.controller = controller;
+        clearTimeout(relay.waiting);
+        if (relay.abortReason !== undefined) controller.abort(relay.abortReason);
       },
       onResponseStart: (controller, status, headers) => {
         // Informational answers (RFC 9110 section 15.2) concern this hop only.
-        if (status >= 200 && !state.settled) startAnswer(state, controller, status, headers);
+        if (status >= 200 && !relay.isOver) startAnswer(relay, controller, status, headers);
       },
       onResponseData: (_controller, chunk) => {
-        if (state.settled) return;
-        if (state.collector !== undefined) state.collector.push(chunk);
-        else if (exchange.method !== 'HEAD') pass(state, chunk);
+        if (relay.isOver) return;
+        if (relay.collector !== undefined) relay.collector.push(chunk);
+        else if (exchange.method !== 'HEAD') pass(relay, chunk);
       },
       onResponseEnd: () => {
-        endAnswer(state);
-        release();
+        endAnswer(relay);
+        release(relay);
       },
       onResponseError: (_controller, error) => {
-        fail(state, error);
-        release();
+        failRelay(relay, error);
+        release(relay);
       },
     },
   };
+  // Never removed on success: removing it costs more than a call that does nothing.
+  exchange.res.on('close', relay.onClose);
   return relay;
 };
 
-const settle = (state: State, error?: Error): boolean => {
-  if (state.settled) return false;
-  state.settled = true;
-  clearTimeout(state.waiting);
-  if (error !== undefined) clearTimeout(state.held?.timer);
-  state.events.onSettled(error);
+/** The request had a connection, so the upstream may have seen some of it. */
+export const wasSent = ({ controller }: Relay): boolean => controller !== undefined;
+
+/** Ends the exchange with `fault` when it has no connection after that time. */
+export const limitWaiting = (relay: Relay, ms: number, fault: () => Error): void => {
+  if (!wasSent(relay) && !relay.isOver) relay.waiting = setTimeout(() => failRelay(relay, fault()), ms);
+};
+
+const release = (relay: Relay): void => {
+  const { release: give } = relay;
+  relay.release = undefined;
+  give?.();
+};
+
+const settle = (relay: Relay, error?: Error): boolean => {
+  if (relay.isOver) return false;
+  relay.isOver = true;
+  clearTimeout(relay.waiting);
+  if (error !== undefined) clearTimeout(relay.held?.timer);
+  relay.events.onSettled(error);
   return true;
 };
 
-const fail = (state: State, error: Error): void => {
-  if (!settle(state, error)) return;
-  state.exchange.res.off('close', state.onClose);
-  state.abortReason = error;
-  state.controller?.abort(error);
+/** Ends the exchange from the side of the gateway. */
+export const failRelay = (relay: Relay, error: Error): void => {
+  if (!settle(relay, error)) return;
+  relay.exchange.res.off('close', relay.onClose);
+  relay.abortReason = error;
+  relay.controller?.abort(error);
   if (error === clientGone) return;
-  if (state.collector !== undefined) state.collector.fail(error);
-  else if (state.exchange.res.headersSent) cut(state.exchange);
-  else state.events.onFailure(error, state.sawAnswer);
+  if (relay.collector !== undefined) relay.collector.fail(error);
+  else if (relay.exchange.res.headersSent) cut(relay.exchange);
+  else relay.events.onFailure(error, relay.sawAnswer);
 };
 
-const startAnswer = (state: State, controller: Controller, status: number, headers: UpstreamHeaders): void => {
-  state.sawAnswer = true;
-  state.events.onAnswer(status);
-  if (status < 400 && state.events.refusedHead !== undefined)
-    return refuseHead(state, controller, state.events.refusedHead);
-  if (status < 400 || mayPass(state, status, headers)) return hold(state, status, headers);
-  if (state.events.asksAgain()) {
-    state.refusedHead = { status, headers };
+const startAnswer = (relay: Relay, controller: Controller, status: number, headers: UpstreamHeaders): void => {
+  relay.sawAnswer = true;
+  relay.events.onAnswer(status);
+  if (status < 400 && relay.events.refusedHead !== undefined)
+    return refuseHead(relay, controller, relay.events.refusedHead);
+  if (status < 400 || mayPass(relay, status, headers)) return hold(relay, status, headers);
+  if (relay.events.asksAgain()) {
+    relay.refusedHead = { status, headers };
     return;
   }
   const passOn = (collected: readonly Buffer[], status: number): void => {
-    begin(state, status, headers);
+    begin(relay, status, headers);
     // Only now: what fails before is answered by the collector, and no later piece may follow that answer.
-    state.collector = undefined;
-    if (state.exchange.method !== 'HEAD') for (const chunk of collected) pass(state, chunk);
+    relay.collector = undefined;
+    if (relay.exchange.method !== 'HEAD') for (const chunk of collected) pass(relay, chunk);
   };
-  state.collector = state.deps.translate(state.exchange, {
+  relay.collector = relay.deps.translate(relay.exchange, {
     status,
     headers,
     controller,
     passOn,
-    rules: rulesOf(state),
+    rules: rulesOf(relay),
   });
 };
 
 /** GET is answered where HEAD was refused: the refusal has no body to read, and the body of GET is not wanted. */
-const refuseHead = (state: State, controller: Controller, { status, headers }: AnswerHead): void => {
-  settle(state);
-  const answer = { status, headers, controller, passOn: () => undefined, rules: rulesOf(state) };
-  state.deps.translate(state.exchange, answer).end();
+const refuseHead = (relay: Relay, controller: Controller, { status, headers }: AnswerHead): void => {
+  settle(relay);
+  const answer = { status, headers, controller, passOn: () => undefined, rules: rulesOf(relay) };
+  relay.deps.translate(relay.exchange, answer).end();
   controller.abort(new Error('the answer to GET is not wanted'));
 };
 
-const mayPass = ({ deps, exchange, events }: State, status: number, headers: UpstreamHeaders): boolean =>
+const mayPass = ({ deps, exchange, events }: Relay, status: number, headers: UpstreamHeaders): boolean =>
   events.passesErrors && deps.passError(exchange, status, headers);
 
-const hold = (state: State, status: number, headers: UpstreamHeaders): void => {
-  state.held = { status, headers, timer: undefined };
+const hold = (relay: Relay, status: number, headers: UpstreamHeaders): void => {
+  relay.held = { status, headers, timer: undefined };
   // Most answers bring their first bytes with the head; only the others need a timer.
-  process.nextTick(startWait, state);
+  process.nextTick(startWait, relay);
 };
 
-const startWait = (state: State): void => {
-  if (state.held !== undefined && !state.settled) state.held.timer = setTimeout(endWait, headWaitsMs, state);
+const startWait = (relay: Relay): void => {
+  if (relay.held !== undefined && !relay.isOver) relay.held.timer = setTimeout(endWait, headWaitsMs, relay);
 };
 
 /** Reads first what arrived while the process was busy. */
-const endWait = (state: State): void => void setImmediate(sendAlone, state);
+const endWait = (relay: Relay): void => void setImmediate(sendAlone, relay);
 
-const sendAlone = (state: State): void => {
-  if (state.held === undefined || state.settled) return;
+const sendAlone = (relay: Relay): void => {
+  if (relay.held === undefined || relay.isOver) return;
   try {
-    letGo(state);
+    letGo(relay);
   } catch (error) {
     // It runs by itself, so what it throws would end the process.
-    fail(state, error as Error);
+    failRelay(relay, error as Error);
     return;
   }
   // Node holds a written head back until its body.
-  state.exchange.res.flushHeaders();
+  relay.exchange.res.flushHeaders();
 };
 
-const letGo = (state: State): void => {
-  const { held } = state;
+const letGo = (relay: Relay): void => {
+  const { held } = relay;
   if (held === undefined) return;
-  state.held = undefined;
+  relay.held = undefined;
   clearTimeout(held.timer);
-  begin(state, held.status, held.headers);
+  begin(relay, held.status, held.headers);
 };
 
-const rulesOf = ({ events, exchange }: State): AnswerRules => ({
+const rulesOf = ({ events, exchange }: Relay): AnswerRules => ({
   toPublicLocation: events.toPublicLocation,
   host: publicHostOf(exchange),
   route: exchange.route,
   ownsCors: exchange.corsHeaders !== undefined,
 });
 
-const begin = (state: State, status: number, headers: UpstreamHeaders): void => {
-  const { deps, exchange } = state;
+const begin = (relay: Relay, status: number, headers: UpstreamHeaders): void => {
+  const { deps, exchange } = relay;
   const own = deps.edgeHeaders(exchange.requestId, exchange.rate, exchange.dpopNonce);
-  const all = passHeaders(headers, own, rulesOf(state));
+  const all = passHeaders(headers, own, rulesOf(relay));
   if (!isOpen(exchange) && lacksCacheControl(headers, exchange.route)) all.push('cache-control', 'no-store');
   if (exchange.corsHeaders !== undefined) all.push(...exchange.corsHeaders);
   const length = firstValueOf(headers, 'content-length');
-  if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);
+  if (length !== undefined && exchange.method !== 'HEAD') relay.missing = Number(length);
   deps.settle(exchange);
   deps.answered(exchange, status);
   exchange.res.writeHead(status, all);
@@ -265,26 +258,26 @@ const begin = (state: State, status: number, headers: UpstreamHeaders): void => 
 /** Everyone gets this answer, so caches may store it as the service allows. */
 const isOpen = ({ principal, route }: Exchange): boolean => principal === undefined && route?.access === 'public';
 
-const pass = (state: State, chunk: Buffer): void => {
-  if (state.held !== undefined) letGo(state);
-  const { res } = state.exchange;
-  if (state.missing === chunk.length) {
-    state.missing = 0;
+const pass = (relay: Relay, chunk: Buffer): void => {
+  if (relay.held !== undefined) letGo(relay);
+  const { res } = relay.exchange;
+  if (relay.missing === chunk.length) {
+    relay.missing = 0;
     endWith(res, chunk);
     return;
   }
-  state.missing -= chunk.length;
-  if (!res.write(chunk)) pauseUntilDrained(state);
+  relay.missing -= chunk.length;
+  if (!res.write(chunk)) pauseUntilDrained(relay);
 };
 
-const endAnswer = (state: State): void => {
-  if (state.settled) return;
+const endAnswer = (relay: Relay): void => {
+  if (relay.isOver) return;
   // Before the end is noted: undici hands back what is thrown here, and only an exchange that is not over is answered then.
-  letGo(state);
-  settle(state);
-  const { res } = state.exchange;
-  if (state.refusedHead !== undefined) state.events.onErrorWithoutBody(state.refusedHead);
-  else if (state.collector !== undefined) state.collector.end();
+  letGo(relay);
+  settle(relay);
+  const { res } = relay.exchange;
+  if (relay.refusedHead !== undefined) relay.events.onErrorWithoutBody(relay.refusedHead);
+  else if (relay.collector !== undefined) relay.collector.end();
   else if (!res.writableEnded) res.end();
 };
 
@@ -308,12 +301,12 @@ const cut = ({ req, res }: Exchange): void => {
   else res.destroy();
 };
 
-const pauseUntilDrained = (state: State): void => {
-  const { controller, exchange } = state;
+const pauseUntilDrained = (relay: Relay): void => {
+  const { controller, exchange } = relay;
   const { res } = exchange;
   if (controller === undefined || controller.paused) return;
   controller.pause();
-  const stalled = setTimeout(() => fail(state, new Error('the client does not read its answer')), stalledMs);
+  const stalled = setTimeout(() => failRelay(relay, new Error('the client does not read its answer')), stalledMs);
   const go = (): void => {
     clearTimeout(stalled);
     res.off('drain', go).off('close', go);

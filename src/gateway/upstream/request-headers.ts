@@ -42,9 +42,11 @@ const isReserved = (name: string): boolean => {
   return (first === letterX || first === letterP) && reservedName.test(name);
 };
 
+const noNames: readonly string[] = [];
+
 /** Lower-case names listed in `Connection`, which are hop-by-hop for this message. */
 export const connectionNames = (value: string | undefined): readonly string[] => {
-  if (value === undefined || value === 'keep-alive' || value === 'close') return [];
+  if (value === undefined || value === 'keep-alive' || value === 'close') return noNames;
   return value
     .toLowerCase()
     .split(',')

@@ -46,7 +46,10 @@ const ofReplacedBody: ReadonlySet<string> = new Set([
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** The value of a field that has one meaning only: of several, the first. */
-export const firstValueOf = (headers: UpstreamHeaders, name: string): string | undefined => [headers[name]].flat()[0];
+export const firstValueOf = (headers: UpstreamHeaders, name: string): string | undefined => {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+};
 
 /** The value of a field that is a list: several lines are one list (RFC 9110 section 5.3). */
 export const listedValueOf = (headers: UpstreamHeaders, name: string): string | undefined => {

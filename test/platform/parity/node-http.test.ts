@@ -10,7 +10,11 @@ const changed = (what: string): string => `node:http changed what src/gateway/ed
 test('a connection knows the response that it is to carry, and no response between two requests', async () => {
   const responses: ServerResponse[] = [];
   const errors: { current: unknown }[] = [];
-  const server = createServer((_, response) => responses.push(response));
+  const closed: ServerResponse[] = [];
+  const server = createServer((_, response) => {
+    responses.push(response);
+    response.on('close', () => closed.push(response));
+  });
   server.on('clientError', (_, socket) => {
     errors.push({ current: currentResponseOf(socket as Socket) });
     socket.destroy();
@@ -32,6 +36,8 @@ test('a connection knows the response that it is to carry, and no response betwe
     client.write('not a chunk\r\n');
     await until(() => errors.length === 1);
     expect(errors[0]?.current, changed('clientError within a body comes with the current response')).toBe(responses[1]);
+    await until(() => closed.includes(responses[1] as ServerResponse));
+    expect(closed, changed('a response emits close once, answered or cut')).toEqual(responses);
   } finally {
     client.destroy();
     server.closeAllConnections();

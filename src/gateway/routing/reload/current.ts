@@ -1,7 +1,7 @@
 /** What serves requests now, beside what earlier requests still use. */
 
-/** A response or a socket. */
-export type Closable = { once(event: 'close', listener: () => void): unknown };
+/** A response or a socket, which says `close` once (test/platform/parity/node-http.test.ts). */
+export type Closable = { on(event: 'close', listener: () => void): unknown };
 
 export type Current<T> = {
   /** Throws before the first swap. */
@@ -47,7 +47,7 @@ export const createCurrent = <T extends { close(): Promise<void> }>(): Current<T
     enter: (request) => {
       const held = now();
       held.running += 1;
-      request.once('close', held.leave);
+      request.on('close', held.leave);
       return held.value;
     },
     swap: (next) => {

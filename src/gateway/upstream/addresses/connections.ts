@@ -12,7 +12,7 @@ export type Tracked = {
   /** Set when it gets a connection. To be called once, after the handler got the end or the failure. */
   release: (() => void) | undefined;
   /** The answer is not needed any more. */
-  isOver: () => boolean;
+  isOver: boolean;
 };
 
 export type Connections = {
@@ -48,7 +48,7 @@ export const createConnections = (origin: string, connectionsMax: number, option
 
   const serveWaiting = (): void => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      if (next.request.isOver()) continue;
+      if (next.request.isOver) continue;
       const connection = free.pop();
       if (connection === undefined) {
         waiting.unshift(next);
@@ -61,7 +61,7 @@ export const createConnections = (origin: string, connectionsMax: number, option
   const wait = (one: Waiting): void => {
     // The caller bounds the live connections; this bounds the dead ones.
     if (waiting.length >= purgedAt) {
-      waiting = waiting.filter(({ request }) => !request.isOver());
+      waiting = waiting.filter(({ request }) => !request.isOver);
       purgedAt = Math.max(purgedMin, 2 * waiting.length);
     }
     waiting.push(one);
