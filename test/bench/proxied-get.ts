@@ -11,7 +11,8 @@
  *   fastify-cached  the same with the verification cache of @fastify/jwt
  *   haproxy         HAProxy with one thread that verifies the token itself each time; left out where it is not installed
  * Every contender is a process of its own on core 0; load, upstream and PostgreSQL share core 1. Rounds are interleaved, so that a
- * disturbance of the machine meets all of them alike, and ratios are taken within a round. Exit code 1 when a goal is missed.
+ * disturbance of the machine meets all of them alike, and ratios are taken within a round. Exit code 1 when a
+ * goal is missed.
  */
 import { hasHaproxy } from './kit/haproxy.ts';
 import { column, median, pinned, print, ratiosOf, withParts } from './kit/parts.ts';
@@ -27,14 +28,15 @@ type Contender = (typeof ways)[number] | (typeof peers)[number];
 const present = peers.filter((name) => name !== 'haproxy' || hasHaproxy);
 const contenders: readonly Contender[] = [...ways, ...present];
 
-const goals: readonly { way: Contender; against: Contender; atLeast: number }[] = [
-  { way: 'gateway', against: 'bare', atLeast: 0.65 },
-  { way: 'gateway-tokens', against: 'bare', atLeast: 0.55 },
-  { way: 'gateway-client', against: 'bare', atLeast: 0.65 },
-  { way: 'gateway-key', against: 'bare', atLeast: 0.65 },
-  { way: 'gateway', against: 'fastify', atLeast: 2 },
-  { way: 'gateway', against: 'fastify-cached', atLeast: 1.1 },
-  { way: 'gateway', against: 'haproxy', atLeast: 1.5 },
+/** `atLeast`: reached, and less is a step back. `aim`: what is wanted. */
+const goals: readonly { way: Contender; against: Contender; atLeast: number; aim: number }[] = [
+  { way: 'gateway', against: 'bare', atLeast: 0.65, aim: 0.9 },
+  { way: 'gateway-tokens', against: 'bare', atLeast: 0.55, aim: 0.85 },
+  { way: 'gateway-client', against: 'bare', atLeast: 0.65, aim: 0.9 },
+  { way: 'gateway-key', against: 'bare', atLeast: 0.65, aim: 0.9 },
+  { way: 'gateway', against: 'fastify', atLeast: 2, aim: 3.5 },
+  { way: 'gateway', against: 'fastify-cached', atLeast: 1.1, aim: 1.1 },
+  { way: 'gateway', against: 'haproxy', atLeast: 1.5, aim: 1.7 },
 ];
 
 const measure = (rounds: number): Promise<Map<Contender, number[]>> =>
@@ -71,15 +73,17 @@ const report = (rates: Map<Contender, number[]>): boolean => {
     print(`${name.padEnd(16)}${column(rate ?? '', 12)}${column(least ?? '', 9)}${column(most ?? '', 9)}`);
   }
   print('');
-  print(`${''.padEnd(32)}${column('ratio', 9)}${column('min', 9)}${column('max', 9)}${column('goal', 9)}`);
+  print(`${''.padEnd(32)}${['ratio', 'min', 'max', 'goal', 'aim'].map((name) => column(name, 9)).join('')}`);
   let reached = true;
-  for (const { way, against, atLeast } of goals.filter((goal) => rates.has(goal.against))) {
+  for (const { way, against, atLeast, aim } of goals.filter((goal) => rates.has(goal.against))) {
     const ratios = ratiosOf(rates.get(way), rates.get(against));
-    const ok = median(ratios) >= atLeast;
+    const ratio = median(ratios);
+    const ok = ratio >= atLeast;
     reached &&= ok;
-    const figures = [median(ratios), Math.min(...ratios), Math.max(...ratios), atLeast];
+    const figures = [ratio, Math.min(...ratios), Math.max(...ratios), atLeast, aim];
     const columns = figures.map((figure) => column(figure.toFixed(2), 9)).join('');
-    print(`${`${way} : ${against}`.padEnd(32)}${columns}  ${ok ? 'reached' : 'MISSED'}`);
+    const verdict = ratio >= aim ? 'aim reached' : ok ? 'goal reached' : 'goal MISSED';
+    print(`${`${way} : ${against}`.padEnd(32)}${columns}  ${verdict}`);
   }
   return reached;
 };
