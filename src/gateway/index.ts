@@ -212,6 +212,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     auditLag: audit.recorder.lag,
     auditProblems: audit.problems,
     tokenCache: access.tokens.figures,
+    credentialCache: access.credentials.figures,
     sharedHealth: kv.health,
     readiness,
     storeWaiting: () => deps.pool.waitingCount,

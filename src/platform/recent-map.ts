@@ -12,8 +12,14 @@ export type RecentMap<K, V> = {
   evicted(): number;
 };
 
-/** Holds between `entriesMax / 2` and `entriesMax` of the most recently used entries. */
-export const createRecentMap = <K, V>(entriesMax: number): RecentMap<K, V> => {
+/**
+ * Holds between `entriesMax / 2` and `entriesMax` of the most recently used entries. `onEvicted` is called with the values of
+ * entries that are evicted, half of all at once; not for those that are deleted or cleared.
+ */
+export const createRecentMap = <K, V>(
+  entriesMax: number,
+  onEvicted?: (values: Iterable<V>) => void,
+): RecentMap<K, V> => {
   const half = Math.max(1, Math.floor(entriesMax / 2));
   let young = new Map<K, V>();
   let old = new Map<K, V>();
@@ -23,6 +29,7 @@ export const createRecentMap = <K, V>(entriesMax: number): RecentMap<K, V> => {
     old.delete(key);
     if (young.size >= half && !young.has(key)) {
       evicted += old.size;
+      onEvicted?.(old.values());
       old = young;
       young = new Map();
     }

@@ -77,7 +77,7 @@ export const openAccess = (deps: AccessDeps): Access => {
   const { settings, origin, db, pool, box, clock, log, limits, audit, keys } = deps;
   const { failures, sourceOf } = limits;
   const { observeLag } = deps;
-  const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onChange: keys.reload });
+  const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onAllChanged: keys.reload });
   const use = createCredentialUse({ db, clock, log });
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
   const dpop = createDpop({ settings, origin, db, box, clock, failures, sourceOf });

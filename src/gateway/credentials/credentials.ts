@@ -1,18 +1,29 @@
 /**
  * The changes of tenants, API keys and API clients. Each function runs in a transaction of its own, or in the caller's
- * `tx`, and raises the epoch in it, so that every gateway notices the change (lookup/cache.ts). Secret values are
- * returned once and stored as digests only. An id that does not exist is a NOT_FOUND fault.
+ * `tx`, and raises the epoch in it, with the keys and clients that are affected, so that every gateway forgets these
+ * (lookup/cache.ts). Secret values are returned once and stored as digests only. An id that does not exist is a NOT_FOUND fault.
  */
 import { validationFault } from '#src/contract/fault.ts';
 import { newApiKey, newClientId } from '../model/credential-values.ts';
 import type { OwnLimits } from '../model/own-limits.ts';
-import { change, noteChange, noteState, storedForm, type Tx } from './change/change.ts';
+import {
+  type Affected,
+  all,
+  change,
+  none,
+  noteChange,
+  noteState,
+  only,
+  revoking,
+  storedForm,
+  type Tx,
+} from './change/change.ts';
 import { applyAllowIp, applyLimits, limitChanges } from './change/limits.ts';
 import { type IssuedKey, type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
 import { stateChanges } from './change/states.ts';
 import * as store from './lookup/credential-store.ts';
 import { credentialViews } from './show/show-credentials.ts';
-import { assertFound, type CredentialsDeps } from './state/credentials-deps.ts';
+import { assertFound, type CredentialsDeps, found } from './state/credentials-deps.ts';
 import type { LimitedKind } from './state/limit-store.ts';
 import { updateClientDpop, updateClientIntrospection } from './state/state-store.ts';
 
@@ -33,6 +44,8 @@ export type NewClient = NewBounds & {
   dpopRequired?: boolean;
 };
 
+type MadeClient = IssuedSecret & { clientId: string };
+
 export type Credentials = ReturnType<typeof createCredentials>;
 
 export const createCredentials = (deps: CredentialsDeps) => ({
@@ -49,20 +62,20 @@ export const createCredentials = (deps: CredentialsDeps) => ({
 const tenantChanges = (deps: CredentialsDeps) => ({
   /** `facts`: facts about the tenant that callers may see; they are not interpreted here. */
   createTenant: (id: string, tx?: Tx, facts: Readonly<Record<string, unknown>> = {}): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, none, async (inner) => {
       await store.insertTenant(inner, id, deps.clock.now(), facts);
       await noteChange(deps, inner, { action: 'tenant.created', tenants: [id] });
     }),
 
   setTenantApiEnabled: (id: string, enabled: boolean, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, all, async (inner) => {
       assertFound(await store.updateTenantApi(inner, id, enabled), 'tenant', id);
       const details = JSON.stringify({ api_enabled: enabled });
       await noteChange(deps, inner, { action: 'tenant.changed', tenants: [id], details });
     }),
 
   describeTenant: (id: string, facts: Readonly<Record<string, unknown>>, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, none, async (inner) => {
       assertFound(await store.updateTenantFacts(inner, id, facts), 'tenant', id);
       await noteChange(deps, inner, { action: 'tenant.changed', tenants: [id], details: JSON.stringify(facts) });
     }),
@@ -72,15 +85,17 @@ const tenantChanges = (deps: CredentialsDeps) => ({
 
   /** Removes the tenant permanently. Its keys and grants remain stored and give no access. */
   removeTenant: (id: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, all, async (inner) => {
       assertFound(await store.markTenantGone(inner, id, deps.clock.now()), 'tenant', id);
       await noteChange(deps, inner, { action: 'tenant.removed', tenants: [id] });
     }),
 });
 
+const madeKey = ({ keyId }: IssuedKey): Affected => only(keyId);
+
 const keyChanges = (deps: CredentialsDeps) => ({
   createApiKey: ({ tenant, name, expires, ...bounds }: NewApiKey, tx?: Tx): Promise<IssuedKey> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, madeKey, async (inner) => {
       assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
       const { id, value } = newApiKey();
       const stored = storedForm(deps, value);
@@ -92,7 +107,7 @@ const keyChanges = (deps: CredentialsDeps) => ({
     }),
 
   revokeApiKey: (keyId: string, tx?: Tx, reason = 'revoked'): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, revoking(keyId), async (inner) => {
       assertFound(await store.markKeyRevoked(inner, keyId, reason, deps.clock.now()), 'key', keyId);
       await noteState(deps, inner, { kind: 'api_key', credential: keyId, state: 'revoked', reason });
     }),
@@ -117,12 +132,14 @@ const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): vo
   );
 };
 
+const madeClient = ({ clientId }: MadeClient): Affected => only(clientId);
+
 const clientChanges = (deps: CredentialsDeps) => ({
   createClient: (
     { name, tenants, scopes = null, mayIntrospect, dpopRequired = false, ...bounds }: NewClient,
     tx?: Tx,
-  ): Promise<IssuedSecret & { clientId: string }> =>
-    change(deps, tx, async (inner) => {
+  ): Promise<MadeClient> =>
+    change(deps, tx, madeClient, async (inner) => {
       if (scopes !== null) assertScopesExist(deps, scopes);
       const created = deps.clock.now();
       const clientId = newClientId();
@@ -146,14 +163,14 @@ const clientChanges = (deps: CredentialsDeps) => ({
 
   /** Disables the client permanently. */
   disableClient: (clientId: string, tx?: Tx, reason = 'disabled'): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, revoking(clientId), async (inner) => {
       assertFound(await store.markClientDisabled(inner, clientId, deps.clock.now()), 'client', clientId);
       await noteState(deps, inner, { kind: 'client', credential: clientId, state: 'revoked', reason });
     }),
 
   /** null: all scopes. Issued tokens lose the scopes that the client loses. */
   setClientScopes: (clientId: string, scopes: readonly string[] | null, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, only(clientId), async (inner) => {
       if (scopes !== null) assertScopesExist(deps, scopes);
       assertFound(await store.updateClientScopes(inner, clientId, scopes), 'client', clientId);
       const details = JSON.stringify({ all: scopes === null });
@@ -167,7 +184,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
 
   /** Without this right the client gets no tokens, and its issued tokens are refused. */
   setClientMayUseTokens: (clientId: string, mayUseTokens: boolean, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, only(clientId), async (inner) => {
       assertFound(await store.updateClientTokens(inner, clientId, mayUseTokens), 'client', clientId);
       const details = JSON.stringify({ may_use_tokens: mayUseTokens });
       await noteChange(deps, inner, { action: 'client.rights_changed', client_id: clientId, details });
@@ -177,14 +194,14 @@ const clientChanges = (deps: CredentialsDeps) => ({
    * While it is required, tokens that are not bound to a key (RFC 9449) are refused; afterwards they are valid again.
    */
   setClientDpopRequired: (clientId: string, dpopRequired: boolean, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, only(clientId), async (inner) => {
       assertFound(await updateClientDpop(inner, clientId, dpopRequired), 'client', clientId);
       const details = JSON.stringify({ dpop_required: dpopRequired });
       await noteChange(deps, inner, { action: 'client.rights_changed', client_id: clientId, details });
     }),
 
   grantTenant: (clientId: string, tenant: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, only(clientId), async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
       assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
       await store.insertGrant(inner, clientId, tenant, deps.clock.now());
@@ -192,7 +209,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
     }),
 
   withdrawTenant: (clientId: string, tenant: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, only(clientId), async (inner) => {
       assertFound(await store.markGrantWithdrawn(inner, clientId, tenant, deps.clock.now()), 'grant of', tenant);
       await noteChange(deps, inner, { action: 'client.withdrawn', client_id: clientId, tenants: [tenant] });
     }),
@@ -201,14 +218,16 @@ const clientChanges = (deps: CredentialsDeps) => ({
 const secretChanges = (deps: CredentialsDeps) => ({
   /** Adds a live secret; the earlier ones remain valid until they expire or are revoked. */
   addClientSecret: (clientId: string, expires: Date | null = null, tx?: Tx): Promise<IssuedSecret> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, only(clientId), async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
       return issueSecret(deps, inner, clientId, expires);
     }),
 
-  revokeClientSecret: (secretId: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
-      assertFound(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId);
+  revokeClientSecret: async (secretId: string, tx?: Tx): Promise<void> => {
+    await change(deps, tx, revoking, async (inner) => {
+      const clientId = found(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId);
       await noteState(deps, inner, { kind: 'secret', credential: secretId, state: 'revoked', reason: 'revoked' });
-    }),
+      return clientId;
+    });
+  },
 });

@@ -4,6 +4,7 @@ import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { TokenCacheFigures } from '../access/bearer-tokens.ts';
 import type { CountAuthentication } from '../access/count-authentications.ts';
+import type { CacheFigures } from '../credentials/lookup/cache.ts';
 import type { Exchange } from '../request/exchange.ts';
 import type { Readiness } from './readiness.ts';
 
@@ -32,6 +33,7 @@ type GatewaySources = {
   storeWaiting: () => number;
   upstreamAddresses: () => readonly { upstream: string; address: string; state: string }[];
   tokenCache: () => TokenCacheFigures;
+  credentialCache: () => CacheFigures;
   sharedHealth: () => KvHealth;
   readiness: () => Promise<Readiness>;
   routeTable: () => { version: string; isRefused: boolean };
@@ -124,6 +126,21 @@ const watchRouteTable = (metrics: Metrics, routeTable: GatewaySources['routeTabl
   );
 };
 
+const watchCredentialCache = (metrics: Metrics, figures: GatewaySources['credentialCache']): void => {
+  metrics.gauge('credential_cache_entries', 'Keys and clients that are remembered', () => figures().entries);
+  metrics.total(
+    'credential_cache_hits_total',
+    'Keys and clients that were remembered, or remembered as unknown',
+    () => figures().hits,
+  );
+  metrics.total('credential_cache_misses_total', 'Keys and clients that had to be read', () => figures().misses);
+  metrics.total(
+    'credential_cache_clears_total',
+    'How often all keys and clients were forgotten at once: at each new connection to PostgreSQL, and when it is not known what changed',
+    () => figures().clears,
+  );
+};
+
 const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
   const {
     auditWaiting,
@@ -133,6 +150,7 @@ const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
     upstreamAddresses,
     routeTable,
     tokenCache,
+    credentialCache,
     sharedHealth,
     readiness,
   } = sources;
@@ -146,6 +164,7 @@ const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
   metrics.total('token_cache_hits_total', 'Tokens that were remembered', () => tokenCache().hits);
   metrics.total('token_cache_misses_total', 'Tokens that had to be verified', () => tokenCache().misses);
   metrics.total('token_cache_evictions_total', 'Tokens forgotten for want of room', () => tokenCache().evictions);
+  watchCredentialCache(metrics, credentialCache);
   metrics.gauge(
     'shared_state_up',
     '0: limits are counted by each process alone, though a Redis is named',

@@ -1,6 +1,6 @@
 /** Removes scopes from a client. A concurrent change can never make it add a scope. */
 import { Fault } from '#src/contract/fault.ts';
-import { change, noteChange } from '../credentials/change/change.ts';
+import { change, noteChange, only } from '../credentials/change/change.ts';
 import { updateClientScopes } from '../credentials/lookup/credential-store.ts';
 import { lockClientScopes } from '../credentials/show/client-page-store.ts';
 import type { CredentialsDeps } from '../credentials/state/credentials-deps.ts';
@@ -14,7 +14,7 @@ export const shrinkClientScopes = (
   clientId: string,
   keep: readonly string[],
 ): Promise<string[]> =>
-  change(deps, undefined, async (tx) => {
+  change(deps, undefined, only(clientId), async (tx) => {
     const held = await lockClientScopes(tx, clientId);
     if (held === undefined) throw new Fault('NOT_FOUND', `There is no client ${clientId}`);
     const left = (held.scopes ?? deps.scopes).filter((scope) => keep.includes(scope));

@@ -1,19 +1,43 @@
-/** Common parts of all changes: a transaction that raises the epoch at its end, and an event in the audit. */
+/** Common parts of all changes: a transaction that raises the epoch at its end and names what changed, and an event in the audit. */
 import type { Transaction } from 'kysely';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { AuditAction, NewAuditEvent } from '../../audit/event/event.ts';
 import { createFingerprint } from '../../audit/event/fingerprint.ts';
 import { appendChange } from '../../audit/record/append-change.ts';
-import { raiseEpoch } from '../lookup/epoch-store.ts';
+import { type ChangedCredentials, raiseEpoch } from '../lookup/epoch-store.ts';
 import type { CredentialsDeps } from '../state/credentials-deps.ts';
 import { insertStateChange, type StateChange } from '../state/state-store.ts';
 
 export type Tx = Transaction<unknown>;
 
-export const change = <T>({ db }: CredentialsDeps, tx: Tx | undefined, work: (tx: Tx) => Promise<T>): Promise<T> => {
+/** The keys and clients whose records a change affects: gateways forget these and no others (lookup/cache.ts). */
+export type Affected = { credentials: ChangedCredentials; revokes: boolean };
+
+const listOf = (ids: string | readonly string[]): readonly string[] => (typeof ids === 'string' ? [ids] : ids);
+
+/** Ids of keys and clients. */
+export const only = (ids: string | readonly string[]): Affected => ({ credentials: listOf(ids), revokes: false });
+/** The same for a change after which something is refused that was accepted. */
+export const revoking = (ids: string | readonly string[]): Affected => ({ credentials: listOf(ids), revokes: true });
+/** No record holds what changes. */
+export const none: Affected = only([]);
+/** For changes that affect an unknown number of credentials. */
+export const all: Affected = { credentials: 'all', revokes: false };
+
+/** chosen: with more, it costs a gateway less to forget everything. */
+const namedMax = 100;
+
+export const change = <T>(
+  { db, clock }: CredentialsDeps,
+  tx: Tx | undefined,
+  affected: Affected | ((result: T) => Affected),
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> => {
   const run = async (inner: Tx): Promise<T> => {
     const result = await work(inner);
-    await raiseEpoch(inner);
+    const { credentials, revokes } = typeof affected === 'function' ? affected(result) : affected;
+    const named = credentials.length > namedMax ? 'all' : credentials;
+    await raiseEpoch(inner, named, revokes ? clock.now() : undefined);
     return result;
   };
   return tx === undefined ? inTransaction(db, run) : run(tx);

@@ -7,7 +7,7 @@ import { readNetworks } from '../../limits/address-list.ts';
 import { limitNames, type OwnLimits } from '../../model/own-limits.ts';
 import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
 import { type Limited, type LimitedKind, lockLimits, updateAllowIp, updateLimits } from '../state/limit-store.ts';
-import { change, noteChange, type Tx } from './change.ts';
+import { change, noteChange, only, type Tx } from './change.ts';
 
 /** Null removes a limit; a missing member keeps what it is. */
 export type LimitsChange = { readonly [Name in keyof OwnLimits]?: number | null | undefined };
@@ -17,7 +17,7 @@ const limitMax = 1_000_000_000_000;
 export const limitChanges = (deps: CredentialsDeps) => ({
   /** Returns the limits after the change. VALIDATION_ERROR names every wrong one. */
   setLimits: (kind: LimitedKind, id: string, wanted: LimitsChange, tx?: Tx): Promise<OwnLimits> =>
-    change(deps, tx, (inner) => applyLimits(deps, inner, kind, id, wanted)),
+    change(deps, tx, only(id), (inner) => applyLimits(deps, inner, kind, id, wanted)),
 
   /** `networks`: addresses and networks in CIDR notation; null: from everywhere. Returns their canonical form. */
   setAllowIp: (
@@ -25,7 +25,8 @@ export const limitChanges = (deps: CredentialsDeps) => ({
     id: string,
     networks: readonly string[] | null,
     tx?: Tx,
-  ): Promise<readonly string[] | null> => change(deps, tx, (inner) => applyAllowIp(deps, inner, kind, id, networks)),
+  ): Promise<readonly string[] | null> =>
+    change(deps, tx, only(id), (inner) => applyAllowIp(deps, inner, kind, id, networks)),
 });
 
 const labels: Readonly<Record<LimitedKind, string>> = { client: 'client', key: 'key' };

@@ -10,10 +10,10 @@ import { newApiKey, newClientSecret } from '../../model/credential-values.ts';
 import * as store from '../lookup/credential-store.ts';
 import { adviceTexts } from '../show/retire-advice.ts';
 import { clientKeyName, credentialViews, type ShownSecret } from '../show/show-credentials.ts';
-import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
+import { assertFound, type CredentialsDeps, found } from '../state/credentials-deps.ts';
 import { copyKeyLimits } from '../state/limit-store.ts';
 import * as states from '../state/state-store.ts';
-import { change, noteChange, noteState, storedForm, type Tx } from './change.ts';
+import { change, noteChange, noteState, only, revoking, storedForm, type Tx } from './change.ts';
 
 /** `secret`, `value`: returned once and stored as digests only. */
 export type IssuedSecret = { secretId: string; secret: string };
@@ -45,7 +45,7 @@ export const rotations = (deps: CredentialsDeps) => ({
   /** Issues a new secret. Earlier ones end in `overlapHours` (0 to 720), or at their own expiry if that is sooner. */
   rotateClientSecret: async (clientId: string, overlapHours: number, tx?: Tx): Promise<IssuedSecret> => {
     const end = endOf(deps, overlapHours);
-    return change(deps, tx, async (inner) => {
+    return change(deps, tx, only(clientId), async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
       for (const secretId of await states.limitSecrets(inner, clientId, end, deps.clock.now())) {
         await noteEnd(deps, inner, 'secret', secretId, end);
@@ -60,8 +60,8 @@ export const rotations = (deps: CredentialsDeps) => ({
     if (secret === undefined) throw new Fault('NOT_FOUND', `There is no secret ${secretId} of the client ${clientId}`);
     if (secret.state === 'revoked') return;
     if (!force && !secret.safeToRetire && secret.state !== 'expired') throw notSafe(secret);
-    await change(deps, undefined, async (inner) => {
-      assertFound(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId);
+    await change(deps, undefined, revoking(clientId), async (inner) => {
+      found(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId);
       const reason = force ? 'retired by force' : 'retired';
       await noteState(deps, inner, { kind: 'secret', credential: secretId, state: 'revoked', reason });
     });
@@ -70,7 +70,8 @@ export const rotations = (deps: CredentialsDeps) => ({
   /** Issues a new key with the same tenant, name, limits and networks; its quotas begin anew. The old one ends in `overlapHours` (0 to 720). */
   rotateApiKey: async (keyId: string, overlapHours: number, tx?: Tx): Promise<IssuedKey> => {
     const end = endOf(deps, overlapHours);
-    return change(deps, tx, async (inner) => {
+    const affected = (made: IssuedKey) => only([keyId, made.keyId]);
+    return change(deps, tx, affected, async (inner) => {
       const created = deps.clock.now();
       const old = await states.limitKey(inner, keyId, end, created);
       if (old === undefined) throw new Fault('NOT_FOUND', `There is no live key ${keyId}`);
@@ -94,7 +95,7 @@ export const rotations = (deps: CredentialsDeps) => ({
    */
   addClientKey: async (clientId: string, jwk: unknown, tx?: Tx): Promise<{ clientId: string; keyId: string }> => {
     const key = await readPublicJwk(jwk);
-    return change(deps, tx, async (inner) => {
+    return change(deps, tx, only(clientId), async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
       const made = await states.insertClientKey(inner, { clientId, ...key, created: deps.clock.now() });
       if (!made) throw new Fault('CONFLICT', `The client has a key ${key.keyId} already`);
@@ -108,7 +109,7 @@ export const rotations = (deps: CredentialsDeps) => ({
   },
 
   revokeClientKey: (clientId: string, keyId: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, revoking(clientId), async (inner) => {
       assertFound(await states.markClientKeyRevoked(inner, clientId, keyId, deps.clock.now()), 'client key', keyId);
       const credential = clientKeyName(clientId, keyId);
       await noteState(deps, inner, { kind: 'client_key', credential, state: 'revoked', reason: 'revoked' });

@@ -4,9 +4,9 @@
  */
 import { Fault } from '#src/contract/fault.ts';
 import { tenantExists } from '../lookup/credential-store.ts';
-import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
+import { assertFound, type CredentialsDeps, found } from '../state/credentials-deps.ts';
 import * as store from '../state/state-store.ts';
-import { change, noteChange, noteState, type Tx } from './change.ts';
+import { change, noteChange, noteState, only, revoking, type Tx } from './change.ts';
 
 const updates = {
   client: store.updateClientQuarantine,
@@ -29,27 +29,29 @@ export const stateChanges = (deps: CredentialsDeps) => ({
   /** Makes every gateway refuse the credential with 403 and `reason` within a second, until it is reactivated. */
   quarantine: async (kind: Quarantinable, id: string, reason: string, tx?: Tx): Promise<void> => {
     assertReason(reason);
-    return change(deps, tx, async (inner) => {
-      assertFound(await updates[kind](inner, id, reason), labelOf[kind], id);
+    await change(deps, tx, only, async (inner) => {
+      const affected = found(await updates[kind](inner, id, reason), labelOf[kind], id);
       await noteState(deps, inner, { kind, credential: id, state: 'quarantined', reason });
+      return affected;
     });
   },
 
   /** Ends a quarantine. CONFLICT for a client that is disabled. */
   reactivate: async (kind: Quarantinable, id: string, reason: string, tx?: Tx): Promise<void> => {
     assertReason(reason);
-    return change(deps, tx, async (inner) => {
-      assertFound(await updates[kind](inner, id, null), labelOf[kind], id);
+    await change(deps, tx, only, async (inner) => {
+      const affected = found(await updates[kind](inner, id, null), labelOf[kind], id);
       if (kind === 'client' && (await store.isClientDisabled(inner, id))) {
         throw new Fault('CONFLICT', `The client ${id} was disabled permanently`);
       }
       await noteState(deps, inner, { kind, credential: id, state: 'active', reason });
+      return affected;
     });
   },
 
   /** Sets whether the client may introspect tokens of every client (RFC 7662). */
   setClientMayIntrospect: (clientId: string, mayIntrospect: boolean, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, only(clientId), async (inner) => {
       assertFound(await store.updateClientIntrospection(inner, clientId, mayIntrospect), 'client', clientId);
       const details = JSON.stringify({ may_introspect: mayIntrospect });
       await noteChange(deps, inner, { action: 'client.rights_changed', client_id: clientId, details });
@@ -63,7 +65,7 @@ export const stateChanges = (deps: CredentialsDeps) => ({
     if (before.getTime() > deps.clock.now().getTime()) {
       throw new Fault('VALIDATION_ERROR', 'The time must not be in the future: later tokens would be refused');
     }
-    return change(deps, tx, async (inner) => {
+    return change(deps, tx, revoking(clientId), async (inner) => {
       assertFound(await store.updateTokensNotBefore(inner, clientId, before), 'client', clientId);
       const reason = `tokens issued before ${before.toISOString()}`;
       await noteState(deps, inner, { kind: 'tokens', credential: clientId, state: 'revoked', reason });
@@ -75,7 +77,7 @@ export const stateChanges = (deps: CredentialsDeps) => ({
    * Revokes all live keys of the tenant and returns their ids. NOT_FOUND for an unknown tenant, to catch typing errors.
    */
   revokeTenantKeys: (tenant: string, reason = 'all keys of the tenant revoked', tx?: Tx): Promise<string[]> =>
-    change(deps, tx, async (inner) => {
+    change(deps, tx, revoking, async (inner) => {
       const ids = await store.revokeTenantKeys(inner, tenant, reason, deps.clock.now());
       if (ids.length === 0) assertFound(await tenantExists(inner, tenant), 'tenant', tenant);
       for (const id of ids) {

@@ -2,11 +2,15 @@
  * Remembers keys and clients in this process, so that the hot path does not ask the store. Everything remembered
  * belongs to one confirmed state of the store, its epoch (epoch-store.ts).
  *
- * - A background service reads the epoch about every 400 ms; a notification makes it read at once (epoch-watch.ts).
- * - When the epoch differs, everything is forgotten. It differs by its number, by its random mark (a restored or
- *   failed-over store repeats numbers), or by the server or database that answers.
+ * - A background service reads the epoch about every 400 ms, with the changes since the confirmed state; a notification
+ *   makes it read at once (epoch-watch.ts).
+ * - The keys and clients that the changes name are forgotten, and are read again at their next use.
+ * - When the changes do not lead without a gap from the confirmed state to the epoch, everything is forgotten
+ *   (change-feed.ts): by number, by random mark (a restored or failed-over store repeats numbers), or by the server or
+ *   database that answers.
  * - Everything is also forgotten when the connection is a new one, because the store may have changed in between.
- * - A record is remembered only when it was read in the confirmed state (lookup-cache.ts).
+ * - A record that was read before the confirmed state is not remembered; one that was read ahead of it only until the next
+ *   confirmation, unless that passes the state of the record (lookup-cache.ts).
  * - When the last reading is older than 900 ms, a request waits for a new reading first (confirm-epoch.ts).
  *
  * So every gateway refuses a revoked credential within a second, even when notifications, connections or the clock of
@@ -20,13 +24,12 @@ import type { Logger } from '#src/platform/log.ts';
 import { createRecentMap } from '#src/platform/recent-map.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { isApiKey, isClientId } from '../../model/credential-values.ts';
+import { idOfValue, isApiKey, isClientId } from '../../model/credential-values.ts';
 import { orFault } from './cannot-check.ts';
-import { createEpochConfirmation, storeWaitMsMax } from './confirm-epoch.ts';
+import { createEpochConfirmation, type Remembered, storeWaitMsMax } from './confirm-epoch.ts';
 import { findApiKey, findClient } from './credential-store.ts';
 import { createEpochWatch } from './epoch-watch.ts';
-import { createLookupCache, type Found } from './lookup-cache.ts';
-import { createObserveRevocations } from './observe-revocations.ts';
+import { createLookupCache, type Found, type LookupFigures } from './lookup-cache.ts';
 import { type ClientRecord, type KeyRecord, toClientRecord, toKeyRecord } from './records.ts';
 import { createRevokedTokens, type RevokedTokens } from './revoked-tokens.ts';
 
@@ -40,9 +43,14 @@ export type CredentialCache = {
   refresh(): Promise<void>;
   /** Changes with the set of revoked tokens. A token that was checked at this version needs no second check. */
   tokenVersion: RevokedTokens['version'];
+  /** Of keys and clients together. */
+  figures(): CacheFigures;
   /** Keeps the confirmation fresh. Without it, requests read the epoch themselves. */
   service: Service;
 };
+
+/** `clears`: how often everything was forgotten. */
+export type CacheFigures = LookupFigures & { clears: number };
 
 type CredentialCacheDeps = {
   db: Kysely<unknown>;
@@ -50,13 +58,13 @@ type CredentialCacheDeps = {
   box: Pick<SecretBox, 'digest'>;
   log: Logger;
   clock: Clock;
-  /** See revoked-tokens.ts and observe-revocations.ts. */
+  /** Called for each revocation with the seconds until it was applied here. */
   observeLag?: (seconds: number) => void;
   revokedTokensMax?: number;
   /** Largest number of remembered keys, and of remembered clients. */
   entriesMax?: number;
   /** Reloads what else belongs to an epoch (signing keys). A failure leaves the new epoch unconfirmed. */
-  onChange?: () => Promise<void>;
+  onAllChanged?: () => Promise<void>;
   /** Monotonic milliseconds. */
   elapsedMs?: () => number;
 };
@@ -68,22 +76,34 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
   const elapsedMs = deps.elapsedMs ?? (() => performance.now());
   const entriesMax = deps.entriesMax ?? entriesMaxDefault;
   const revoked = createRevokedTokens({ db, clock, observeLag, entriesMax: deps.revokedTokensMax });
+  const parts = (): readonly Remembered[] => [keys, clients];
   const confirmation = createEpochConfirmation({
     db,
     elapsedMs,
     loadTokens: revoked.load,
-    forget: () => {
-      keys.forget();
-      clients.forget();
-      unknown.clear();
+    remembered: {
+      forget: (ids) => {
+        for (const part of parts()) part.forget(ids);
+      },
+      forgetAll: () => {
+        for (const part of parts()) part.forgetAll();
+      },
+      settle: (wasPassed) => {
+        for (const part of parts()) part.settle(wasPassed);
+      },
     },
-    onChange: deps.onChange,
-    observe: observeLag === undefined ? undefined : createObserveRevocations({ db, clock, observeLag }),
+    onAllChanged: deps.onAllChanged,
+    observe:
+      observeLag === undefined
+        ? undefined
+        : (revokedAtMs) => observeLag(Math.max(0, clock.now().getTime() - revokedAtMs) / 1000),
   });
-  const unknown = createRecentMap<string, true>(entriesMax);
+  const unknown = createRecentMap<string, string>(entriesMax);
   const keys = createLookupCache<KeyRecord>({
     entriesMax,
     isWellFormed: isApiKey,
+    idOfName: idOfValue,
+    idOf: ({ keyId }) => keyId,
     read: async (value) => {
       const { row, state } = await findApiKey(db, box.digest(value));
       return { row: toKeyRecord(row), state };
@@ -94,6 +114,8 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
   const clients = createLookupCache<ClientRecord>({
     entriesMax,
     isWellFormed: isClientId,
+    idOfName: (clientId) => clientId,
+    idOf: ({ clientId }) => clientId,
     read: async (clientId) => {
       const { row, state } = await findClient(db, clientId);
       return { row: toClientRecord(row), state };
@@ -110,6 +132,15 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
     },
     refresh: confirmation.refresh,
     tokenVersion: revoked.version,
-    service: createEpochWatch({ pool, log, elapsedMs, confirm: confirmation.confirm }),
+    figures: () => {
+      const [key, client] = [keys.figures(), clients.figures()];
+      return {
+        entries: key.entries + client.entries,
+        hits: key.hits + client.hits,
+        misses: key.misses + client.misses,
+        clears: confirmation.generation(),
+      };
+    },
+    service: createEpochWatch({ pool, log, elapsedMs, confirmation }),
   };
 };

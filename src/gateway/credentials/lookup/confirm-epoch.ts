@@ -1,18 +1,26 @@
 /**
- * Knows which state of the credentials this process has confirmed, and when. When the state changes, everything that
- * was read in an earlier state is forgotten. See cache.ts for the guarantee that follows.
+ * Knows which state of the credentials this process has confirmed, and when. When the state changes, it forgets what the
+ * changes name, or everything when the changes are not known without a gap. See cache.ts for the guarantee that follows.
  */
 import type { Kysely } from 'kysely';
 import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import { cannotCheck } from './cannot-check.ts';
-import { type Epoch, type EpochPart, readEpoch, stateOf } from './epoch-store.ts';
+import { changesSince, credentialsOf } from './change-feed.ts';
+import {
+  type CredentialState,
+  type EpochPart,
+  type EpochReading,
+  type FedChange,
+  isSameState,
+  readChanges,
+} from './epoch-store.ts';
 
 export type EpochConfirmation = {
   /**
-   * Applies an epoch that was read. `askedAtMs`: time before the reading, because later changes are not in it. `anew`:
-   * the connection is new, so the store may have been another one in between.
+   * Applies a reading. `askedAtMs`: time before the reading, because later changes are not in it. `anew`: the connection is
+   * new, so the store may have been another one in between.
    */
-  confirm(current: Epoch, askedAtMs: number, anew?: boolean): Promise<void>;
+  confirm(reading: EpochReading, askedAtMs: number, anew?: boolean): Promise<void>;
   /** Reads the epoch now and applies it. */
   refresh(): Promise<void>;
   /** True while the last confirmed reading is not older than `trustMs`. */
@@ -20,9 +28,21 @@ export type EpochConfirmation = {
   /** Reads the epoch until the confirmation is fresh. Rejects with OVERLOADED when the store is too slow. */
   makeFresh(): Promise<void>;
   /** The confirmed state; undefined before the first reading. */
-  state(): string | undefined;
-  /** Raised whenever the confirmed state changes. */
+  state(): CredentialState | undefined;
+  /** Raised whenever everything is forgotten. */
   generation(): number;
+};
+
+/** What belongs to the confirmed state. */
+export type Remembered = {
+  /** Forgets these credentials, and that they were unknown. */
+  forget(ids: ReadonlySet<string>): void;
+  forgetAll(): void;
+  /**
+   * Called with each newly confirmed state, after what changed was forgotten. Of what was read ahead of the confirmed state,
+   * only what was read in a state that `wasPassed` remains.
+   */
+  settle(wasPassed: (state: EpochPart) => boolean): void;
 };
 
 type EpochConfirmationDeps = {
@@ -31,12 +51,11 @@ type EpochConfirmationDeps = {
   elapsedMs: () => number;
   /** Brings the revoked tokens up to this state. `anew`: reads all of them. */
   loadTokens: (tokens: EpochPart, anew: boolean) => Promise<void>;
-  /** Forgets everything that was read in the state before. */
-  forget: () => void;
-  /** Loads what else depends on the state. A rejection leaves the new state unconfirmed. */
-  onChange: (() => Promise<void>) | undefined;
-  /** Called with the number of a newly confirmed epoch. */
-  observe: ((epoch: number) => void) | undefined;
+  remembered: Remembered;
+  /** Loads what else depends on the state, when all of it may have changed. A rejection leaves the new state unconfirmed. */
+  onAllChanged: (() => Promise<void>) | undefined;
+  /** Called with the time of each revocation that was applied. */
+  observe: ((revokedAtMs: number) => void) | undefined;
 };
 
 /** Below one second, with room for the time that a request itself may take. */
@@ -46,39 +65,51 @@ export const storeWaitMsMax = 1_500;
 const readingsMax = 2;
 
 export const createEpochConfirmation = (deps: EpochConfirmationDeps): EpochConfirmation => {
-  const { db, elapsedMs } = deps;
-  let known: string | undefined;
-  let store: string | undefined;
+  const { db, elapsedMs, remembered } = deps;
+  let known: CredentialState | undefined;
   let generation = 0;
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
-  let reading: Promise<void> | undefined;
+  let shared: Promise<void> | undefined;
 
-  const confirm = async (current: Epoch, askedAtMs: number, anew = false): Promise<void> => {
-    if (!anew && askedAtMs <= confirmedAtMs) return;
-    const state = stateOf(current);
-    const storeMoved = store !== undefined && store !== current.store;
-    await deps.loadTokens(current.tokens, anew || storeMoved);
-    if (anew || state !== known) {
-      generation += 1;
-      deps.forget();
-      await deps.onChange?.();
-      known = state;
-      store = current.store;
-      deps.observe?.(current.credentials.epoch);
-    }
+  const isOlder = (askedAtMs: number): boolean => askedAtMs <= confirmedAtMs;
+
+  /** Until a state is confirmed again, nothing is remembered. */
+  const forgetAll = async (): Promise<void> => {
+    known = undefined;
+    generation += 1;
+    remembered.forgetAll();
+    await deps.onAllChanged?.();
+  };
+
+  const confirm = async (reading: EpochReading, askedAtMs: number, anew = false): Promise<void> => {
+    if (!anew && isOlder(askedAtMs)) return;
+    const storeMoved = known !== undefined && known.store !== reading.store;
+    await deps.loadTokens(reading.tokens, anew || storeMoved);
+    // A later reading may have been applied meanwhile.
+    if (!anew && isOlder(askedAtMs)) return;
+    const changes = anew ? undefined : changesSince(known, reading);
+    const changed = changes === undefined ? 'all' : credentialsOf(changes);
+    if (changed === 'all') {
+      await forgetAll();
+      // Another reading was applied meanwhile, and what was remembered since belongs to its state.
+      if (known !== undefined) return confirm(reading, askedAtMs);
+    } else remembered.forget(changed);
+    known = { ...reading.credentials, store: reading.store };
     confirmedAtMs = Math.max(confirmedAtMs, askedAtMs);
+    remembered.settle((state) => isSameState(state, reading.credentials) || isAmong(changes, state));
+    for (const { revokedAtMs } of changes ?? []) if (revokedAtMs !== undefined) deps.observe?.(revokedAtMs);
   };
 
   const readAndConfirm = async (): Promise<void> => {
     const askedAtMs = elapsedMs();
-    await confirm(await readEpoch(db), askedAtMs);
+    await confirm(await readChanges(db, known?.epoch), askedAtMs);
   };
 
   const readShared = (): Promise<void> => {
-    reading ??= answerInTime(readAndConfirm(), storeWaitMsMax).finally(() => {
-      reading = undefined;
+    shared ??= answerInTime(readAndConfirm(), storeWaitMsMax).finally(() => {
+      shared = undefined;
     });
-    return reading;
+    return shared;
   };
 
   const isFresh = (): boolean => elapsedMs() - confirmedAtMs <= trustMs;
@@ -98,4 +129,11 @@ export const createEpochConfirmation = (deps: EpochConfirmationDeps): EpochConfi
     state: () => known,
     generation: () => generation,
   };
+};
+
+/** The numbers of `changes` follow each other. */
+const isAmong = (changes: readonly FedChange[] | undefined, state: EpochPart): boolean => {
+  const first = changes?.[0];
+  const change = first === undefined ? undefined : changes?.[state.epoch - first.epoch];
+  return change !== undefined && isSameState(change, state);
 };

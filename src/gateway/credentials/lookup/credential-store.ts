@@ -1,9 +1,10 @@
 /**
- * SQL of tenants, API keys and API clients. Only credentials.ts calls the changes, because each must raise the epoch.
+ * SQL of tenants, API keys and API clients. Only credentials.ts calls the changes, because each must raise the epoch and
+ * name the credentials that it changes.
  */
 import { type Kysely, sql } from 'kysely';
 import type { OwnLimits } from '../../model/own-limits.ts';
-import { stateText } from './epoch-store.ts';
+import { type CredentialState, type StateColumns, stateColumns, stateOf } from './epoch-store.ts';
 
 type Db = Kysely<unknown>;
 
@@ -48,34 +49,36 @@ export type ClientRow = Bounds & {
   tenants: readonly TenantState[];
 };
 
-/** `state`: state of all credentials in the snapshot in which the row was read (`stateText`). */
-export type Found<T> = { row: T | undefined; state: string };
+/** `state`: state of all credentials in the snapshot in which the row was read. */
+export type Found<T> = { row: T | undefined; state: CredentialState };
 
 /** A key by its digest. Revoked keys are included, because their holder gets that reason. */
 export const findApiKey = async (db: Db, digest: Buffer): Promise<Found<KeyRow>> => {
-  const { rows } = await sql<{
-    state: string;
-    key_id: string | null;
-    revoked: boolean;
-    expires: Date | null;
-    quarantined_reason: string | null;
-    id: string;
-    api_enabled: boolean;
-    gone: boolean;
-    limits: OwnLimits | null;
-    allow_ip: string[] | null;
-  }>`
-    select ${stateText} as state, k.key_id, k.revoked_at is not null as revoked, k.expires, k.quarantined_reason, k.limits,
+  const { rows } = await sql<ReadKey>`
+    select ${stateColumns}, k.key_id, k.revoked_at is not null as revoked, k.expires, k.quarantined_reason, k.limits,
       k.allow_ip, t.id, t.api_enabled, t.gone_at is not null as gone
     from gateway.credential_epoch e
     left join (gateway.api_keys k join gateway.tenants t on t.id = k.tenant) on k.digest = ${digest}`.execute(db);
   const row = stateRow(rows);
-  const { state, key_id: keyId } = row;
+  const { key_id: keyId } = row;
+  const state = stateOf(row);
   if (keyId === null) return { state, row: undefined };
   const tenant = { id: row.id, apiEnabled: row.api_enabled, gone: row.gone };
   const { revoked, quarantined_reason: quarantinedReason, limits, allow_ip: allowIp } = row;
   const expiresMs = row.expires?.getTime() ?? null;
   return { state, row: { keyId, revoked, expiresMs, quarantinedReason, limits, allowIp, tenant } };
+};
+
+type ReadKey = StateColumns & {
+  key_id: string | null;
+  revoked: boolean;
+  expires: Date | null;
+  quarantined_reason: string | null;
+  id: string;
+  api_enabled: boolean;
+  gone: boolean;
+  limits: OwnLimits | null;
+  allow_ip: string[] | null;
 };
 
 const stateRow = <T>([row]: readonly T[]): T => {
@@ -85,8 +88,8 @@ const stateRow = <T>([row]: readonly T[]): T => {
 
 /** A client with its live secrets and grants. One statement gives one snapshot, and the same cost for unknown ids. */
 export const findClient = async (db: Db, clientId: string): Promise<Found<ClientRow>> => {
-  const { rows } = await sql<Omit<ReadClient, 'client_id'> & { state: string; client_id: string | null }>`
-    select ${stateText} as state, c.client_id, c.scopes, c.may_use_tokens, c.may_introspect,
+  const { rows } = await sql<Omit<ReadClient, 'client_id'> & StateColumns & { client_id: string | null }>`
+    select ${stateColumns}, c.client_id, c.scopes, c.may_use_tokens, c.may_introspect,
       c.disabled_at is not null as disabled, c.dpop_required, c.quarantined_reason, c.tokens_not_before,
       c.limits, c.allow_ip,
       (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
@@ -101,7 +104,7 @@ export const findClient = async (db: Db, clientId: string): Promise<Found<Client
     from gateway.credential_epoch e left join gateway.clients c on c.client_id = ${clientId}`.execute(db);
   const row = stateRow(rows);
   return {
-    state: row.state,
+    state: stateOf(row),
     row: row.client_id === null ? undefined : toClientRow({ ...row, client_id: row.client_id }),
   };
 };
@@ -267,11 +270,13 @@ export const insertSecret = async (db: Db, secret: NewSecretRow): Promise<void> 
       ${secret.expires})`.execute(db);
 };
 
-export const markSecretRevoked = (db: Db, secretId: string, now: Date): Promise<boolean> =>
-  changed(
-    sql`update gateway.client_secrets set revoked_at = coalesce(revoked_at, ${now}) where secret_id = ${secretId}`,
-    db,
-  );
+/** Returns the id of its client; undefined when no secret has the id. */
+export const markSecretRevoked = async (db: Db, secretId: string, now: Date): Promise<string | undefined> => {
+  const { rows } = await sql<{ client_id: string }>`
+    update gateway.client_secrets set revoked_at = coalesce(revoked_at, ${now})
+    where secret_id = ${secretId} returning client_id`.execute(db);
+  return rows[0]?.client_id;
+};
 
 /** Granting a withdrawn tenant again makes the grant live. */
 export const insertGrant = async (db: Db, clientId: string, tenant: string, now: Date): Promise<void> => {

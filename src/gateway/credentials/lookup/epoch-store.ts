@@ -3,6 +3,9 @@
  * in the transaction of each change. The number sequences the changes: a process that reads number n sees every change
  * up to n. The mark distinguishes two changes with the same number, because a restored or failed-over store repeats
  * numbers.
+ *
+ * The feed holds the last changes of credentials: which of them changed, and the mark before. A process that knows one
+ * state reads what changed since (change-feed.ts).
  */
 import { type Kysely, sql } from 'kysely';
 import type { PoolClient } from 'pg';
@@ -18,11 +21,53 @@ export type Epoch = {
 
 export type EpochPart = { epoch: number; mark: string };
 
+/** A state of all credentials in one store. */
+export type CredentialState = EpochPart & { store: string };
+
+/** Ids of keys and clients; `all`: any of them may have changed. */
+export type ChangedCredentials = readonly string[] | 'all';
+
+/** The state after a change, and what it changed. */
+export type FedChange = EpochPart & {
+  markBefore: string;
+  credentials: ChangedCredentials;
+  /** Undefined for a change that revoked nothing. */
+  revokedAtMs: number | undefined;
+};
+
+/** `changes`: later ones than the number for which the reading asked, in their sequence; the first 1,000 of them. */
+export type EpochReading = Epoch & { changes: readonly FedChange[] };
+
 const channel = 'gateway_credentials';
 
-/** Call it last in the transaction, because it locks the row. The hint is sent after the commit. */
-export const raiseEpoch = async (tx: Kysely<unknown>): Promise<void> => {
-  await sql`update gateway.credential_epoch set epoch = epoch + 1, mark = gen_random_uuid()`.execute(tx);
+/** chosen: a process that is further behind forgets everything, which costs it less than so many rows. */
+const changesKept = 1_000;
+
+/**
+ * Raises the epoch of the credentials and adds the change to the feed, of which it deletes what is too old. Call it last in
+ * the transaction, because it locks the row; the hint is sent after the commit. `revokedAt`: undefined for a change that
+ * revokes nothing.
+ */
+export const raiseEpoch = async (
+  tx: Kysely<unknown>,
+  credentials: ChangedCredentials,
+  revokedAt?: Date,
+): Promise<void> => {
+  const ids = credentials === 'all' ? null : credentials;
+  // A restored epoch repeats numbers whose rows may be there still.
+  await sql`
+    with held as materialized (
+      select epoch, mark from gateway.credential_epoch for update
+    ), raised as (
+      update gateway.credential_epoch set epoch = held.epoch + 1, mark = gen_random_uuid() from held
+      returning credential_epoch.epoch, credential_epoch.mark, held.mark as mark_before
+    ), trimmed as (
+      delete from gateway.credential_feed where number <= (select epoch from raised) - ${changesKept}
+    )
+    insert into gateway.credential_feed (number, mark, mark_before, credentials, revoked_at)
+    select epoch, mark, mark_before, ${ids}::text[], ${revokedAt ?? null}::timestamptz from raised
+    on conflict (number) do update set mark = excluded.mark, mark_before = excluded.mark_before,
+      credentials = excluded.credentials, revoked_at = excluded.revoked_at`.execute(tx);
   hintAfterCommit(tx, channel);
 };
 
@@ -37,39 +82,92 @@ export const raiseTokenEpoch = async (tx: Kysely<unknown>): Promise<EpochPart> =
     update gateway.credential_epoch set token_epoch = token_epoch + 1, token_mark = gen_random_uuid()
     returning token_epoch as epoch, token_mark as mark`.execute(tx);
   hintAfterCommit(tx, channel);
-  return onlyRow(rows);
+  return firstOf(rows);
 };
 
 const storeText = `concat_ws(' ', (select oid from pg_database where datname = current_database()),
   extract(epoch from pg_postmaster_start_time()))`;
 
-/** The state of all credentials in one store as text, for a statement that reads `gateway.credential_epoch` as `e`. */
-export const stateText = sql<string>`concat_ws(' ', e.epoch, e.mark, ${sql.raw(storeText)})`;
+export type StateColumns = { state_epoch: number; state_mark: string; state_store: string };
 
-/** The same text for an epoch that was read. */
-export const stateOf = ({ credentials, store }: Epoch): string => `${credentials.epoch} ${credentials.mark} ${store}`;
+/** The state of all credentials, for a statement that reads `gateway.credential_epoch` as `e`. */
+export const stateColumns = sql`e.epoch as state_epoch, e.mark as state_mark, ${sql.raw(storeText)} as state_store`;
 
-const readText = `select epoch, mark, token_epoch, token_mark, ${storeText} as store from gateway.credential_epoch`;
+export const stateOf = ({ state_epoch, state_mark, state_store }: StateColumns): CredentialState => ({
+  epoch: state_epoch,
+  mark: state_mark,
+  store: state_store,
+});
 
-type Row = { epoch: number; mark: string; token_epoch: number; token_mark: string; store: string };
+export const isSameState = (one: EpochPart, other: EpochPart): boolean =>
+  one.epoch === other.epoch && one.mark === other.mark;
 
-export const readEpoch = async (db: Kysely<unknown>): Promise<Epoch> =>
-  epochOf((await sql<Row>`${sql.raw(readText)}`.execute(db)).rows);
+const epochColumns = `e.epoch, e.mark, e.token_epoch, e.token_mark, ${storeText} as store`;
 
-/** Reads the epoch over a connection that the caller holds. */
-export const readEpochOn = async (client: PoolClient): Promise<Epoch> =>
-  epochOf((await client.query<Row>(readText)).rows);
+type EpochRow = { epoch: number; mark: string; token_epoch: number; token_mark: string; store: string };
+
+export const readEpoch = async (db: Kysely<unknown>): Promise<Epoch> => {
+  const { rows } = await sql<EpochRow>`select ${sql.raw(epochColumns)} from gateway.credential_epoch e`.execute(db);
+  return epochOf(firstOf(rows));
+};
+
+/** One statement, so that epoch and changes are of one snapshot. The number before which nothing is read comes between. */
+const changesText = [
+  `select ${epochColumns}, f.number as change_number, f.mark as change_mark, f.mark_before, f.credentials, f.revoked_at
+   from gateway.credential_epoch e left join gateway.credential_feed f on f.number <= e.epoch and f.number > `,
+  `::bigint order by f.number limit ${changesKept}`,
+] as const;
+
+type FedRow = EpochRow &
+  (
+    | { change_number: null }
+    | {
+        change_number: number;
+        change_mark: string;
+        mark_before: string;
+        credentials: string[] | null;
+        revoked_at: Date | null;
+      }
+  );
+
+/** `after`: number of a known epoch; undefined: no changes are wanted. */
+export const readChanges = async (db: Kysely<unknown>, after: number | undefined): Promise<EpochReading> => {
+  const [first, second] = changesText;
+  return readingOf((await sql<FedRow>`${sql.raw(first)}${after ?? null}${sql.raw(second)}`.execute(db)).rows);
+};
+
+/** The same over a connection that the caller holds. */
+export const readChangesOn = async (client: PoolClient, after: number | undefined): Promise<EpochReading> =>
+  readingOf((await client.query<FedRow>(changesText.join('$1'), [after ?? null])).rows);
 
 export const listenOn = async (client: PoolClient): Promise<void> => {
   await client.query(`listen ${channel}`);
 };
 
-const epochOf = (rows: readonly Row[]): Epoch => {
-  const { epoch, mark, token_epoch, token_mark, store } = onlyRow(rows);
-  return { credentials: { epoch, mark }, tokens: { epoch: token_epoch, mark: token_mark }, store };
-};
+const readingOf = (rows: readonly FedRow[]): EpochReading => ({
+  ...epochOf(firstOf(rows)),
+  changes: rows.flatMap((row) =>
+    row.change_number === null
+      ? []
+      : [
+          {
+            epoch: row.change_number,
+            mark: row.change_mark,
+            markBefore: row.mark_before,
+            credentials: row.credentials ?? 'all',
+            revokedAtMs: row.revoked_at?.getTime(),
+          },
+        ],
+  ),
+});
 
-const onlyRow = <T>(rows: readonly T[]): T => {
+const epochOf = ({ epoch, mark, token_epoch, token_mark, store }: EpochRow): Epoch => ({
+  credentials: { epoch, mark },
+  tokens: { epoch: token_epoch, mark: token_mark },
+  store,
+});
+
+const firstOf = <T>(rows: readonly T[]): T => {
   const row = rows[0];
   if (row === undefined) throw new Error('gateway.credential_epoch holds no row');
   return row;

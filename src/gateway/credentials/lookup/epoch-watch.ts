@@ -1,23 +1,26 @@
 /**
- * Service that reads the epoch regularly over a connection of its own. The notification of a change triggers a reading
- * at once. It is only a hint: a lost notification delays the reading by at most one interval.
+ * Service that reads the epoch and the changes since the confirmed one regularly, over a connection of its own. The
+ * notification of a change triggers a reading at once. It is only a hint: a lost notification delays the reading by at most
+ * one interval. Readings have a pause between them, so that many changes at once cost the store no more than ten a second.
  */
 import type { Pool, PoolClient } from 'pg';
 import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
-import { type Epoch, listenOn, readEpochOn } from './epoch-store.ts';
+import type { EpochConfirmation } from './confirm-epoch.ts';
+import { listenOn, readChangesOn } from './epoch-store.ts';
 
 type EpochWatchDeps = {
   pool: Pool;
   log: Logger;
   elapsedMs: () => number;
-  /** `anew`: the first reading of a connection; the store may have changed before it. */
-  confirm: (epoch: Epoch, askedAtMs: number, anew: boolean) => Promise<void>;
+  confirmation: Pick<EpochConfirmation, 'confirm' | 'state'>;
 };
 
 const intervalMs = 400;
+/** chosen: far below the second in which a revocation holds everywhere. */
+const pauseMsMin = 100;
 const answerMsMax = 2_000;
 const reconnectMs = 250;
 
@@ -43,9 +46,11 @@ const watchConnection = async (deps: EpochWatchDeps, signal: AbortSignal): Promi
   client.on('error', wake.now);
   try {
     await answerInTime(listenOn(client), answerMsMax);
+    // The store may have been another one before the first reading of a connection.
     for (let anew = true; !signal.aborted; anew = false) {
       await answerInTime(readAndConfirm(deps, client, anew), answerMsMax);
-      await wake.wait(intervalMs);
+      await pause(pauseMsMin, signal);
+      await wake.wait(intervalMs - pauseMsMin);
     }
   } finally {
     release(client, wake);
@@ -53,8 +58,9 @@ const watchConnection = async (deps: EpochWatchDeps, signal: AbortSignal): Promi
 };
 
 const readAndConfirm = async (deps: EpochWatchDeps, client: PoolClient, anew: boolean): Promise<void> => {
-  const askedAtMs = deps.elapsedMs();
-  await deps.confirm(await readEpochOn(client), askedAtMs, anew);
+  const { confirmation, elapsedMs } = deps;
+  const askedAtMs = elapsedMs();
+  await confirmation.confirm(await readChangesOn(client, confirmation.state()?.epoch), askedAtMs, anew);
 };
 
 /** Closes the connection instead of returning it to the pool: it still listens, and it may be broken. */

@@ -14,7 +14,15 @@ export type CredentialsDeps = {
   actor?: string;
 };
 
-/** Throws NOT_FOUND unless `found`. */
-export const assertFound = (found: boolean, what: string, id: string): void => {
-  if (!found) throw new Fault('NOT_FOUND', `There is no ${what} ${id}`);
+/** Throws NOT_FOUND unless `isFound`. */
+export const assertFound = (isFound: boolean, what: string, id: string): void => {
+  if (!isFound) throw notFound(what, id);
 };
+
+/** Throws NOT_FOUND for undefined. */
+export const found = <T>(value: T | undefined, what: string, id: string): T => {
+  if (value === undefined) throw notFound(what, id);
+  return value;
+};
+
+const notFound = (what: string, id: string): Fault => new Fault('NOT_FOUND', `There is no ${what} ${id}`);

@@ -1,5 +1,5 @@
 /** SQL of the states of credentials: quarantine, expiry and revocation, and their history. */
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
 
@@ -30,33 +30,35 @@ export const findLastChanges = async (db: Db, credentials: readonly string[]): P
   return new Map(rows.map((row) => [row.credential, row]));
 };
 
-/** Revocations among the last `changesMax` changes, without single tokens, and the epoch of the same snapshot. */
-export const listLastRevocations = async (
-  db: Db,
-  changesMax: number,
-): Promise<{ epoch: number | undefined; revocations: { id: number; atMs: number }[] }> => {
-  const { rows } = await sql<{ id: number | null; at: Date | null; epoch: number }>`
-    select last.id, last.at, epoch from gateway.credential_epoch left join (
-      select id, at from (
-        select id, kind, state, at from gateway.credential_changes order by id desc limit ${changesMax}
-      ) as newest where state = 'revoked' and kind <> 'token'
-    ) as last on true`.execute(db);
-  const revocations = rows.flatMap(({ id, at }) => (id === null || at === null ? [] : [{ id, atMs: at.getTime() }]));
-  return { epoch: rows[0]?.epoch, revocations };
-};
-
 const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boolean> =>
   ((await statement.execute(db)).numAffectedRows ?? 0n) > 0n;
 
-/** `reason` null ends the quarantine. False when no row has the id. */
-export const updateClientQuarantine = (tx: Db, clientId: string, reason: string | null): Promise<boolean> =>
-  changed(sql`update gateway.clients set quarantined_reason = ${reason} where client_id = ${clientId}`, tx);
+type Quarantined = Promise<string | undefined>;
 
-export const updateSecretQuarantine = (tx: Db, secretId: string, reason: string | null): Promise<boolean> =>
-  changed(sql`update gateway.client_secrets set quarantined_reason = ${reason} where secret_id = ${secretId}`, tx);
+const affectedBy = async (statement: RawBuilder<{ id: string }>, tx: Db): Quarantined =>
+  (await statement.execute(tx)).rows[0]?.id;
 
-export const updateKeyQuarantine = (tx: Db, keyId: string, reason: string | null): Promise<boolean> =>
-  changed(sql`update gateway.api_keys set quarantined_reason = ${reason} where key_id = ${keyId}`, tx);
+/**
+ * `reason` null ends the quarantine. Returns the id of the client or key that is affected; undefined when no row has the id.
+ */
+export const updateClientQuarantine = (tx: Db, clientId: string, reason: string | null): Quarantined =>
+  affectedBy(
+    sql`update gateway.clients set quarantined_reason = ${reason} where client_id = ${clientId} returning client_id as id`,
+    tx,
+  );
+
+export const updateSecretQuarantine = (tx: Db, secretId: string, reason: string | null): Quarantined =>
+  affectedBy(
+    sql`update gateway.client_secrets set quarantined_reason = ${reason} where secret_id = ${secretId}
+        returning client_id as id`,
+    tx,
+  );
+
+export const updateKeyQuarantine = (tx: Db, keyId: string, reason: string | null): Quarantined =>
+  affectedBy(
+    sql`update gateway.api_keys set quarantined_reason = ${reason} where key_id = ${keyId} returning key_id as id`,
+    tx,
+  );
 
 export const isClientDisabled = async (tx: Db, clientId: string): Promise<boolean> =>
   (await sql`select 1 from gateway.clients where client_id = ${clientId} and disabled_at is not null`.execute(tx)).rows

@@ -74,7 +74,7 @@ const addKey = async ({ box, clock, actor = 'system' }: RotateDeps, tx: Kysely<u
   });
   await insertSigningKey(tx, key, now);
   await appendChange(tx, box, now, { action: 'signing_key.rotated', credential_id: key.kid, actor });
-  await raiseEpoch(tx);
+  await raiseEpoch(tx, 'all');
   return { kid: key.kid, signsFrom: key.notBefore };
 };
 

@@ -84,7 +84,7 @@ const settleKeys = async ({ box, clock, settings }: SigningKeysDeps, tx: Kysely<
     const now = clock.now();
     await insertSigningKey(tx, await generateSigningKey(box, { notBefore: now, tokenSecondsMax }), now);
   } else if (await raiseTokenSeconds(tx, tokenSecondsMax)) {
-    await raiseEpoch(tx);
+    await raiseEpoch(tx, 'all');
   }
 };
 
