@@ -79,8 +79,8 @@ export { type VerifiedAudit, verifyAudit } from './audit/verify/verify-audit.ts'
 export { listVerifications, startVerification } from './audit/verify/verify-in-background.ts';
 export { gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
-export { readClientRights } from './credentials/lookup/client-rights-store.ts';
-export { readEpoch } from './credentials/lookup/epoch-store.ts';
+export { readChangedCredentials, readClientRights } from './credentials/lookup/client-rights-store.ts';
+export { type CredentialState, readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
 export { listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';

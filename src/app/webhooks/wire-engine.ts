@@ -1,6 +1,6 @@
 /** Wires the webhook engine to the ordering core: kinds of events, the scopes that read them, dates of a restaurant. */
 import type { Kysely } from 'kysely';
-import { readClientRights, readEpoch } from '#src/gateway/index.ts';
+import { type CredentialState, readChangedCredentials, readClientRights } from '#src/gateway/index.ts';
 import { isoDate, legacyDate, requireRestaurant } from '#src/ordering/index.ts';
 import type { Store } from '#src/platform/db/index.ts';
 import {
@@ -40,9 +40,10 @@ export const targetRules = (settings: Settings, allowedOrigins: readonly string[
 /** The engine sends to an API client what the client itself may read. */
 export const ownerRights = ({ db }: Store): OwnerRights => ({
   kinds: eventKinds,
-  version: async () => {
-    const { credentials, store } = await readEpoch(db);
-    return `${credentials.epoch} ${credentials.mark} ${store}`;
+  changesSince: async (version) => {
+    const known = version === undefined ? undefined : (JSON.parse(version) as CredentialState);
+    const { state, changed } = await readChangedCredentials(db, known);
+    return { version: JSON.stringify(state), changed };
   },
   kindsOf: async (owners) => {
     const rights = new Map(

@@ -12,11 +12,18 @@ export type OwnedEndpoint = {
   withheldKinds: string[];
 };
 
-/** A page of the endpoints of API clients, by uid, after `after`. */
-export const listOwned = async (db: Kysely<unknown>, after: string, limit: number): Promise<OwnedEndpoint[]> => {
+/** A page of the endpoints of these API clients, or of all, by uid, after `after`. */
+export const listOwned = async (
+  db: Kysely<unknown>,
+  clients: readonly string[] | 'all',
+  after: string,
+  limit: number,
+): Promise<OwnedEndpoint[]> => {
+  const ofClients = clients === 'all' ? sql`` : sql`and owner_id = any(${clients}::text[])`;
   const { rows } = await sql<OwnedEndpoint>`
     select uid, tenant, owner_id as "clientId", kinds, withheld_kinds as "withheldKinds" from webhooks.endpoints
-    where owner_kind = 'api_client' and removed is null and uid > ${after} order by uid limit ${limit}`.execute(db);
+    where owner_kind = 'api_client' and removed is null ${ofClients} and uid > ${after}
+    order by uid limit ${limit}`.execute(db);
   return rows;
 };
 

@@ -3,8 +3,8 @@
  * tenant or the read scope of the kind, or API access was switched off. The endpoint itself stays as it is. When the
  * right is back, later events are sent again, and a redelivery sends those between.
  *
- * Every worker looks for changed rights twice a second, which costs one small query, and reads the endpoints of clients
- * after a change only. What it has read counts at once for attempts that wait in this worker for a slot. Then it stores
+ * Every worker looks for changed rights twice a second, which costs one small query, and reads only the endpoints of clients
+ * that have changed. What it has read counts at once for attempts that wait in this worker for a slot. Then it stores
  * the kinds, from which on no delivery of them is made, and cancels the unfinished ones.
  */
 import type { Kysely } from 'kysely';
@@ -27,11 +27,16 @@ import {
   type Withholding,
 } from './withheld-store.ts';
 
+type Clients = readonly string[] | 'all';
+
 export type OwnerRights = {
   /** Every kind that an endpoint may subscribe to. */
   kinds: readonly string[];
-  /** Another text after every change of a right. */
-  version(): Promise<string>;
+  /**
+   * `version`: another text after every change of a right. `changed`: the clients whose rights may have changed since an
+   * earlier version; `all`: any of them, as without such a version.
+   */
+  changesSince(version: string | undefined): Promise<{ version: string; changed: Clients }>;
   /** The kinds that each client may read of its tenant, in the given sequence; undefined for an owner that is no client. */
   kindsOf(owners: readonly { tenant: string; clientId: string }[]): Promise<readonly (readonly string[] | undefined)[]>;
 };
@@ -53,6 +58,8 @@ const pollMs = 500;
 const againMs = 10_000;
 /** chosen: for changes of endpoints by others than their owners. */
 const everyMs = 60_000;
+/** chosen: clients that are read again by themselves; with more, all are. */
+const againMax = 1_000;
 /** chosen: endpoints of one query, so that no query is long. */
 const pageMax = 1_000;
 /** chosen: endpoints of one transaction, because the dispatcher waits for their locks. */
@@ -67,19 +74,37 @@ export const createWithholdKinds = (deps: WithholdDeps): WithholdKinds => {
   /** Endpoints with a withheld delivery that is pending all the same. */
   const met = new Set<string>();
   let seen: string | undefined;
+  /** When all clients are read again. */
   let nextMs = 0;
+  /** client -> when it is read again. */
+  const again = new Map<string, number>();
+  const readAgain = (clients: Clients): void => {
+    const dueMs = performance.now() + againMs;
+    if (clients !== 'all') for (const client of clients) again.set(client, dueMs);
+    if (clients !== 'all' && again.size <= againMax) return;
+    nextMs = Math.min(nextMs, dueMs);
+    again.clear();
+  };
   const check = async (signal: AbortSignal): Promise<void> => {
-    const version = await rights.version();
-    const isChanged = version !== seen;
-    if (!isChanged && performance.now() < nextMs) return;
-    const read = await readWithheld(deps, signal, withheldOf);
-    if (signal.aborted) return;
-    // Without endpoints that exist no more.
-    withheldOf = read.withheldOf;
-    isKnown = true;
-    const isWhole = await saveAll(deps, read.changes, signal);
-    if (isWhole) seen = version;
-    nextMs = performance.now() + (isChanged ? againMs : everyMs);
+    const { version, changed } = await rights.changesSince(seen);
+    const nowMs = performance.now();
+    const isAllDue = changed === 'all' || nowMs >= nextMs;
+    const due = [...again].filter(([, dueMs]) => dueMs <= nowMs).map(([client]) => client);
+    const clients = isAllDue ? 'all' : [...new Set([...changed, ...due])];
+    if (clients.length > 0) {
+      const read = await readWithheld(deps, signal, clients, withheldOf);
+      if (signal.aborted) return;
+      if (clients === 'all') {
+        // Without endpoints that exist no more.
+        withheldOf = read.withheldOf;
+        isKnown = true;
+      }
+      if (!(await saveAll(deps, read.changes, signal))) return;
+      if (clients === 'all') nextMs = nowMs + everyMs;
+    }
+    seen = version;
+    for (const client of due) again.delete(client);
+    readAgain(changed);
   };
   const poll = async (signal: AbortSignal, work: () => Promise<void>): Promise<void> => {
     const wake = createWake(signal);
@@ -117,12 +142,13 @@ type Read = { withheldOf: Map<string, readonly string[]>; changes: WithheldChang
 const readWithheld = async (
   { db, rights }: WithholdDeps,
   signal: AbortSignal,
+  clients: Clients,
   known: Map<string, readonly string[]>,
 ): Promise<Read> => {
   const read: Read = { withheldOf: new Map(), changes: [] };
   let after = '';
   while (!signal.aborted) {
-    const page = await listOwned(db, after, pageMax);
+    const page = await listOwned(db, clients, after, pageMax);
     const allowed = await rights.kindsOf(page);
     for (const [index, endpoint] of page.entries()) {
       const withheld = withheldFrom(endpoint, rights.kinds, allowed[index]);

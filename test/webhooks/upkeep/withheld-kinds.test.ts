@@ -20,7 +20,10 @@ let changes: number;
 
 const rights: OwnerRights = {
   kinds: every,
-  version: async () => String(changes),
+  changesSince: async (version) => ({
+    version: String(changes),
+    changed: version === String(changes) ? [] : version === undefined ? 'all' : ['opc_till'],
+  }),
   kindsOf: async (owners) => owners.map(() => readable),
 };
 
@@ -219,6 +222,24 @@ test('A-248 a delivery whose attempt was in flight when the right ended is cance
   await isWithheld(...every, 'webhook');
   fail();
   await until(async () => (await states()).ord_1 === 'cancelled');
+});
+
+test('A-248 a change of one client makes a worker read the rights of that client only', async () => {
+  const owner = { kind: 'api_client', id: 'opc_other' } as const;
+  await engine.addEndpoint(receiver.url, { kinds: ['orders'], owner });
+  const asked: string[][] = [];
+  const noted: OwnerRights = {
+    ...rights,
+    kindsOf: async (owners) => {
+      asked.push(owners.map(({ clientId }) => clientId));
+      return rights.kindsOf(owners);
+    },
+  };
+  engine.startWorker({ rights: noted });
+  await until(() => asked.length === 1);
+  allow(['customers']);
+  await isWithheld('orders', 'loyaltylog', 'menu');
+  expect([asked[0]?.toSorted(), asked[1]]).toEqual([['opc_other', 'opc_till'], ['opc_till']]);
 });
 
 test('A-248 a worker that starts sends nothing before it has read the rights', async () => {

@@ -1,5 +1,7 @@
 /** The scopes that API clients hold now, for parts of the program that act for a client outside of its requests. */
 import { type Kysely, sql } from 'kysely';
+import { changesSince, credentialsOf } from './change-feed.ts';
+import { type CredentialState, readChanges } from './epoch-store.ts';
 
 export type ClientOfTenant = { tenant: string; clientId: string };
 
@@ -25,4 +27,21 @@ export const readClientRights = async (
       as wanted (tenant, client_id)
     join gateway.clients as client on client.client_id = wanted.client_id`.execute(db);
   return rows;
+};
+
+/**
+ * `changed`: ids of the keys and clients that changed since `known`; `all`: any of them may have, as when `known` is
+ * undefined.
+ */
+export const readChangedCredentials = async (
+  db: Kysely<unknown>,
+  known: CredentialState | undefined,
+): Promise<{ state: CredentialState; changed: readonly string[] | 'all' }> => {
+  const reading = await readChanges(db, known?.epoch);
+  const changes = changesSince(known, reading);
+  const changed = changes === undefined ? 'all' : credentialsOf(changes);
+  return {
+    state: { ...reading.credentials, store: reading.store },
+    changed: changed === 'all' ? changed : [...changed],
+  };
 };
