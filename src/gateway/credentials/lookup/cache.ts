@@ -5,9 +5,9 @@
  * - A background service reads the epoch about every 400 ms, with the changes since the confirmed state; a notification
  *   makes it read at once (epoch-watch.ts).
  * - The keys and clients that the changes name are forgotten, and are read again at their next use.
- * - When the changes do not lead without a gap from the confirmed state to the epoch, everything is forgotten
- *   (change-feed.ts): by number, by random mark (a restored or failed-over store repeats numbers), or by the server or
- *   database that answers.
+ * - Everything is forgotten when the changes do not lead without a gap from the confirmed state to the epoch
+ *   (change-feed.ts): a number is missing, a random mark is another one (a restored or failed-over store repeats numbers),
+ *   or another server or database answers.
  * - Everything is also forgotten when the connection is a new one, because the store may have changed in between.
  * - A record that was read before the confirmed state is not remembered; one that was read ahead of it only until the next
  *   confirmation, unless that passes the state of the record (lookup-cache.ts).
