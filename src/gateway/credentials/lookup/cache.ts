@@ -10,7 +10,7 @@
  *   or another server or database answers.
  * - Everything is also forgotten when the connection is a new one, because the store may have changed in between.
  * - A record that was read before the confirmed state is not remembered; one that was read ahead of it only until the next
- *   confirmation, unless that passes the state of the record (lookup-cache.ts).
+ *   confirmation, unless that passes the state of the record (remembered-records.ts).
  * - When the last reading is older than 900 ms, a request waits for a new reading first (confirm-epoch.ts).
  *
  * So every gateway refuses a revoked credential within a second, even when notifications, connections or the clock of
