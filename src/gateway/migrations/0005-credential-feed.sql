@@ -1,3 +1,4 @@
+-- Works with 1.0.0 and newer releases.
 -- The last changes of credentials. Each raise of gateway.credential_epoch adds a row in its transaction, under the lock of the
 -- epoch's row, so rows become visible in the sequence of their numbers. A gateway that knows number and mark of the epoch at
 -- some time reads the rows since then and forgets only what they name. It forgets everything when the rows do not lead
