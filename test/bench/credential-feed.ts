@@ -120,8 +120,8 @@ const measure = (seconds: number) =>
     await Promise.all(using);
     const ranSeconds = (performance.now() - startedAt) / 1000;
     const after = caches.map(({ figures }) => figures());
-    // A change is one transaction, and its notification another one in the server process of each gateway's connection.
-    const statements = (await commits(admin.db)) - before.commits - changes * (1 + gateways);
+    // A change is a transaction, its hint a second one, and each server process that takes the hint counts one more.
+    const statements = (await commits(admin.db)) - before.commits - changes * (2 + gateways);
     ended.abort();
     await services;
     for (const store of stores) await store.close();
