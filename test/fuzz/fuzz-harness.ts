@@ -12,8 +12,8 @@ export type FuzzHarness = RfcHarness & {
   /** Requests that reached the upstream. */
   passed(): number;
   /**
-   * A mark for the head of the next bytes. On a busy machine a request reaches the upstream after its sender has gone, while
-   * a later one is already looked at; `seen` leaves out those with the mark of an earlier one.
+   * A mark for the head of the next bytes. On a busy machine a request reaches the upstream after its sender has gone, or
+   * after fast-check has left a run at its time limit. `seen` leaves out those with another mark.
    */
   mark(): { field: readonly [name: string, value: string]; line: string; seen(): RfcHarness['upstream']['seen'] };
   /** The proof that silence at the upstream was the gateway's doing: a good request comes through, and gets its own answer. */
@@ -51,7 +51,7 @@ export const openFuzzHarness = async (
     expectOpen: async () => {
       count += 1;
       const target = `/api/orders/list?control=${count}`;
-      const reply = await harness.read(bearer(token), target);
+      const reply = await harness.read({ ...bearer(token), 'x-fuzz-mark': 'control' }, target);
       expect([reply.status, reply.json?.target]).toEqual([200, target]);
     },
   };
