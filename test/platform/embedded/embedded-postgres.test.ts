@@ -6,7 +6,7 @@ import { embeddedConnection, startEmbedded } from '#src/platform/db/embedded/emb
 import { serversOf } from '#src/platform/db/embedded/leftover.ts';
 import { openStore, type Store } from '#src/platform/db/index.ts';
 import { createPool } from '#src/platform/db/pool.ts';
-import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../support/store-owner.ts';
+import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../../support/store-owner.ts';
 
 const log = pino({ level: 'silent' });
 

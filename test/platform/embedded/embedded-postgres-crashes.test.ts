@@ -6,9 +6,9 @@ import { serversOf } from '#src/platform/db/embedded/leftover.ts';
 import { readPidFile } from '#src/platform/db/embedded/pid-file.ts';
 import { createPool } from '#src/platform/db/pool.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
-import { signalOne } from '../support/signal.ts';
-import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../support/store-owner.ts';
-import { until } from '../support/until.ts';
+import { signalOne } from '../../support/signal.ts';
+import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../../support/store-owner.ts';
+import { until } from '../../support/until.ts';
 
 const log = pino({ level: 'silent' });
 

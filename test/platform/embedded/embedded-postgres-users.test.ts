@@ -14,7 +14,7 @@ import {
   root,
   startOwner,
   untilNoServer,
-} from '../support/store-owner.ts';
+} from '../../support/store-owner.ts';
 
 const log = pino({ level: 'silent' });
 
