@@ -1,6 +1,7 @@
 /** How PostgreSQL goes about what is searched in the audit. */
 import type { Kysely } from 'kysely';
 import type pg from 'pg';
+import { shareHints } from '#src/platform/db/hints/hints.ts';
 import { createDatabase } from '#src/platform/db/pool.ts';
 
 /** `db`: each select of the search is explained on its way, into `plans`. */
@@ -22,5 +23,7 @@ export const explainSearches = (pool: pg.Pool): { db: Kysely<unknown>; plans: st
       };
     },
   };
-  return { db: createDatabase(explaining as unknown as pg.Pool), plans };
+  const explained = explaining as unknown as pg.Pool;
+  shareHints(pool, explained);
+  return { db: createDatabase(explained), plans };
 };
