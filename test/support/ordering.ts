@@ -198,7 +198,9 @@ export const startOrdering = async (
 
 const listen = async (app: Koa): Promise<{ server: Server; url: string }> => {
   const handle = app.callback();
-  const server = createServer((incoming, response) => void handle(incoming, response));
+  // Never ends an idle connection: a test that computes for seconds holds up its own client too, which then would send on a
+  // connection that is being closed.
+  const server = createServer({ keepAliveTimeout: 0 }, (incoming, response) => void handle(incoming, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 };
