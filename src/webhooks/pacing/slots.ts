@@ -77,7 +77,13 @@ type SlotsOptions = {
 };
 
 /** A held delivery. `kind`: the kind of its slot; undefined while it is held ahead. */
-type Held = { startedMs: number; endpoint: EndpointState; kind: EndpointClass | undefined; fromReserve: boolean };
+type Held = {
+  startedMs: number;
+  endpoint: EndpointState;
+  kind: EndpointClass | undefined;
+  fromReserve: boolean;
+  isAnswered: boolean;
+};
 
 /** `go`: starts the attempt, with a slot of the reserve or another one. */
 type Waiting = { go: (fromReserve: boolean) => void; sinceMs: number };
@@ -169,7 +175,8 @@ const moveLongAttempts = (
     if (ageMs < options.shortMs || !isSlowSlotFree(caps, counts)) return;
     if (ageMs < options.slowMs && !isWanted(slot.kind)) continue;
     recent.delete(slot);
-    if (ageMs >= options.slowMs) slot.endpoint.class = slow;
+    // An answer whose result cannot be written yet says nothing against its receiver.
+    if (ageMs >= options.slowMs && !slot.isAnswered) slot.endpoint.class = slow;
     leaveReserve(state, slot);
     changeKind(state, slot, slow);
   }
@@ -212,7 +219,7 @@ const take = (
   const endpoint = state.endpoints.get(uid) ?? newEndpointState(unknown, 0);
   state.endpoints.set(uid, endpoint);
   endpoint.taken += 1;
-  const slot: Held = { startedMs: 0, endpoint, kind: endpoint.class, fromReserve };
+  const slot: Held = { startedMs: 0, endpoint, kind: endpoint.class, fromReserve, isAnswered: false };
   if (fromReserve) state.counts.reserve += 1;
   state.counts.held[endpoint.class] += 1;
   if (isAhead || endpoint.taken > endpoint.allowed) changeKind(state, slot, undefined);
@@ -220,6 +227,7 @@ const take = (
   return {
     waitForSlot: (over) => waitForSlot(state, slot, isAhead, over),
     answered: () => {
+      slot.isAnswered = true;
       endpoint.sending -= 1;
       startNext(endpoint);
     },
