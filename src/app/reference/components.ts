@@ -1,27 +1,53 @@
 /** Parts of the document that every operation shares. */
 import { faultCodes } from '#src/contract/fault.ts';
+import { sharedAnswers, sharedExamples } from './error-answers.ts';
 import { detailTexts, oauthTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
+import { webhookHeaders } from './webhook-paths.ts';
 
 const text = { type: 'string' };
+const requestId = {
+  ...text,
+  description: 'Id of this request, as in the header X-Request-Id; quote it when you ask for help',
+};
+const message = { ...text, description: 'Says in one sentence what is wrong; for people, and may change' };
+const errorCode = { ...text, description: 'Code of the error; it does not change within version 1', enum: faultCodes };
 
 const detail: Json = {
   type: 'object',
+  description: 'One value that is not valid',
   required: ['pointer', 'code', 'message'],
   properties: {
     pointer: { ...text, description: 'JSON pointer for nested bodies, else the name of the parameter or header' },
-    code: { ...text, enum: [...Object.keys(detailTexts), ...faultCodes] },
-    message: text,
+    code: {
+      ...text,
+      description: 'What is wrong with the value; it does not change within version 1',
+      enum: [...Object.keys(detailTexts), ...faultCodes],
+    },
+    message: { ...text, description: 'What the value must be; for people, and may change' },
   },
 };
 
 const extraMembers: Json = {
-  errors: { type: 'array', items: { $ref: '#/components/schemas/ErrorDetail' } },
-  missing_scopes: { type: 'array', items: text },
-  retry_after: { type: 'integer', minimum: 1, description: 'Seconds' },
-  order: { type: 'object', description: 'State of the order' },
-  import: { type: 'object', description: 'Report of the import that failed' },
-  request_id: text,
+  errors: {
+    type: 'array',
+    description: 'Every value that is not valid; only where values are the reason',
+    items: { $ref: '#/components/schemas/ErrorDetail' },
+  },
+  missing_scopes: {
+    type: 'array',
+    description: 'Exactly the scopes that the credential lacks; only with INSUFFICIENT_SCOPE',
+    items: { ...text, description: 'Name of a scope' },
+  },
+  retry_after: {
+    type: 'integer',
+    minimum: 1,
+    description:
+      'Seconds to wait before the request is sent again, as in the header Retry-After; only with that header',
+  },
+  order: { type: 'object', description: 'State of the order; only where it forbids the change' },
+  import: { type: 'object', description: 'Report of the import that failed; only at menu/import' },
+  request_id: requestId,
 };
 
 const schemas: Json = {
@@ -30,7 +56,12 @@ const schemas: Json = {
     type: 'object',
     description: 'The envelope of a refusal',
     required: ['success', 'error', 'message', 'request_id'],
-    properties: { success: { const: false }, error: { ...text, enum: faultCodes }, message: text, ...extraMembers },
+    properties: {
+      success: { const: false, description: 'False in every refusal' },
+      error: errorCode,
+      message,
+      ...extraMembers,
+    },
   },
   OAuthError: {
     type: 'object',
@@ -38,9 +69,9 @@ const schemas: Json = {
       'RFC 6750: every 400, 401 and 403 to a request with a Bearer credential; errors of the OAuth endpoints',
     required: ['error', 'error_description', 'code', 'request_id'],
     properties: {
-      error: { ...text, enum: Object.keys(oauthTexts) },
-      error_description: { ...text, maxLength: 512 },
-      error_uri: { ...text, format: 'uri' },
+      error: { ...text, description: 'Error code of RFC 6749, 6750 or 9449', enum: Object.keys(oauthTexts) },
+      error_description: { ...message, maxLength: 512 },
+      error_uri: { ...text, format: 'uri', description: 'Page about the error' },
       code: {
         ...text,
         pattern: '^[A-Za-z0-9_.:-]{1,64}$',
@@ -50,8 +81,8 @@ const schemas: Json = {
       },
       errors: extraMembers.errors,
       missing_scopes: extraMembers.missing_scopes,
-      retry_after: { type: 'integer', minimum: 1 },
-      request_id: text,
+      retry_after: extraMembers.retry_after,
+      request_id: requestId,
     },
   },
   Problem: {
@@ -59,12 +90,12 @@ const schemas: Json = {
     description: 'RFC 9457: when Accept names application/problem+json',
     required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'request_id'],
     properties: {
-      type: { ...text, format: 'uri' },
-      title: text,
-      status: { type: 'integer' },
-      detail: text,
-      instance: { ...text, format: 'uri' },
-      code: { ...text, enum: faultCodes },
+      type: { ...text, format: 'uri', description: 'Page about the error code' },
+      title: { ...text, description: 'The same short text for every problem of this type' },
+      status: { type: 'integer', description: 'Status of the answer', minimum: 400, maximum: 599 },
+      detail: message,
+      instance: { ...text, format: 'uri', description: '`urn:orderpass:request:` and the id of this request' },
+      code: errorCode,
       ...extraMembers,
     },
   },
@@ -117,20 +148,30 @@ const headers: Json = {
   IdempotencyExpires: headerOf('Time until which the answer is kept', 'Tue, 03 Mar 2026 17:40:00 GMT'),
 };
 
-/** `scopes` in their order, name → description. */
-export const componentsOf = (origin: string, scopes: Json): Json => ({
-  schemas,
-  parameters,
+type Parts = {
+  origin: string;
+  /** In their order, name → description. */
+  scopes: Json;
+  /** The schemas of the operations and events. */
+  schemas: Json;
+  signatureHeader: string;
+};
+
+export const componentsOf = ({ origin, scopes, schemas: named, signatureHeader }: Parts): Json => ({
+  schemas: { ...schemas, ...named },
+  responses: sharedAnswers(origin),
+  examples: sharedExamples(origin),
+  parameters: { ...parameters, ...webhookHeaders(signatureHeader) },
   headers,
   securitySchemes: {
-    apiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'API key of one restaurant' },
-    clientId: { type: 'apiKey', in: 'header', name: 'X-Client-Id', description: 'API client, beside its secret' },
-    clientSecret: { type: 'apiKey', in: 'header', name: 'X-Client-Secret', description: 'Secret of the API client' },
     bearer: {
       type: 'oauth2',
       description: 'Access token of an API client (RFC 6749 section 4.4), sent as Authorization: Bearer',
       flows: { clientCredentials: { tokenUrl: `${origin}/api/oauth/token`, scopes } },
     },
+    apiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'API key of one restaurant' },
+    clientId: { type: 'apiKey', in: 'header', name: 'X-Client-Id', description: 'API client, beside its secret' },
+    clientSecret: { type: 'apiKey', in: 'header', name: 'X-Client-Secret', description: 'Secret of the API client' },
     clientBasic: { type: 'http', scheme: 'basic', description: 'Client id and secret at the OAuth endpoints' },
   },
 });

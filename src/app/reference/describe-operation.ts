@@ -6,6 +6,7 @@ import { commonHeaders, errorAnswers, rateHeaders } from './error-answers.ts';
 import { type Json, schemaOf } from './json-schema.ts';
 import { requestSamples } from './request-samples.ts';
 import { sampleOf } from './sample-of.ts';
+import { tagOf } from './tags.ts';
 
 /** Description of the operation behind a route; undefined for a service that gives none. */
 export type Described = {
@@ -31,10 +32,10 @@ export const describeOperation = (origin: string, route: Route, described: Descr
   const hasBody = route.method === 'POST' && params !== undefined;
   return {
     operationId: route.id,
-    tags: [route.path.split('/')[2] ?? 'api'],
+    tags: [tagOf(route.path).name],
     summary: described?.summary ?? route.id,
     description: descriptionOf(route, described),
-    security: route.kinds.map((kind) => security[kind](route.scopes)),
+    security: route.kinds.toSorted(bearerFirst).map((kind) => security[kind](route.scopes)),
     parameters: parametersOf(route, described, hasBody ? undefined : params),
     ...(hasBody ? { requestBody: bodyOf(route, params) } : undefined),
     responses: {
@@ -48,6 +49,9 @@ export const describeOperation = (origin: string, route: Route, described: Descr
   };
 };
 
+/** Viewers and generators of clients take the first as the usual one. */
+const bearerFirst = (a: string, b: string): number => Number(b === 'bearer') - Number(a === 'bearer');
+
 const replayHeaders: Json = {
   'Idempotent-Replayed': { $ref: '#/components/headers/Replayed' },
   'Idempotency-Expires': { $ref: '#/components/headers/IdempotencyExpires' },
@@ -56,7 +60,10 @@ const replayHeaders: Json = {
 const envelopeSchema = (answer: Json): Json => ({
   type: 'object',
   required: ['success', ...((answer.required ?? []) as string[])],
-  properties: { success: { const: true }, ...(answer.properties as Json) },
+  properties: {
+    success: { const: true, description: 'True in every answer that is no refusal' },
+    ...(answer.properties as Json),
+  },
 });
 
 const descriptionOf = (route: Route, described: Described | undefined): string => {
@@ -72,6 +79,8 @@ const descriptionOf = (route: Route, described: Described | undefined): string =
   if (emits.length > 0) lines.push(`Events: ${emits.map((event) => `\`${event}\``).join(', ')}.`);
   return lines.join('\n\n');
 };
+
+const pathTexts: Readonly<Record<string, string>> = { request_id: 'Id of the refused request, as in its X-Request-Id' };
 
 const reference = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
 
@@ -92,6 +101,7 @@ const parametersOf = (route: Route, described: Described | undefined, params: Js
     name,
     in: 'path',
     required: true,
+    description: pathTexts[name ?? ''] ?? 'A segment of the path',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
     example: 'req_12',
   }));
@@ -105,7 +115,9 @@ const parametersOf = (route: Route, described: Described | undefined, params: Js
   ];
 };
 
+/** Without members that are required, a request without a body is complete. */
 const bodyOf = (route: Route, schema: Json): Json => ({
+  required: ((schema.required ?? []) as string[]).length > 0,
   content: {
     'application/json': {
       schema,

@@ -1,8 +1,10 @@
 /** Error answers of an operation in their three dialects (interface 6.3), with an example per code. */
-import { type FaultCode, faultStatus, faultTitle } from '#src/contract/fault.ts';
+import { STATUS_CODES } from 'node:http';
+import { type FaultCode, faultCodes, faultStatus, faultTitle } from '#src/contract/fault.ts';
 import type { OwnError } from '#src/platform/http/operation.ts';
 import { faultTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
+import { pascalCase } from './name-schemas.ts';
 
 /** Errors that every operation can give (interface 6.1). */
 const general: readonly FaultCode[] = [
@@ -32,46 +34,120 @@ const generalOfWrites: readonly FaultCode[] = [
   'IDEMPOTENCY_KEY_REUSED',
 ];
 
-type Wanted = { origin: string; method: string; scopes: readonly string[]; own: readonly OwnError[] };
+type Wanted = { method: string; scopes: readonly string[]; own: readonly OwnError[] };
 
-/** Status → response object. */
-export const errorAnswers = ({ origin, method, scopes, own }: Wanted): Json => {
-  const all: OwnError[] = [...general, ...(method === 'POST' ? generalOfWrites : []), ...own].filter(
-    (code) => code !== 'INSUFFICIENT_SCOPE' || scopes.length > 0,
-  );
-  const byStatus = new Map<number, Set<FaultCode>>();
-  for (const one of all) {
-    const [code, status] = typeof one === 'string' ? [one, faultStatus(one)] : one;
-    byStatus.set(status, (byStatus.get(status) ?? new Set()).add(code));
-  }
+/** Status → response object. An answer that has general codes only is a reference to one of `sharedAnswers`. */
+export const errorAnswers = ({ origin, method, scopes, own }: Wanted & { origin: string }): Json => {
+  const shared = generalCodes(method, scopes.length > 0);
+  const added = byStatus(own);
+  const statuses = [...new Set([...shared.keys(), ...added.keys()])].sort((a, b) => a - b);
   return Object.fromEntries(
-    [...byStatus].sort(([a], [b]) => a - b).map(([status, codes]) => [status, answerOf(origin, status, codes, scopes)]),
+    statuses.map((status): [number, Json] => {
+      const general = shared.get(status) ?? new Set<FaultCode>();
+      const codes = [...(added.get(status) ?? [])];
+      if (codes.every((code) => general.has(code)))
+        return [status, { $ref: `#/components/responses/${sharedName(status, general)}` }];
+      const others = [...general].filter((code) => !codes.includes(code));
+      return [status, answerOf(origin, status, { codes, others, scopes })];
+    }),
   );
 };
 
-const answerOf = (origin: string, status: number, codes: ReadonlySet<FaultCode>, scopes: readonly string[]): Json => {
-  const isOAuth = status === 400 || status === 401 || status === 403;
+/** Answers that operations share, for `components.responses`. */
+export const sharedAnswers = (origin: string): Json => {
+  const found = new Map<string, Json>();
+  for (const method of ['GET', 'POST'])
+    for (const hasScopes of [true, false])
+      for (const [status, codes] of generalCodes(method, hasScopes))
+        found.set(
+          sharedName(status, codes),
+          answerOf(origin, status, { codes: [...codes], others: [], scopes: ['read:orders'] }),
+        );
+  return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+};
+
+const sharedName = (status: number, codes: ReadonlySet<FaultCode>): string => {
+  const name = pascalCase(STATUS_CODES[status] ?? String(status));
+  return status === 403 && !codes.has('INSUFFICIENT_SCOPE') ? `${name}WithoutScope` : name;
+};
+
+const generalCodes = (method: string, hasScopes: boolean): Map<number, Set<FaultCode>> =>
+  byStatus(
+    [...general, ...(method === 'POST' ? generalOfWrites : [])].filter(
+      (code) => code !== 'INSUFFICIENT_SCOPE' || hasScopes,
+    ),
+  );
+
+const byStatus = (errors: readonly OwnError[]): Map<number, Set<FaultCode>> => {
+  const found = new Map<number, Set<FaultCode>>();
+  for (const one of errors) {
+    const [code, status] = typeof one === 'string' ? [one, faultStatus(one)] : one;
+    found.set(status, (found.get(status) ?? new Set()).add(code));
+  }
+  return found;
+};
+
+/** `codes` are explained and have an example; `others` are named. */
+type Codes = { codes: readonly FaultCode[]; others: readonly FaultCode[]; scopes: readonly string[] };
+
+const answerOf = (origin: string, status: number, { codes, others, scopes }: Codes): Json => {
+  const isOAuth = isOAuthStatus(status);
   const envelope = { $ref: '#/components/schemas/Error' };
-  const envelopes = [...codes].map((code) => [code, { value: envelopeOf(code, scopes) }]);
-  const tokens = isOAuth
-    ? [...codes].map((code) => [`${code} (Bearer)`, { value: oauthOf(origin, status, code, scopes) }])
-    : [];
-  const problems = [...codes].map((code) => [code, { value: problemOf(origin, status, code, scopes) }]);
+  const texts = codes.map((code) => `\`${code}\` ${faultTexts[code]}`);
+  const named = others.map((code) => `\`${code}\``).join(', ');
+  const examples = codes.map((code) => examplesOf(origin, status, code, scopes));
   return {
-    description: [...codes].map((code) => `\`${code}\` ${faultTexts[code]}`).join('\n\n'),
+    description: [...texts, ...(named === '' ? [] : [`Also ${named}.`])].join('\n\n'),
     headers: headersOf(status),
     content: {
       'application/json': {
         schema: isOAuth ? { oneOf: [envelope, { $ref: '#/components/schemas/OAuthError' }] } : envelope,
-        examples: Object.fromEntries([...envelopes, ...tokens]),
+        examples: Object.assign({}, ...examples.map(({ json }) => json)),
       },
       'application/problem+json': {
         schema: { $ref: '#/components/schemas/Problem' },
-        examples: Object.fromEntries(problems),
+        examples: Object.assign({}, ...examples.map(({ problem }) => problem)),
       },
     },
   };
 };
+
+const isOAuthStatus = (status: number): boolean => status === 400 || status === 401 || status === 403;
+
+/** Examples by name. Those that hold for every operation are references to `sharedExamples`. */
+const examplesOf = (
+  origin: string,
+  status: number,
+  code: FaultCode,
+  scopes: readonly string[],
+): { json: Json; problem: Json } => {
+  const own = {
+    [code]: { value: envelopeOf(code, scopes) },
+    ...(isOAuthStatus(status) && { [`${code}_bearer`]: { value: oauthOf(origin, status, code, scopes) } }),
+  };
+  const problem = { [code]: { value: problemOf(origin, status, code, scopes) } };
+  if (status !== faultStatus(code) || code === 'INSUFFICIENT_SCOPE') return { json: own, problem };
+  const referTo = (name: string): Json => ({ $ref: `#/components/examples/${name}` });
+  return {
+    json: Object.fromEntries(Object.keys(own).map((name) => [name, referTo(name)])),
+    problem: { [code]: referTo(`${code}_problem`) },
+  };
+};
+
+/** For `components.examples`. */
+export const sharedExamples = (origin: string): Json =>
+  Object.fromEntries(
+    faultCodes
+      .filter((code) => code !== 'INSUFFICIENT_SCOPE')
+      .flatMap((code) => {
+        const status = faultStatus(code);
+        return [
+          [code, { value: envelopeOf(code, []) }],
+          ...(isOAuthStatus(status) ? [[`${code}_bearer`, { value: oauthOf(origin, status, code, []) }]] : []),
+          [`${code}_problem`, { value: problemOf(origin, status, code, []) }],
+        ];
+      }),
+  );
 
 const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` });
 

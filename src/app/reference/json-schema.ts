@@ -3,9 +3,28 @@ import { z } from 'zod';
 
 export type Json = Record<string, unknown>;
 
-/** `input`: what a caller may send; `output`: what an answer contains. */
+/** Marks a schema that has a name of its own (`meta({ id })`); `nameSchemas` moves it to the components of the document. */
+export const nameKey = 'x-name';
+/** What stands beside a reference to it, where that differs from place to place. */
+export const siteKey = 'x-site';
+
+/** `input`: what a caller may send; `output`: what an answer contains. Named schemas stand in their places, with `nameKey`. */
 export const schemaOf = (type: z.ZodType, io: 'input' | 'output'): Json => {
-  return tidy(z.toJSONSchema(type, { io, unrepresentable: 'any' })) as Json;
+  const { $defs: definitions = {}, ...schema } = z.toJSONSchema(type, { io, unrepresentable: 'any' }) as Json;
+  return tidy(inline(schema, definitions as Record<string, Json>)) as Json;
+};
+
+const definitionPrefix = '#/$defs/';
+
+const inline = (node: unknown, definitions: Readonly<Record<string, Json>>): unknown => {
+  if (Array.isArray(node)) return node.map((one) => inline(one, definitions));
+  if (typeof node !== 'object' || node === null) return node;
+  const { $ref: reference, ...rest } = node as Json;
+  if (typeof reference !== 'string' || !reference.startsWith(definitionPrefix))
+    return Object.fromEntries(Object.entries(node).map(([name, value]) => [name, inline(value, definitions)]));
+  const name = reference.slice(definitionPrefix.length);
+  const { $schema: _schema, ...site } = rest;
+  return { ...(inline(definitions[name], definitions) as Json), [nameKey]: name, [siteKey]: site };
 };
 
 const tidy = (node: unknown): unknown => {

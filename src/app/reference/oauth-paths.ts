@@ -2,6 +2,7 @@
 import { commonHeaders } from './error-answers.ts';
 import { oauthTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
+import { documentTag, tagOf } from './tags.ts';
 
 const text = { type: 'string' };
 const texts = { type: 'array', items: text };
@@ -64,7 +65,7 @@ const broken = ['server_error', 'temporarily_unavailable'];
 const endpoint = (origin: string, { id, summary, form, sample, answer, errors }: Endpoint): Json => ({
   post: {
     operationId: id,
-    tags: ['oauth'],
+    tags: [tagOf('/api/oauth').name],
     summary,
     security: [{ clientBasic: [] }, {}],
     requestBody: {
@@ -122,7 +123,7 @@ const oauthCodes: Readonly<Record<string, string>> = {
 const publicDocument = (id: string, summary: string, schema: Json, example: Json): Json => ({
   get: {
     operationId: id,
-    tags: ['documents'],
+    tags: [documentTag.name],
     summary,
     security: [],
     responses: {

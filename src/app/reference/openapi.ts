@@ -10,7 +10,9 @@ import type { OwnEvent } from '#src/webhooks/index.ts';
 import { componentsOf } from './components.ts';
 import { type Described, describeOperation } from './describe-operation.ts';
 import type { Json } from './json-schema.ts';
+import { nameSchemas } from './name-schemas.ts';
 import { oauthPaths } from './oauth-paths.ts';
+import { tagsOf } from './tags.ts';
 import { webhooksOf } from './webhook-paths.ts';
 
 export type OpenApiParts = {
@@ -43,24 +45,25 @@ any digit are two requests for \`Idempotency-Key\`.`;
 
 export const buildOpenApi = (parts: OpenApiParts): Json => {
   const { origin, table } = parts;
+  const { paths, webhooks, schemas } = nameSchemas(
+    { ...routePaths(parts), ...oauthPaths(origin) },
+    webhooksOf(parts.events, parts.ownEvents, parts.signatureHeader),
+  );
   return {
     openapi: '3.1.1',
     info: { title: 'Orderpass', version: interfaceVersion, description: introduction },
     servers: [{ url: origin }],
-    tags: tagsOf(table.routes),
-    paths: { ...routePaths(parts), ...oauthPaths(origin) },
-    webhooks: webhooksOf(parts.events, parts.ownEvents, parts.signatureHeader),
-    components: componentsOf(
+    tags: tagsOf(table.routes.map(({ path }) => path)),
+    paths,
+    webhooks,
+    components: componentsOf({
       origin,
-      Object.fromEntries(table.scopes.map(({ name, description }) => [name, description])),
-    ),
+      scopes: Object.fromEntries(table.scopes.map(({ name, description }) => [name, description])),
+      schemas,
+      signatureHeader: parts.signatureHeader,
+    }),
   };
 };
-
-const tagsOf = (routes: readonly Route[]): Json[] =>
-  [...new Set([...routes.map(({ path }) => path.split('/')[2] ?? 'api'), 'oauth', 'documents', 'webhooks'])].map(
-    (name) => ({ name }),
-  );
 
 const routePaths = ({ origin, table, operations, selfOperations }: OpenApiParts): Json => {
   const paths: Record<string, Json> = {};

@@ -2,7 +2,9 @@
 import type { DescribedEvent } from '#src/ordering/index.ts';
 import type { OwnEvent } from '#src/webhooks/index.ts';
 import { type Json, schemaOf } from './json-schema.ts';
+import { pascalCase } from './name-schemas.ts';
 import { sampleOf } from './sample-of.ts';
+import { receivedTag } from './tags.ts';
 
 const text = { type: 'string' };
 
@@ -14,6 +16,12 @@ const header = (name: string, description: string, example: string, required = t
   schema: text,
   example,
 });
+
+/** For `components.parameters`, by the names that `webhooksOf` refers to. */
+export const webhookHeaders = (signatureHeader: string): Json =>
+  Object.fromEntries(headers(signatureHeader).map((one) => [componentNameOf(String(one.name)), one]));
+
+const componentNameOf = (name: string): string => `Sent${pascalCase(name)}`;
 
 const headers = (signatureHeader: string): Json[] => [
   header('webhook-id', 'Id of the event, the same on every retry; remember it to recognise a repetition', 'evt_01'),
@@ -107,11 +115,13 @@ export const webhooksOf = (
         {
           post: {
             operationId: `webhook.${described.event}`,
-            tags: ['webhooks'],
+            tags: [receivedTag.name],
             summary: described.summary,
             description: described.description,
             security: [],
-            parameters: headers(signatureHeader),
+            parameters: headers(signatureHeader).map(({ name }) => ({
+              $ref: `#/components/parameters/${componentNameOf(String(name))}`,
+            })),
             requestBody: {
               required: true,
               content: { 'application/json': { schema, example: sampleOfBody(schema) } },
