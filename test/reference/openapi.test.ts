@@ -89,7 +89,9 @@ test('A-047 every route of the table is in the document with its scopes and kind
     const kinds = operation.security.map((one: Json) => names[Object.keys(one)[0] ?? '']);
     expect(kinds.toSorted()).toEqual(route.kinds.toSorted());
     expect(kinds.indexOf('bearer')).toBeLessThanOrEqual(0);
-    for (const one of operation.security) expect(Object.values(one)[0]).toEqual(route.scopes);
+    for (const [name, needed] of operation.security.flatMap((one: Json) => Object.entries(one)))
+      expect([name, needed]).toEqual([name, name === 'bearer' ? route.scopes : []]);
+    for (const scope of route.scopes) expect(operation.description).toContain(scope);
   }
   const own = /^\/api\/oauth\/(token|revoke|introspect|jwks)$|^\/\.well-known\/|^\/api\/openapi\.json$/;
   const listed = Object.keys(document.paths).filter((path) => !own.test(path));
@@ -113,6 +115,44 @@ test('every operation of the core is in the route table, and its schemas are in 
   expect(undescribed.map(({ path }) => path)).toEqual([]);
 });
 
+/** Every schema below a value, with the path to it. Examples are no schemas. */
+const schemasIn = function* (value: Json, path: string): Generator<[string, Json]> {
+  if (typeof value !== 'object' || value === null) return;
+  yield [path, value];
+  for (const [key, below] of Object.entries<Json>(value))
+    if (!['example', 'examples', 'default', 'enum', 'const'].includes(key)) yield* schemasIn(below, `${path}/${key}`);
+};
+
+test('A-284 every object is a named schema, and every schema, property and parameter has a description', () => {
+  const { schemas, ...others } = document.components;
+  const elsewhere = [...schemasIn({ paths: document.paths, webhooks: document.webhooks, ...others }, '')];
+  expect(elsewhere.filter(([, { properties }]) => properties !== undefined).map(([path]) => path)).toEqual([]);
+  const undescribed: string[] = [];
+  const expectText = (path: string, node: Json): void => {
+    if (typeof (node.description ?? deref(node).description) !== 'string') undescribed.push(path);
+  };
+  for (const [name, schema] of Object.entries<Json>(schemas)) {
+    expectText(name, schema);
+    for (const [path, { properties }] of schemasIn(schema, name)) {
+      if (path !== name) expect(properties, path).toBeUndefined();
+      for (const [member, one] of Object.entries<Json>(properties ?? {})) expectText(`${path}.${member}`, one);
+    }
+  }
+  for (const [name, { parameters }] of everyOperation())
+    for (const one of parameters ?? []) expectText(`${name} ${deref(one).name}`, deref(one));
+  expect(undescribed).toEqual([]);
+});
+
+test('A-285 the document has at most 300 kB, and a body is required where a member of it is', () => {
+  expect(Buffer.byteLength(JSON.stringify(document))).toBeLessThanOrEqual(300_000);
+  for (const [name, { requestBody }] of everyOperation()) {
+    if (requestBody === undefined) continue;
+    const schemas = Object.values<Json>(requestBody.content).map(({ schema }) => deref(schema));
+    const needsMember = schemas.some(({ required = [], anyOf }) => required.length > 0 || anyOf !== undefined);
+    expect([name, requestBody.required]).toEqual([name, needsMember]);
+  }
+});
+
 test('an import is described down to the option values, by the schemas that validate it', () => {
   const { schema } = operationOf({ method: 'POST', path: '/api/menu/import' }).requestBody.content['application/json'];
   const product = deref(membersOf(schema).products.items);
@@ -132,7 +172,7 @@ test('every operation names its own errors beside the general ones, in the diale
     const { responses } = operationOf(route);
     for (const status of [400, 401, 403]) {
       const { schema } = deref(responses[status]).content['application/json'];
-      expect(schema.oneOf).toHaveLength(2);
+      expect(deref(schema).oneOf).toHaveLength(2);
     }
     const shown = Object.values<Json>(responses).flatMap((response) =>
       Object.keys(deref(response).content?.['application/problem+json']?.examples ?? {}),

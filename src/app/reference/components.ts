@@ -57,7 +57,7 @@ const schemas: Json = {
     description: 'The envelope of a refusal',
     required: ['success', 'error', 'message', 'request_id'],
     properties: {
-      success: { const: false, description: 'False in every refusal' },
+      success: { type: 'boolean', const: false, description: 'False in every refusal' },
       error: errorCode,
       message,
       ...extraMembers,
@@ -84,6 +84,10 @@ const schemas: Json = {
       retry_after: extraMembers.retry_after,
       request_id: requestId,
     },
+  },
+  Refusal: {
+    description: 'The envelope, or to a request with a Bearer credential an OAuth error',
+    oneOf: [{ $ref: '#/components/schemas/Error' }, { $ref: '#/components/schemas/OAuthError' }],
   },
   Problem: {
     type: 'object',

@@ -3,7 +3,8 @@ import type { z } from 'zod';
 import type { Route } from '#src/gateway/config.ts';
 import type { OwnError } from '#src/platform/http/operation.ts';
 import { commonHeaders, errorAnswers, rateHeaders } from './error-answers.ts';
-import { type Json, schemaOf } from './json-schema.ts';
+import { type Json, nameKey, schemaOf } from './json-schema.ts';
+import { pascalCase } from './name-schemas.ts';
 import { requestSamples } from './request-samples.ts';
 import { sampleOf } from './sample-of.ts';
 import { tagOf } from './tags.ts';
@@ -20,15 +21,16 @@ export type Described = {
 };
 
 const units = { R: 1, W: 2, H: 20 } as const;
+/** Schemes without scopes of their own list none (OpenAPI 3.1, section 4.8.30); the description of the operation names them. */
 const security = {
-  api_key: (scopes: readonly string[]): Json => ({ apiKey: scopes }),
-  api_client: (scopes: readonly string[]): Json => ({ clientId: scopes, clientSecret: scopes }),
+  api_key: (): Json => ({ apiKey: [] }),
+  api_client: (): Json => ({ clientId: [], clientSecret: [] }),
   bearer: (scopes: readonly string[]): Json => ({ bearer: scopes }),
 };
 
 export const describeOperation = (origin: string, route: Route, described: Described | undefined): Json => {
   const params = described?.params === undefined ? undefined : schemaOf(described.params, 'input');
-  const answer = described === undefined ? { type: 'object' } : envelopeSchema(schemaOf(described.answer, 'output'));
+  const answer = answerSchema(route, described);
   const hasBody = route.method === 'POST' && params !== undefined;
   return {
     operationId: route.id,
@@ -57,11 +59,18 @@ const replayHeaders: Json = {
   'Idempotency-Expires': { $ref: '#/components/headers/IdempotencyExpires' },
 };
 
+/** A service that describes nothing may answer with any object. */
+const answerSchema = (route: Route, described: Described | undefined): Json => {
+  const description = `Answer of ${route.method} ${route.path}`;
+  if (described === undefined) return { type: 'object', description, [nameKey]: `${pascalCase(route.id)}Answer` };
+  return { ...envelopeSchema(schemaOf(described.answer, 'output')), description };
+};
+
 const envelopeSchema = (answer: Json): Json => ({
   type: 'object',
   required: ['success', ...((answer.required ?? []) as string[])],
   properties: {
-    success: { const: true, description: 'True in every answer that is no refusal' },
+    success: { type: 'boolean', const: true, description: 'True in every answer that is no refusal' },
     ...(answer.properties as Json),
   },
 });
@@ -117,10 +126,10 @@ const parametersOf = (route: Route, described: Described | undefined, params: Js
 
 /** Without members that are required, a request without a body is complete. */
 const bodyOf = (route: Route, schema: Json): Json => ({
-  required: ((schema.required ?? []) as string[]).length > 0,
+  required: ((schema.required ?? []) as string[]).length > 0 || schema.anyOf !== undefined,
   content: {
     'application/json': {
-      schema,
+      schema: { description: `Body of ${route.method} ${route.path}`, ...schema },
       examples: requestSamples[route.path] ?? { request: { value: sampleOf(schema, false) } },
     },
   },

@@ -91,8 +91,6 @@ const byStatus = (errors: readonly OwnError[]): Map<number, Set<FaultCode>> => {
 type Codes = { codes: readonly FaultCode[]; others: readonly FaultCode[]; scopes: readonly string[] };
 
 const answerOf = (origin: string, status: number, { codes, others, scopes }: Codes): Json => {
-  const isOAuth = isOAuthStatus(status);
-  const envelope = { $ref: '#/components/schemas/Error' };
   const texts = codes.map((code) => `\`${code}\` ${faultTexts[code]}`);
   const named = others.map((code) => `\`${code}\``).join(', ');
   const examples = codes.map((code) => examplesOf(origin, status, code, scopes));
@@ -101,7 +99,7 @@ const answerOf = (origin: string, status: number, { codes, others, scopes }: Cod
     headers: headersOf(status),
     content: {
       'application/json': {
-        schema: isOAuth ? { oneOf: [envelope, { $ref: '#/components/schemas/OAuthError' }] } : envelope,
+        schema: { $ref: `#/components/schemas/${isOAuthStatus(status) ? 'Refusal' : 'Error'}` },
         examples: Object.assign({}, ...examples.map(({ json }) => json)),
       },
       'application/problem+json': {

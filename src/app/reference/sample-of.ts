@@ -82,7 +82,7 @@ export const sampleOf = (schema: Json, all: boolean, name = ''): unknown => {
       return schema.default ?? false;
     case 'integer':
     case 'number':
-      return numberOf(schema, name);
+      return numberOf({ ...schema, type }, name);
     case 'string':
       return textOf(schema, name);
     default:

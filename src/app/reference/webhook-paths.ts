@@ -56,6 +56,7 @@ const bodySchema = ({ event, object, value, trailing }: Described): Json => {
   const more = trailing === undefined ? {} : schemaOf(trailing, 'output');
   return {
     type: 'object',
+    description: `Body of the event ${event}`,
     required: [
       'event',
       object,
@@ -63,11 +64,16 @@ const bodySchema = ({ event, object, value, trailing }: Described): Json => {
       ...((more.required ?? []) as string[]),
     ],
     properties: {
-      event: { const: event },
+      event: { ...text, const: event, description: 'Type of the event' },
       [object]: schemaOf(value, 'output'),
-      id: { ...text, examples: ['evt_01'] },
-      created: { ...text, format: 'date-time', examples: ['2026-03-01T11:00:00.000Z'] },
-      restuid: { ...text, examples: ['rst_01'] },
+      id: { ...text, description: 'Id of the event, as in the header webhook-id', examples: ['evt_01'] },
+      created: {
+        ...text,
+        format: 'date-time',
+        description: 'When the event was recorded, in UTC',
+        examples: ['2026-03-01T11:00:00.000Z'],
+      },
+      restuid: { ...text, description: 'The restaurant', examples: ['rst_01'] },
       seq: { type: 'integer', description: 'Rises with every change of the entity', examples: [42] },
       previous_seq: {
         type: ['integer', 'null'],
@@ -76,7 +82,11 @@ const bodySchema = ({ event, object, value, trailing }: Described): Json => {
         examples: [41],
       },
       ...((more.properties ?? {}) as Json),
-      truncated: { const: true, description: 'Lists are null because the body would exceed 256 KiB' },
+      truncated: {
+        type: 'boolean',
+        const: true,
+        description: 'Only present when lists are null because the body would exceed 256 KiB',
+      },
     },
   };
 };
