@@ -1,5 +1,5 @@
 /**
- * The public documents: /api/openapi.json, /docs, /docs/errors, /docs/webhooks, /docs/callers and /docs/changelog. They are rendered once at
+ * The public documents: /api/openapi.json, /docs/asyncapi.json, /docs, /docs/errors, /docs/webhooks, /docs/callers and /docs/changelog. They are rendered once at
  * start from data that every gateway has, so a gateway without a core serves them too.
  */
 import { readFileSync } from 'node:fs';
@@ -14,6 +14,7 @@ import {
 } from '#src/webhooks/index.ts';
 import type { Settings } from '../settings/config.ts';
 import { eventKinds, kindScopes } from '../webhooks/wire-engine.ts';
+import { buildAsyncApi } from './asyncapi.ts';
 import { callersPage } from './callers-page.ts';
 import { changelogPage } from './changelog-page.ts';
 import { errorsPage } from './errors-page.ts';
@@ -51,6 +52,10 @@ export const createReference = (
     });
     return new Map<string, Page>([
       ['/api/openapi.json', { type: 'application/json; charset=utf-8', body: JSON.stringify(document) }],
+      [
+        '/docs/asyncapi.json',
+        { type: 'application/json; charset=utf-8', body: JSON.stringify(buildAsyncApi(document)) },
+      ],
       ...fixed,
     ]);
   };
