@@ -2,9 +2,10 @@
  * The events of the core as data (interface 12.1). The webhook engine and the documentation describe them from here.
  */
 import { z } from 'zod';
-import { customerAnswer } from './customers/customer-view.ts';
+import { customerAnswer } from './customers/customer-schema.ts';
 import { loyaltyAnswer } from './loyalty/loyalty-view.ts';
-import { orderAnswer } from './orders/order/order-view.ts';
+import { confirmationAnswer, identity, orderAnswer } from './orders/order/order-schema.ts';
+import { count, textOrNull } from './values/described-members.ts';
 
 export type DescribedEvent = {
   event: string;
@@ -17,19 +18,76 @@ export type DescribedEvent = {
   trailing?: z.ZodObject;
 };
 
-const { confirmation } = orderAnswer.shape;
-const identity = { uid: z.string(), token: z.string() };
-const countdown = confirmation.pick({
-  confirmed: true,
-  countdown_time: true,
-  countdown_started: true,
-  countdown_started_iso: true,
-  countdown_end: true,
-  countdown_end_iso: true,
-  timeout: true,
-} as Parameters<typeof confirmation.pick>[0]);
-const changes = z.array(z.object({ uid: z.string(), ext_id: z.string().nullable() }));
-const elements = z.object({ created: changes, updated: changes, removed: changes });
+const changedCustomer = customerAnswer.partial().required({ uid: true }).meta({
+  id: 'ChangedCustomer',
+  description: 'The customer after the change. Of a removed one only `uid` is present',
+});
+
+const countdown = z
+  .object({
+    ...identity,
+    confirmation: confirmationAnswer
+      .pick({
+        confirmed: true,
+        countdown_time: true,
+        countdown_started: true,
+        countdown_started_iso: true,
+        countdown_end: true,
+        countdown_end_iso: true,
+        timeout: true,
+      })
+      .meta({ id: 'Countdown', description: 'The time in which the order must be confirmed' }),
+  })
+  .meta({ id: 'OrderCountdown', description: 'An order whose countdown began' });
+
+const timeout = z
+  .object({
+    ...identity,
+    confirmation: confirmationAnswer
+      .pick({ confirmed: true, timeout: true })
+      .describe('Whether the order was confirmed or timed out'),
+  })
+  .meta({ id: 'OrderTimeout', description: 'An order whose countdown ended before it was confirmed' });
+
+const element = z
+  .object({
+    uid: z.string().describe('Category or product in the menu'),
+    ext_id: textOrNull('Id that the importing client gave it', 'when it was made in the panel'),
+  })
+  .meta({ id: 'ChangedElement', description: 'A category or product of the menu that was changed' });
+
+const elements = (meaning: string) =>
+  z.array(element).nullable().describe(`${meaning}; null when the list was left out of a \`truncated\` body`);
+
+const changedElements = z
+  .object({
+    created: elements('New elements'),
+    updated: elements('Elements of which a member changed'),
+    removed: elements('Elements that are no longer in the menu'),
+  })
+  .meta({ id: 'ChangedElements', description: 'Changed elements of one kind: categories or products' });
+
+const changedMenu = z
+  .object({
+    version: count('Version of the menu after the change'),
+    previous_version: count('Version of the menu before the change'),
+    cause: z
+      .enum(['import', 'revert', 'panel'])
+      .describe('What changed the menu: an import, the return to an earlier version, or a user of the panel'),
+    categories: changedElements.describe('The changed categories'),
+    products: changedElements.describe('The changed products'),
+  })
+  .meta({ id: 'ChangedMenu', description: 'A new version of the menu, and what changed in it' });
+
+const changeOfCustomer = z.object({
+  change: z.enum(['created', 'updated', 'removed']).describe('What was done with the record'),
+  changed_fields: z
+    .array(z.string())
+    .describe(
+      'Names of the members that were set (`created`) or changed (`updated`), without statistics and balance; empty for ' +
+        '`removed`',
+    ),
+});
 
 const orderEvent = (event: string, summary: string, value: z.ZodType = orderAnswer): DescribedEvent => ({
   event: `order.${event}`,
@@ -45,23 +103,12 @@ export const describedEvents: readonly DescribedEvent[] = [
     kind: 'customers',
     object: 'customer',
     summary: 'A customer record was created, updated or removed; of a removed one only the uid is left',
-    value: customerAnswer.partial().required({ uid: true }),
-    trailing: z.object({
-      change: z.enum(['created', 'updated', 'removed']),
-      changed_fields: z.array(z.string()),
-    }),
+    value: changedCustomer,
+    trailing: changeOfCustomer,
   },
   orderEvent('new', 'An order was received'),
-  orderEvent(
-    'countdown_started',
-    'The time to confirm an order began',
-    z.object({ ...identity, confirmation: countdown }),
-  ),
-  orderEvent(
-    'timeout',
-    'The time to confirm an order is over',
-    z.object({ ...identity, confirmation: z.object({ confirmed: z.boolean(), timeout: z.boolean() }) }),
-  ),
+  orderEvent('countdown_started', 'The time to confirm an order began', countdown),
+  orderEvent('timeout', 'The time to confirm an order is over', timeout),
   orderEvent('confirmed', 'An order was confirmed'),
   orderEvent('closed', 'An order was closed'),
   orderEvent('cancelled', 'An order was cancelled'),
@@ -77,12 +124,6 @@ export const describedEvents: readonly DescribedEvent[] = [
     kind: 'menu',
     object: 'menu',
     summary: 'The menu has a new version',
-    value: z.object({
-      version: z.int(),
-      previous_version: z.int(),
-      cause: z.enum(['import', 'revert', 'panel']),
-      categories: elements.nullable(),
-      products: elements.nullable(),
-    }),
+    value: changedMenu,
   },
 ];

@@ -2,29 +2,44 @@
 import { z } from 'zod';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { flag, withDefault } from '#src/platform/http/values.ts';
+import { dmethodMeaning } from '../restaurants/dmethod.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Location } from '../restaurants/restaurant.ts';
 import { listLocations } from '../restaurants/restaurant-store.ts';
+import { amount, textOrNull } from '../values/described-members.ts';
 import { toWire } from '../values/money.ts';
 
-const text = z.string().nullable();
+const methodAnswer = z
+  .object({ code: z.string().describe(dmethodMeaning), name: z.string().describe('Name to show') })
+  .meta({ id: 'DeliveryMethod', description: 'A delivery method that a location offers' });
 
-const locationAnswer = z.object({
-  uid: z.string(),
-  name: z.string(),
-  at: text,
-  code: text,
-  address: text,
-  city: text,
-  province: text,
-  zip: text,
-  country: text,
-  phone: text,
-  email: text,
-  dmethods: z.array(z.object({ code: z.string(), name: z.string() })),
-  deliverypoints: z.array(z.object({ uid: z.string(), name: z.string(), full_address: z.string(), fee: z.number() })),
-  time_zone: z.string(),
-});
+const pointAnswer = z
+  .object({
+    uid: z.string().describe('Identifies the pickup point in order/create'),
+    name: z.string().describe('Name to show'),
+    full_address: z.string().describe('Address in one text'),
+    fee: amount('Delivery fee of an order to this point'),
+  })
+  .meta({ id: 'DeliveryPoint', description: 'A pickup point of dmethod `20`' });
+
+const locationAnswer = z
+  .object({
+    uid: z.string().describe('Identifies the location; unique in the installation'),
+    name: z.string().describe('Name to show'),
+    at: textOrNull('Place, shown after the name'),
+    code: textOrNull('Short code, which stands before the numbers of its orders'),
+    address: textOrNull('Street and number'),
+    city: textOrNull('City'),
+    province: textOrNull('Province'),
+    zip: textOrNull('Postal code'),
+    country: textOrNull('Country in two letters'),
+    phone: textOrNull('Phone number'),
+    email: textOrNull('Email address'),
+    dmethods: z.array(methodAnswer).describe('Delivery methods on offer'),
+    deliverypoints: z.array(pointAnswer).describe('Pickup points for dmethod `20`; empty when there are none'),
+    time_zone: z.string().describe('Time zone of the venue (IANA name)'),
+  })
+  .meta({ id: 'Location', description: 'A location of the restaurant, which takes orders of its own' });
 
 const locationView = (location: Location): z.infer<typeof locationAnswer> => ({
   uid: location.uid,
@@ -54,8 +69,10 @@ export const accountOperations: Operation[] = [
     path: '/account/subrestaurants',
     summary: 'The locations of the restaurant, in panel order',
     errors: [],
-    params: z.object({ visible: withDefault(flag(), true) }),
-    answer: z.object({ subrestaurants: z.array(locationAnswer) }),
+    params: z.object({
+      visible: withDefault(flag(), true).describe('1: only visible locations; 0: hidden ones too'),
+    }),
+    answer: z.object({ subrestaurants: z.array(locationAnswer).describe('In the sequence of the panel') }),
     handle: async ({ db, restuid, params }) => {
       await requireRestaurant(db, restuid);
       const locations = await listLocations(db, restuid, { visibleOnly: params.visible });

@@ -2,23 +2,39 @@
 import { z } from 'zod';
 import { Fault, validationFault } from '#src/contract/fault.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
-import { boolean, email, money, optional, text, withDefault } from '#src/platform/http/values.ts';
+import { boolean, decimalsRule, email, money, optional, text, withDefault } from '#src/platform/http/values.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
+import { amount, count } from '../values/described-members.ts';
 import { isExpressible, toWire } from '../values/money.ts';
 import { applyCoupon } from './apply-coupon.ts';
 import type { Coupon } from './coupon.ts';
 import { type GenerateResult, generateCoupon } from './generate-coupon.ts';
 
-const couponAnswer = z.object({
-  code: z.string(),
-  discount_perc: z.number(),
-  quantity: z.int(),
-  order_min: z.number(),
-  valid_from: z.string().nullable(),
-  valid_to: z.string().nullable(),
-  valid_weekdays: z.array(z.int()),
-  valid_email: z.string().nullable(),
-});
+const dayOrNull = (meaning: string) =>
+  z
+    .string()
+    .nullable()
+    .meta({ description: `${meaning} in the time zone of the venue; null: no bound`, format: 'date' });
+
+const couponAnswer = z
+  .object({
+    code: z.string().describe('Code to enter; case is ignored'),
+    discount_perc: z
+      .number()
+      .meta({ description: 'Discount in percent, at most 2 decimals', minimum: 0, maximum: 100 }),
+    quantity: count('Uses that are left'),
+    order_min: amount('Smallest order that may use the coupon, by the sum of its lines'),
+    valid_from: dayOrNull('First day on which it is valid'),
+    valid_to: dayOrNull('Last day on which it is valid'),
+    valid_weekdays: z
+      .array(z.int().meta({ minimum: 0, maximum: 6 }))
+      .describe('Days of the week on which it is valid, from 0 (Sunday) to 6; empty: every day'),
+    valid_email: z
+      .string()
+      .nullable()
+      .describe('Email address of the only customer who may use it; null: every customer may'),
+  })
+  .meta({ id: 'Coupon', description: 'A coupon for a discount in percent' });
 
 const couponView = (coupon: Coupon): z.infer<typeof couponAnswer> => ({
   code: coupon.code,
@@ -37,7 +53,15 @@ const generateOperation = operation({
   summary: 'Make a coupon of a generator, for points where it has a price',
   errors: ['NOT_FOUND', 'INSUFFICIENT_POINTS'],
   emits: ['loyaltylog.created'],
-  params: z.object({ gencode: text({ max: 64 }), valid_email: optional(email()) }),
+  params: z
+    .object({
+      gencode: text({ max: 64 }).describe('Code of a generator of the restaurant, which sets the terms of the coupon'),
+      valid_email: optional(email()).describe(
+        'Email address of the only customer who may use the coupon; required, and of a known customer, when the generator ' +
+          'costs points. Absent: every customer may',
+      ),
+    })
+    .meta({ id: 'NewCoupon', description: 'The coupon to make' }),
   answer: z.object({ coupon: couponAnswer }),
   handle: async ({ db, restuid, params, now }) => {
     const restaurant = await requireRestaurant(db, restuid);
@@ -75,13 +99,24 @@ const applyOperation = operation({
   path: '/coupon/apply',
   summary: 'Take a use of a coupon, or look what it would take off',
   errors: ['NOT_FOUND', 'CANNOT_APPLY'],
-  params: z.object({
-    code: text({ max: 64 }),
-    total: money(),
-    email: optional(email()),
-    preview: withDefault(boolean(), false),
+  params: z
+    .object({
+      code: text({ max: 64 }).describe('Code of the coupon; case is ignored'),
+      total: money().describe(
+        `Amount on which the discount is computed, in the currency of the restaurant. ${decimalsRule(2)}`,
+      ),
+      email: optional(email()).describe(
+        'Email address of the customer, compared without case; required for a coupon of one customer',
+      ),
+      preview: withDefault(boolean(), false).describe('True: the discount is computed, and no use is taken'),
+    })
+    .meta({ id: 'CouponUse', description: 'The coupon to use, and the amount of the order' }),
+  answer: z.object({
+    coupon: couponAnswer,
+    order: z
+      .object({ discount: amount('What the coupon takes off'), total: amount('What is left: `total` minus discount') })
+      .describe('The amounts of the order with the coupon'),
   }),
-  answer: z.object({ coupon: couponAnswer, order: z.object({ discount: z.number(), total: z.number() }) }),
   handle: async ({ db, restuid, params, now }) => {
     const restaurant = await requireRestaurant(db, restuid);
     const { code, total, email: givenEmail = null, preview } = params;

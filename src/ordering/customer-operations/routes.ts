@@ -3,92 +3,20 @@ import { z } from 'zod';
 import { Fault, validationFault } from '#src/contract/fault.ts';
 import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
-import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
-import {
-  clearable,
-  date,
-  email,
-  flag,
-  optional,
-  readOnly,
-  requireOneOf,
-  requirePeriods,
-  text,
-  uid,
-} from '#src/platform/http/values.ts';
+import { type Cursors, pageAnswer } from '#src/platform/http/paging.ts';
+import { customerAnswer } from '../customers/customer-schema.ts';
 import { findCustomer } from '../customers/customer-store.ts';
-import { customerAnswer, customerView } from '../customers/customer-view.ts';
+import { customerView } from '../customers/customer-view.ts';
 import { type CustomerFilter, listCustomers, type Period } from '../customers/list-store.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import { endOfDay, startOfDay } from '../values/venue-time.ts';
 import { createCustomer, type SaveRefusal } from './create-customer.ts';
+import { createParams, listParams, readParams, removeParams, updateParams } from './customer-params.ts';
 import { removeCustomer } from './remove-customer.ts';
 import { updateCustomer } from './update-customer.ts';
 
-const writable = {
-  email: clearable(email()),
-  first_name: clearable(text({ max: 200 })),
-  last_name: clearable(text({ max: 200 })),
-  phone: clearable(text({ max: 32 })),
-  address: clearable(text({ max: 200 })),
-  number: clearable(text({ max: 20 })),
-  city: clearable(text({ max: 200 })),
-  province: clearable(text({ max: 200 })),
-  zip: clearable(text({ max: 20 })),
-  country: clearable(text({ min: 2, max: 2, pattern: /^[A-Za-z]{2}$/, format: 'a country of two letters' })),
-  code: clearable(text({ max: 64 })),
-  subrestaurant_uid: clearable(text({ max: 64 })),
-  signup_uid: clearable(text({ max: 64 })),
-};
-
-/** Set by the system, by statistics or by the ledger (interface 10.2, rows 1 and 3-6). */
-const readOnlyMembers = [
-  'added',
-  'added_iso',
-  'subrestaurant_code',
-  'signedup',
-  'signup_deleted',
-  'signup_deleted_iso',
-  'devices_unregistered',
-  'devices_unregistered_iso',
-  'orders_count',
-  'pickup_orders_count',
-  'delivery_orders_count',
-  'offline_orders_count',
-  'first_order',
-  'first_order_iso',
-  'last_order',
-  'last_order_iso',
-  'last_offline_order',
-  'last_offline_order_iso',
-  'orders_total',
-  'loyalty_points',
-  'loyalty_seq',
-] as const;
-
-const refused = Object.fromEntries(readOnlyMembers.map((name) => [name, readOnly()]));
-
-const address = requireOneOf(z.object({ uid: optional(uid()), email: optional(email()) }), ['uid', 'email']);
-
 const one = z.object({ customer: customerAnswer });
-
-const filters = {
-  added_from: optional(date()),
-  added_to: optional(date()),
-  first_order_from: optional(date()),
-  first_order_to: optional(date()),
-  last_order_from: optional(date()),
-  last_order_to: optional(date()),
-  devices_unregistered_from: optional(date()),
-  devices_unregistered_to: optional(date()),
-  signedup: optional(flag()),
-  subrestaurant_uid: optional(text({ max: 64 })),
-  code: optional(text({ max: 64 })),
-  q: optional(text({ min: 2, max: 100 })),
-};
-
-const listParams = requirePeriods(z.object({ ...cursorParams, ...filters }));
 
 export const customerOperations = (deps: { cursors: Cursors }): Operation[] => [
   listOperation(deps.cursors),
@@ -103,7 +31,7 @@ const readOperation = operation({
   path: '/customerstats/customer',
   summary: 'One customer, by uid or email',
   errors: ['CUSTOMER_NOT_FOUND'],
-  params: address,
+  params: readParams,
   answer: one,
   handle: async ({ db, restuid, params }) => {
     const restaurant = await requireRestaurant(db, restuid);
@@ -121,7 +49,7 @@ const createOperation = operation({
   summary: 'Adds a customer',
   errors: ['CONFLICT', 'SUBRESTAURANT_NOT_FOUND'],
   emits: eventsOfSave,
-  params: requireOneOf(z.object({ ...writable, uid: readOnly(), ...refused }), ['email', 'phone']),
+  params: createParams,
   answer: one,
   handle: async ({ db, restuid, params, now }) => {
     const restaurant = await requireRestaurant(db, restuid);
@@ -137,7 +65,7 @@ const updateOperation = operation({
   summary: 'Changes the members that are named',
   errors: ['CUSTOMER_NOT_FOUND', 'CONFLICT', 'SUBRESTAURANT_NOT_FOUND'],
   emits: eventsOfSave,
-  params: z.object({ uid: uid(), ...writable, ...refused }),
+  params: updateParams,
   answer: one,
   handle: async ({ db, restuid, params, now }) => {
     const restaurant = await requireRestaurant(db, restuid);
@@ -163,7 +91,7 @@ const removeOperation = operation({
   summary: 'Erases a customer; orders and ledger keep the uid',
   errors: ['CUSTOMER_NOT_FOUND'],
   emits: ['customer.changed'],
-  params: address,
+  params: removeParams,
   answer: z.object({}),
   handle: async ({ db, restuid, params, now }) => {
     if (!(await removeCustomer(db, restuid, params, now))) throw customerNotFound();
@@ -178,7 +106,7 @@ const listOperation = (cursors: Cursors): Operation =>
     summary: 'Customers, newest first',
     errors: [],
     params: listParams,
-    answer: z.object({ customers: z.array(customerAnswer), ...pageAnswer }),
+    answer: z.object({ customers: z.array(customerAnswer).describe('Newest first'), ...pageAnswer }),
     handle: async ({ db, restuid, params }) => {
       const restaurant = await requireRestaurant(db, restuid);
       const { page: _page, pagesize: _pagesize, cursor: _cursor, ...named } = params;

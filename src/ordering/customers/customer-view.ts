@@ -1,56 +1,14 @@
 /** A customer in answers and events (interface 10.2). */
-import { z } from 'zod';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import { toWire } from '../values/money.ts';
 import { isoDate, legacyDate } from '../values/venue-time.ts';
 import type { Customer } from './customer.ts';
-
-const text = z.string().nullable();
-
-export const customerAnswer = z.object({
-  uid: z.string(),
-  added: z.string(),
-  added_iso: z.string(),
-  email: text,
-  first_name: text,
-  last_name: text,
-  phone: text,
-  address: text,
-  number: text,
-  city: text,
-  province: text,
-  zip: text,
-  country: text,
-  code: text,
-  subrestaurant_uid: text,
-  subrestaurant_code: text,
-  signup_uid: text,
-  signedup: z.boolean(),
-  signup_deleted: text,
-  signup_deleted_iso: text,
-  devices_unregistered: text,
-  devices_unregistered_iso: text,
-  orders_count: z.int(),
-  pickup_orders_count: z.int(),
-  delivery_orders_count: z.int(),
-  offline_orders_count: z.int(),
-  first_order: text,
-  first_order_iso: text,
-  last_order: text,
-  last_order_iso: text,
-  last_offline_order: text,
-  last_offline_order_iso: text,
-  orders_total: z.number(),
-  loyalty_points: z.number(),
-  loyalty_seq: z.int(),
-});
-
-export type CustomerView = z.infer<typeof customerAnswer>;
+import type { CustomerAnswer } from './customer-schema.ts';
 
 export const customerView = (
   customer: Customer,
   restaurant: Pick<Restaurant, 'timeZone' | 'apiTimeZone'>,
-): CustomerView => {
+): CustomerAnswer => {
   const legacy = (date: Date | null): string | null => legacyDate(date, restaurant.apiTimeZone);
   const iso = (date: Date | null): string | null => isoDate(date, restaurant.timeZone);
   return {

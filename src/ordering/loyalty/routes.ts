@@ -5,7 +5,7 @@ import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import {
-  date,
+  decimalsRule,
   email,
   looseText,
   money,
@@ -19,6 +19,7 @@ import {
 } from '#src/platform/http/values.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
+import { dayPeriod } from '../values/described-members.ts';
 import { isExpressible, toWire } from '../values/money.ts';
 import { endOfDay, startOfDay } from '../values/venue-time.ts';
 import { createEntry, type MovementResult } from './create-entry.ts';
@@ -32,37 +33,46 @@ const one = z.object({ loyaltylog: loyaltyAnswer });
 const listParams = requirePeriods(
   z.object({
     ...cursorParams,
-    client_uid: optional(text({ max: 64 })),
-    client_email: optional(text({ max: 254 })),
-    order_uid: optional(text({ max: 64 })),
-    type: optional(oneOf(entryTypes)),
-    date_from: optional(date()),
-    date_to: optional(date()),
+    client_uid: optional(text({ max: 64 })).describe('Only entries of this customer'),
+    client_email: optional(text({ max: 254 })).describe('Only entries of the customer with this email address'),
+    order_uid: optional(text({ max: 64 })).describe('Only entries of this order'),
+    type: optional(oneOf(entryTypes)).describe('Only entries of this type'),
+    ...dayPeriod('date', 'Only entries made'),
   }),
 );
 
-const diff = () => optional(money({ max: 1_000_000, above: true }));
+const diff = (meaning: string) =>
+  optional(money({ max: 1_000_000, above: true })).describe(`${meaning}. ${decimalsRule(2)}`);
 
 const createParams = requireOneOf(
   z.object({
-    client_uid: optional(uid()),
-    client_email: optional(email()),
-    diff_op: oneOf(['add', 'subtract']),
-    input_type: withDefault(oneOf(['points', 'value']), 'points'),
-    diff_points: diff(),
-    diff_value: diff(),
-    notes: looseText(500),
-    subrestaurant_uid: optional(uid()),
+    client_uid: optional(uid()).describe('The customer; this or `client_email` is required'),
+    client_email: optional(email()).describe(
+      'Email address of the customer. Together with `client_uid` both must name the same customer',
+    ),
+    diff_op: oneOf(['add', 'subtract']).describe('Whether the points are added to the balance or subtracted'),
+    input_type: withDefault(oneOf(['points', 'value']), 'points').describe(
+      'Member with the amount: `points` for `diff_points`, `value` for `diff_value`, which needs a point value',
+    ),
+    diff_points: diff('Points to move; required with `input_type` `points`, otherwise ignored'),
+    diff_value: diff(
+      'Money in the currency of the restaurant, from which the points are derived; required with `input_type` `value`, ' +
+        'otherwise ignored',
+    ),
+    notes: looseText(500).describe('Note on the entry; absent or empty: none'),
+    subrestaurant_uid: optional(uid()).describe('Location to note in the entry; absent: none'),
   }),
   ['client_uid', 'client_email'],
-).superRefine(
-  (value, ctx) => {
-    const name = value.input_type === 'value' ? 'diff_value' : 'diff_points';
-    if (value[name] !== undefined) return;
-    ctx.addIssue({ code: 'custom', path: [name], message: 'is required', params: { code: 'REQUIRED' } });
-  },
-  { when: () => true },
-);
+)
+  .superRefine(
+    (value, ctx) => {
+      const name = value.input_type === 'value' ? 'diff_value' : 'diff_points';
+      if (value[name] !== undefined) return;
+      ctx.addIssue({ code: 'custom', path: [name], message: 'is required', params: { code: 'REQUIRED' } });
+    },
+    { when: () => true },
+  )
+  .meta({ id: 'NewLoyaltyEntry', description: 'Points to add or subtract by hand' });
 
 export const loyaltyOperations = (deps: { cursors: Cursors }): Operation[] => [
   listOperation(deps.cursors),
@@ -75,7 +85,7 @@ const readOperation = operation({
   path: '/loyaltylog/get',
   summary: 'One entry of the loyalty log',
   errors: ['NOT_FOUND'],
-  params: z.object({ uid: uid() }),
+  params: z.object({ uid: uid().describe('The entry') }),
   answer: one,
   handle: async ({ db, restuid, params }) => {
     const restaurant = await requireRestaurant(db, restuid);
@@ -122,7 +132,7 @@ const listOperation = (cursors: Cursors): Operation =>
     summary: 'Entries of the loyalty log, newest first',
     errors: [],
     params: listParams,
-    answer: z.object({ loyaltylogs: z.array(loyaltyAnswer), ...pageAnswer }),
+    answer: z.object({ loyaltylogs: z.array(loyaltyAnswer).describe('Newest first'), ...pageAnswer }),
     handle: async ({ db, restuid, params }) => {
       const restaurant = await requireRestaurant(db, restuid);
       const { page: _page, pagesize: _pagesize, cursor: _cursor, ...named } = params;

@@ -11,9 +11,10 @@ import { lacksPlace } from './address/read-place.ts';
 import { type ChangeResult, changeOrder } from './change-order.ts';
 import { createParams } from './create-params.ts';
 import { listOperation } from './list-operation.ts';
+import { orderAnswer, receiptAnswer, stateAnswer } from './order/order-schema.ts';
 import { findOrder, findOrderByExternalId } from './order/order-store.ts';
 import { type OrderToken, withToken } from './order/order-token.ts';
-import { orderAnswer, orderView, receiptAnswer, stateAnswer, stateView } from './order/order-view.ts';
+import { orderView, stateView } from './order/order-view.ts';
 import type { Move } from './order/transitions.ts';
 import { type PlaceResult, placeOrder } from './place-order.ts';
 import { faultOfRefusal } from './price/refusal.ts';
@@ -30,10 +31,20 @@ export const orderOperations = ({ cursors, tokenOf, resolveAddress }: Deps): Ope
   listOperation(cursors, tokenOf),
   getOperation(tokenOf),
   createOperation(tokenOf, resolveAddress),
-  moveOperation('confirm', { text: looseText(500) }, tokenOf),
-  moveOperation('close', {}, tokenOf),
-  moveOperation('cancel', { reason: looseText(500) }, tokenOf),
+  moveOperation('confirm', tokenOf),
+  moveOperation('close', tokenOf),
+  moveOperation('cancel', tokenOf),
 ];
+
+const getParams = requireOneOf(
+  z.object({
+    uid: optional(uid()).describe('The order; this or `external_id` is required'),
+    external_id: optional(text({ max: 100 })).describe(
+      'Id that the same client gave with order/create. Together with `uid` both must name the same order',
+    ),
+  }),
+  ['uid', 'external_id'],
+);
 
 const getOperation = (tokenOf: OrderToken): Operation =>
   operation({
@@ -41,10 +52,7 @@ const getOperation = (tokenOf: OrderToken): Operation =>
     path: '/orders/get',
     summary: 'One order, by uid or by the external id that the same client gave',
     errors: ['NOT_FOUND'],
-    params: requireOneOf(z.object({ uid: optional(uid()), external_id: optional(text({ max: 100 })) }), [
-      'uid',
-      'external_id',
-    ]),
+    params: getParams,
     answer: z.object({ order: orderAnswer }),
     handle: async ({ db, restuid, params, caller }) => {
       const restaurant = await requireRestaurant(db, restuid);
@@ -147,14 +155,32 @@ const describedMoves: Readonly<Record<SentMove, Pick<Operation, 'summary' | 'err
   cancel: { summary: 'Cancels an order', errors: moveErrors, emits: ['order.cancelled', 'loyaltylog.created'] },
 };
 
-const moveOperation = (move: SentMove, more: Record<string, z.ZodType>, tokenOf: OrderToken): Operation =>
+const addressed = {
+  uid: uid().describe('The order'),
+  token: text().describe('`token` of the order'),
+};
+
+const paramsOfMove = {
+  confirm: z
+    .object({ ...addressed, text: looseText(500).describe('Note, kept as `confirmation.text`; absent or empty: none') })
+    .meta({ id: 'ConfirmOrder', description: 'The order to confirm' }),
+  close: z.object(addressed).meta({ id: 'CloseOrder', description: 'The confirmed order to close' }),
+  cancel: z
+    .object({
+      ...addressed,
+      reason: looseText(500).describe('Reason, kept as `cancellation.reason`; absent or empty: none'),
+    })
+    .meta({ id: 'CancelOrder', description: 'The order to cancel' }),
+};
+
+const moveOperation = (move: SentMove, tokenOf: OrderToken): Operation =>
   operation({
     method: 'POST',
     path: `/order/${move}`,
     ...describedMoves[move],
     // The request contains the token of the order.
     isSecret: true,
-    params: z.object({ uid: uid(), token: text(), ...more }),
+    params: paramsOfMove[move],
     answer: z.object({ order: stateAnswer }),
     handle: async ({ db, restuid, params, now }: OperationInput<MoveParams>) => {
       const restaurant = await requireRestaurant(db, restuid);

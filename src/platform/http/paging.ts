@@ -10,25 +10,32 @@ import { canonicalJson } from './json.ts';
 import { integer, optional, text } from './values.ts';
 
 const pageMax = 1_000_000;
+const pagesizeUsual = 100;
 
 /** Parameters of every list. */
 export const cursorParams = {
   page: optional(integer({ min: 1, max: pageMax })).describe(
-    'Pages reach the first 10,000 items; beyond them, and where several filters together pass few of very many items, ' +
-      'only next_cursor goes on (RANGE)',
+    'Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the first 10,000 items; ' +
+      'beyond them, and where several filters together pass few of very many items, only `next_cursor` goes on (RANGE)',
   ),
-  pagesize: optional(integer({ min: 1, max: 100 })),
-  cursor: optional(text({ max: 2000 })).describe('next_cursor of the answer before, with the same filters'),
+  pagesize: optional(integer({ min: 1, max: 100 })).meta({
+    description: 'Most items that one page has',
+    'x-default': pagesizeUsual,
+  }),
+  cursor: optional(text({ max: 2000 })).describe(
+    '`next_cursor` of the answer before, with the same filters. Absent: the list from its beginning, or from `page`',
+  ),
 };
 
 export const pageAnswer = {
-  page: z.int(),
-  pagesize: z.int(),
+  page: z.int().describe('Number of this page; it continues counting under a cursor'),
+  pagesize: z.int().describe('Most items that this page could have'),
   total_count: z
     .int()
     .nullable()
     .describe(
-      'Exact where it is known, or few enough items have to be counted; else null. Under a cursor the figure of its first page',
+      'Items of the whole list: exact where it is known, or few enough items have to be counted; else null. Under a ' +
+        'cursor the figure of its first page',
     ),
   more: z
     .boolean()
@@ -36,7 +43,7 @@ export const pageAnswer = {
       'False at the end of the list only. A page may have fewer items than pagesize, even none, while more is true: one ' +
         'request looks through a bounded number of items, and next_cursor goes on from there',
     ),
-  next_cursor: z.string().nullable().describe('Null when more is false'),
+  next_cursor: z.string().nullable().describe('`cursor` of the request for the next page; null when `more` is false'),
 };
 
 /** What a store needs for one page: rows after `after` (keyset) or from `offset`. Read `limit` + 1 rows to learn `more`. */
@@ -97,7 +104,7 @@ export const createCursors = (key: Buffer): Cursors => {
       params: { page?: number | undefined; pagesize?: number | undefined; cursor?: string | undefined },
       scope: unknown,
     ): PageQuery<K> => {
-      const pagesize = params.pagesize ?? 100;
+      const pagesize = params.pagesize ?? pagesizeUsual;
       if (params.cursor === undefined) {
         const page = params.page ?? 1;
         return { page, pagesize, offset: (page - 1) * pagesize, after: undefined, total: undefined };

@@ -123,6 +123,10 @@ export const integer = (bounds: { min: number; max: number }): z.ZodType<number>
     return { value };
   });
 
+/** The part of a description that says how many decimals a number may have. */
+export const decimalsRule = (decimals: number): string =>
+  `At most ${decimals} decimals; more are refused, never rounded`;
+
 /** `decimals` (default 2): more are refused with FORMAT, never rounded. `above`: exclusive lower bound. */
 export const decimal = (bounds: {
   min: number;
@@ -136,7 +140,7 @@ export const decimal = (bounds: {
     type: 'number',
     ...lowest,
     maximum: max,
-    description: `At most ${decimals} decimals; more are refused, never rounded`,
+    description: decimalsRule(decimals),
   };
   return convert(described, (input) => {
     const read = numeric(input);
