@@ -2,51 +2,10 @@
 import { commonHeaders } from './error-answers.ts';
 import { oauthTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
+import { oauthSchemas as schemas } from './oauth-schemas.ts';
 import { documentTag, tagOf } from './tags.ts';
 
-const text = { type: 'string' };
-const texts = { type: 'array', items: text };
-const integer = { type: 'integer' };
-const object = (required: readonly string[], properties: Json): Json => ({ type: 'object', required, properties });
-
-const clientFields: Json = {
-  client_id: { ...text, description: 'Or HTTP Basic, or an assertion' },
-  client_secret: text,
-  client_assertion_type: { const: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' },
-  client_assertion: { ...text, description: 'JWT signed by a registered key (RFC 7523)' },
-};
-
 const credentials = { client_id: 'opc_7Q', client_secret: 'ops_3x' };
-
-const tokenForm = object(['grant_type'], {
-  grant_type: { const: 'client_credentials' },
-  ...clientFields,
-  scope: { ...text, description: 'Space-separated subset; absent or empty means all' },
-  resource: { ...text, format: 'uri', description: 'This origin, or its /api' },
-});
-
-const presentedForm = object(['token'], { token: text, token_type_hint: text, ...clientFields });
-
-const tokenAnswer = object(['access_token', 'token_type', 'expires_in', 'scope'], {
-  access_token: text,
-  token_type: { enum: ['Bearer', 'DPoP'] },
-  expires_in: integer,
-  scope: text,
-});
-
-const introspection = object(['active'], {
-  active: { type: 'boolean' },
-  scope: text,
-  client_id: text,
-  sub: text,
-  token_type: { enum: ['Bearer', 'DPoP'] },
-  exp: integer,
-  iat: integer,
-  iss: text,
-  aud: text,
-  jti: text,
-  cnf: { ...object(['jkt'], { jkt: text }), description: 'Only for a token that is bound to a key (RFC 9449)' },
-});
 
 const json = (schema: Json, examples: Json): Json => ({
   'application/json': {
@@ -129,15 +88,11 @@ const publicDocument = (id: string, summary: string, schema: Json, example: Json
     responses: {
       200: {
         description: 'May be cached for five minutes',
-        headers: { ...commonHeaders, 'Cache-Control': { schema: text, example: 'public, max-age=300' } },
+        headers: { ...commonHeaders, 'Cache-Control': { schema: { type: 'string' }, example: 'public, max-age=300' } },
         content: json(schema, { document: example }),
       },
     },
   },
-});
-
-const keySet = object(['keys'], {
-  keys: { type: 'array', items: object(['kty', 'kid'], { kty: text, kid: text, crv: text, x: text, y: text }) },
 });
 
 const live = {
@@ -151,15 +106,20 @@ const live = {
   jti: 'jti_01',
 };
 
+const authenticationAt = (endpoint: string): Json => ({
+  [`${endpoint}_endpoint_auth_methods_supported`]: ['client_secret_post', 'client_secret_basic', 'private_key_jwt'],
+  [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: ['ES256', 'EdDSA', 'PS256', 'RS256'],
+});
+
 /** Path → path item. */
 export const oauthPaths = (origin: string): Json => ({
   '/api/oauth/token': endpoint(origin, {
     id: 'oauth.token',
     summary: 'Access token for a client (RFC 6749 section 4.4)',
-    form: tokenForm,
+    form: schemas.tokenForm,
     sample: { grant_type: 'client_credentials', ...credentials, scope: 'read:orders write:orders' },
     answer: {
-      content: json(tokenAnswer, {
+      content: json(schemas.tokenAnswer, {
         token: {
           access_token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9',
           token_type: 'Bearer',
@@ -181,7 +141,7 @@ export const oauthPaths = (origin: string): Json => ({
   '/api/oauth/revoke': endpoint(origin, {
     id: 'oauth.revoke',
     summary: 'Revokes a token of the same client (RFC 7009)',
-    form: presentedForm,
+    form: schemas.presentedForm,
     sample: { token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9', ...credentials },
     answer: { description: 'The token is revoked, or it was not valid before; the body is empty' },
     errors: [...common, ...broken],
@@ -189,35 +149,64 @@ export const oauthPaths = (origin: string): Json => ({
   '/api/oauth/introspect': endpoint(origin, {
     id: 'oauth.introspect',
     summary: 'State of a token, for clients with the introspection right (RFC 7662)',
-    form: presentedForm,
+    form: schemas.presentedForm,
     sample: { token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9', ...credentials },
     answer: {
-      content: json(introspection, { live: { ...live, iss: origin, aud: origin }, refused: { active: false } }),
+      content: json(schemas.introspectionAnswer, {
+        live: { ...live, iss: origin, aud: origin },
+        refused: { active: false },
+      }),
     },
     errors: [...common, ...broken],
   }),
-  '/api/oauth/jwks': publicDocument('oauth.jwks', 'Keys that sign access tokens (RFC 7517)', keySet, {
-    keys: [{ kty: 'EC', kid: 'k1', crv: 'P-256', x: 'f83O', y: 'x_FE' }],
+  '/api/oauth/jwks': publicDocument('oauth.jwks', 'Keys that sign access tokens (RFC 7517)', schemas.keySet, {
+    keys: [{ kty: 'EC', kid: 'k1', use: 'sig', alg: 'ES256', crv: 'P-256', x: 'f83O', y: 'x_FE' }],
   }),
   '/.well-known/oauth-authorization-server': publicDocument(
     'metadata.server',
     'Where the OAuth endpoints are (RFC 8414)',
-    object(['issuer', 'token_endpoint', 'jwks_uri'], { issuer: text, token_endpoint: text, jwks_uri: text }),
-    { issuer: origin, token_endpoint: `${origin}/api/oauth/token`, jwks_uri: `${origin}/api/oauth/jwks` },
+    schemas.serverDocument,
+    {
+      issuer: origin,
+      token_endpoint: `${origin}/api/oauth/token`,
+      jwks_uri: `${origin}/api/oauth/jwks`,
+      scopes_supported: ['read:orders', 'manage:orders'],
+      response_types_supported: [],
+      grant_types_supported: ['client_credentials'],
+      ...authenticationAt('token'),
+      revocation_endpoint: `${origin}/api/oauth/revoke`,
+      ...authenticationAt('revocation'),
+      introspection_endpoint: `${origin}/api/oauth/introspect`,
+      ...authenticationAt('introspection'),
+    },
   ),
   '/.well-known/oauth-protected-resource': publicDocument(
     'metadata.resource',
     'Authorization server of this origin (RFC 9728)',
-    object(['resource', 'authorization_servers'], {
-      resource: text,
-      authorization_servers: texts,
-      scopes_supported: texts,
-      bearer_methods_supported: texts,
-    }),
-    { resource: origin, authorization_servers: [origin], bearer_methods_supported: ['header'] },
+    schemas.resourceDocument,
+    {
+      resource: origin,
+      authorization_servers: [origin],
+      scopes_supported: ['read:orders', 'manage:orders'],
+      bearer_methods_supported: ['header'],
+    },
   ),
-  '/.well-known/webhook-keys': publicDocument('webhook.keys', 'Keys that sign webhooks (Ed25519)', keySet, {
-    keys: [{ kty: 'OKP', kid: 'w1', crv: 'Ed25519', x: 'iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w' }],
+  '/.well-known/webhook-keys': publicDocument('webhook.keys', 'Keys that sign webhooks (Ed25519)', schemas.keySet, {
+    keys: [
+      {
+        kty: 'OKP',
+        kid: 'w1',
+        use: 'sig',
+        alg: 'EdDSA',
+        crv: 'Ed25519',
+        x: 'iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w',
+      },
+    ],
   }),
-  '/api/openapi.json': publicDocument('openapi', 'This document', { type: 'object' }, { openapi: '3.1.1' }),
+  '/api/openapi.json': publicDocument(
+    'openapi',
+    'This document',
+    { type: 'object', description: 'An OpenAPI 3.1 document' },
+    { openapi: '3.1.1' },
+  ),
 });

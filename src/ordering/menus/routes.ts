@@ -7,10 +7,15 @@ import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/pagin
 import { flag, optional, text, uid, withDefault } from '#src/platform/http/values.ts';
 import { type ImportDeps, importOperations } from './import/routes.ts';
 import { listCategories, listProducts } from './menu/menu-list-store.ts';
+import { categoryAnswer, productAnswer } from './menu/menu-schema.ts';
 import { findCategory, loadProductsOnSale } from './menu/menu-store.ts';
-import { categoryAnswer, categoryView, productAnswer, productView } from './menu/menu-view.ts';
+import { categoryView, productView } from './menu/menu-view.ts';
 
-const listParams = { ...cursorParams, visible: withDefault(flag(), true), q: optional(text({ max: 100 })) };
+const listParams = {
+  ...cursorParams,
+  visible: withDefault(flag(), true).describe('1: only what is not hidden; 0: hidden ones too'),
+  q: optional(text({ max: 100 })).describe('Part of the name, compared without case; when absent, names do not matter'),
+};
 
 const categoryGone = (): Fault => new Fault('CATEGORY_NOT_FOUND', 'No such category');
 
@@ -29,7 +34,10 @@ const listCategoriesOperation = (cursors: Cursors): Operation =>
     summary: 'Categories of the menu',
     errors: [],
     params: z.object(listParams),
-    answer: z.object({ categories: z.array(categoryAnswer), ...pageAnswer }),
+    answer: z.object({
+      categories: z.array(categoryAnswer).describe('Sorted by position, then by uid'),
+      ...pageAnswer,
+    }),
     handle: async ({ db, restuid, params }) => {
       const { visible, q } = params;
       const scope = { list: 'categories', restuid, visible, q };
@@ -44,8 +52,8 @@ const getCategory = operation({
   path: '/menu/category',
   summary: 'One category, hidden ones too',
   errors: ['CATEGORY_NOT_FOUND'],
-  params: z.object({ uid: uid() }),
-  answer: z.object({ category: categoryAnswer }),
+  params: z.object({ uid: uid().describe('The category; a hidden one is found too') }),
+  answer: z.object({ category: categoryAnswer.describe('The category with its own options') }),
   handle: async ({ db, restuid, params }) => {
     const category = await findCategory(db, restuid, params.uid);
     if (category === undefined) throw categoryGone();
@@ -59,8 +67,15 @@ const listProductsOperation = (cursors: Cursors): Operation =>
     path: '/menu/products',
     summary: 'Products of the menu or of one category',
     errors: ['CATEGORY_NOT_FOUND'],
-    params: z.object({ ...listParams, catuid: optional(uid()) }),
-    answer: z.object({ products: z.array(productAnswer), ...pageAnswer }),
+    params: z.object({
+      ...listParams,
+      visible: listParams.visible.describe('1: no hidden products, and none of hidden categories; 0: these too'),
+      catuid: optional(uid()).describe('Only products of this category; when absent, those of all categories'),
+    }),
+    answer: z.object({
+      products: z.array(productAnswer).describe('Sorted by the position of the category, then by their own'),
+      ...pageAnswer,
+    }),
     handle: async ({ db, restuid, params }) => {
       if (params.catuid !== undefined && (await findCategory(db, restuid, params.catuid)) === undefined)
         throw categoryGone();
@@ -78,8 +93,8 @@ const getProduct = operation({
   path: '/menu/product',
   summary: 'One product with all options that apply, hidden ones too',
   errors: ['PRODUCT_NOT_FOUND'],
-  params: z.object({ uid: uid() }),
-  answer: z.object({ product: productAnswer }),
+  params: z.object({ uid: uid().describe('The product; a hidden one is found too') }),
+  answer: z.object({ product: productAnswer.describe('The product with all options that apply') }),
   handle: async ({ db, restuid, params }) => {
     const product = (await loadProductsOnSale(db, restuid, [params.uid])).get(params.uid);
     if (product === undefined) throw new Fault('PRODUCT_NOT_FOUND', 'No such product');

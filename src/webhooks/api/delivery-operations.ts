@@ -19,10 +19,17 @@ import {
 import { readDeliveries } from '../log/delivery-list-store.ts';
 import { type DeliveryFilter, findDelivery, latestDeliveries, listAttempts } from '../log/delivery-log-store.ts';
 import { listFeed } from '../log/event-feed.ts';
-import { nextTryAnswer, nextTryOf, nextTryView } from '../log/next-try.ts';
+import { nextTryOf, nextTryView } from '../log/next-try.ts';
 import { deliveryStates } from '../queue/delivery-state.ts';
 import { type Api, readableKinds, scopesOfKinds, viewerOf } from './api.ts';
-import { attemptView, countsAnswer, deliveryAnswer, deliveryView, wholeDeliveryAnswer } from './delivery-params.ts';
+import {
+  attemptView,
+  countsAnswer,
+  deliveryAnswer,
+  deliveryView,
+  feedEventAnswer,
+  wholeDeliveryAnswer,
+} from './delivery-params.ts';
 import { kindsOf } from './endpoint-params.ts';
 import { redeliveryOperation } from './redelivery-operation.ts';
 
@@ -38,12 +45,14 @@ const name = () => optional(text({ max: 64 }));
 
 const listParams = z.object({
   ...cursorParams,
-  endpoint_uid: name(),
-  event_id: name(),
-  event: name(),
-  state: optional(oneOf(deliveryStates)),
-  redelivery_uid: name(),
-  since: optional(dateTime()),
+  endpoint_uid: name().describe('Only deliveries to this endpoint; when absent, to all that the credential sees'),
+  event_id: name().describe('Only deliveries of this event'),
+  event: name().describe('Only deliveries of events with this name, such as `order.new`'),
+  state: optional(oneOf(deliveryStates)).describe('Only deliveries in this state'),
+  redelivery_uid: name().describe('Only deliveries that are part of this redelivery'),
+  since: optional(dateTime()).describe(
+    'Only deliveries that were made at this time or later; at most 3 decimals in the seconds',
+  ),
 });
 
 const filterOf = (params: z.infer<typeof listParams>): DeliveryFilter => ({
@@ -63,8 +72,12 @@ const listOperation = (api: Api) =>
     errors: [],
     params: listParams,
     answer: z.object({
-      deliveries: z.array(deliveryAnswer),
-      counts: countsAnswer.nullable().describe('Null where total_count is'),
+      deliveries: z.array(deliveryAnswer).describe('Newest first'),
+      counts: countsAnswer
+        .nullable()
+        .describe(
+          'All deliveries that pass the filters, by state; null, like `total_count`, when they are more than 500',
+        ),
       ...pageAnswer,
     }),
     handle: async (input) => {
@@ -91,8 +104,8 @@ const readOperation = (api: Api) =>
     path: '/webhook/delivery',
     summary: 'One delivery with its body and attempts',
     errors: ['NOT_FOUND'],
-    params: z.object({ uid: uid() }),
-    answer: z.object({ delivery: wholeDeliveryAnswer }),
+    params: z.object({ uid: uid().describe('The delivery') }),
+    answer: z.object({ delivery: wholeDeliveryAnswer.describe('The delivery with its body and attempts') }),
     handle: async (input) => {
       const { db, params, caller } = input;
       const viewer = viewerOf(input);
@@ -116,22 +129,30 @@ const readOperation = (api: Api) =>
 
 const redeliverParams = requireOneOf(
   z.object({
-    endpoint_uid: uid(),
-    event_id: optional(uid()),
-    since: optional(dateTime()),
-    until: optional(dateTime()),
-    all: withDefault(boolean(), false),
+    endpoint_uid: uid().describe('The endpoint that gets the events'),
+    event_id: optional(uid()).describe(
+      'This event alone, even if it succeeded there; not together with `since` and `until`',
+    ),
+    since: optional(dateTime()).describe(
+      'All events of the kinds of the endpoint from this time on, at most 30 days ago; at most 3 decimals in the seconds',
+    ),
+    until: optional(dateTime()).describe('With `since`: only events before this time; when absent, all up to now'),
+    all: withDefault(boolean(), false).describe(
+      'With `since`: true sends also those that succeeded there; false only those that did not, or were never sent',
+    ),
   }),
   ['event_id', 'since'],
-).superRefine(({ event_id: eventId, since, until }, ctx) => {
-  const refuse = (path: string, code: string, message: string): void =>
-    ctx.addIssue({ code: 'custom', path: [path], message, params: { code } });
-  if (eventId !== undefined) {
-    if (since !== undefined) refuse('since', 'CONFLICTING_VALUES', 'cannot be combined with event_id');
-    if (until !== undefined) refuse('until', 'CONFLICTING_VALUES', 'cannot be combined with event_id');
-  } else if (since !== undefined && until !== undefined && until <= since)
-    refuse('until', 'RANGE', 'must be after since');
-});
+)
+  .superRefine(({ event_id: eventId, since, until }, ctx) => {
+    const refuse = (path: string, code: string, message: string): void =>
+      ctx.addIssue({ code: 'custom', path: [path], message, params: { code } });
+    if (eventId !== undefined) {
+      if (since !== undefined) refuse('since', 'CONFLICTING_VALUES', 'cannot be combined with event_id');
+      if (until !== undefined) refuse('until', 'CONFLICTING_VALUES', 'cannot be combined with event_id');
+    } else if (since !== undefined && until !== undefined && until <= since)
+      refuse('until', 'RANGE', 'must be after since');
+  })
+  .meta({ id: 'RedeliveryRequest', description: 'Recorded events to send again to one endpoint' });
 
 const redeliverOperation = (api: Api) =>
   operation({
@@ -141,7 +162,16 @@ const redeliverOperation = (api: Api) =>
     errors: ['NOT_FOUND', 'CONFLICT'],
     params: redeliverParams,
     answer: z.object({
-      redelivery: z.object({ uid: z.string(), queued: z.int(), state: z.enum(['running', 'done']) }),
+      redelivery: z
+        .object({
+          uid: z.string().describe('Names the redelivery in webhook/redelivery and webhook/deliveries'),
+          queued: z.int().min(0).describe('Events that it has queued so far'),
+          state: z
+            .enum(['running', 'done'])
+            .describe('`running`: further events are being queued; `done`: all are queued'),
+        })
+        .meta({ id: 'StartedRedelivery', description: 'A redelivery that has begun' })
+        .describe('The redelivery and what it has queued'),
     }),
     handle: async (input) => {
       const { db, params, now } = input;
@@ -155,39 +185,23 @@ const redeliverOperation = (api: Api) =>
 const feedParams = (kinds: readonly string[]) =>
   z
     .object({
-      after: optional(text({ max: 2000 })),
-      cursor: optional(text({ max: 2000 })),
-      since: optional(dateTime()),
-      kinds: optional(kindsOf(kinds)),
-      event: name(),
-      entity: name(),
-      pagesize: withDefault(integer({ min: 1, max: 100 }), 100),
+      after: optional(text({ max: 2000 })).describe(
+        'Only events after this one: the id of an event, or `next_cursor` of the answer before. At most 30 days old',
+      ),
+      cursor: optional(text({ max: 2000 })).describe('Another name of `after`; not together with it'),
+      since: optional(dateTime()).describe('Only events from this time on; at most 3 decimals in the seconds'),
+      kinds: optional(kindsOf(kinds)).describe(
+        'Only events of these kinds; the read scope of each is needed. When absent, all that the credential may read',
+      ),
+      event: name().describe('Only events with this name, such as `order.new`'),
+      entity: name().describe('Only events about the thing with this uid'),
+      pagesize: withDefault(integer({ min: 1, max: 100 }), 100).describe('Events in one answer, at most'),
     })
     .superRefine(({ after, cursor }, ctx) => {
       if (after === undefined || cursor === undefined) return;
       const message = 'cannot be combined with after';
       ctx.addIssue({ code: 'custom', path: ['cursor'], message, params: { code: 'MIXED_PAGING' } });
     });
-
-const feedEventAnswer = z.object({
-  id: z.string(),
-  event: z.string(),
-  kind: z.string(),
-  entity: z.string(),
-  seq: z.int(),
-  previous_seq: z.int().nullable(),
-  created: z.string(),
-  [tenantMember]: z.string(),
-  body: z.string(),
-  deliveries: z.array(
-    z.object({
-      endpoint_uid: z.string(),
-      state: z.enum(deliveryStates),
-      attempts_count: z.int(),
-      ...nextTryAnswer,
-    }),
-  ),
-});
 
 const feedOperation = (api: Api) =>
   operation({
@@ -197,10 +211,12 @@ const feedOperation = (api: Api) =>
     errors: [],
     params: feedParams(Object.keys(api.kindScopes)),
     answer: z.object({
-      events: z.array(feedEventAnswer),
-      pagesize: z.int(),
-      more: z.boolean(),
-      next_cursor: z.string(),
+      events: z.array(feedEventAnswer).describe('Oldest first'),
+      pagesize: z.int().describe('Events in one answer, at most, as in the request'),
+      more: z
+        .boolean()
+        .describe('True: further events may follow at once. A page may have fewer than `pagesize`, even none'),
+      next_cursor: z.string().describe('Send it as `after` to go on; it is there on the last page too'),
     }),
     scopesOf: ({ kinds }) => scopesOfKinds(api, kinds),
     handle: async (input) => {

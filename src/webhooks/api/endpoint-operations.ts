@@ -21,8 +21,17 @@ import {
   updateParams,
 } from './endpoint-params.ts';
 
-const one = z.object({ endpoint: endpointAnswer });
-const whoseParams = z.object({ uid: uid() });
+const one = z.object({ endpoint: endpointAnswer.describe('The endpoint as it is now') });
+const whoseParams = z.object({ uid: uid().describe('The endpoint') });
+
+const enabledKindsAnswer = (kinds: readonly string[]) =>
+  z
+    .object(
+      Object.fromEntries(
+        kinds.map((kind) => [kind, z.boolean().describe(`True: events of the kind \`${kind}\` are recorded and sent`)]),
+      ),
+    )
+    .meta({ id: 'EnabledKinds', description: 'Which kinds of events the restaurant has switched on' });
 
 export const endpointOperations = (api: Api) => ({
   listEndpoints: listOperation(api),
@@ -58,8 +67,10 @@ const listOperation = (api: Api) =>
     errors: [],
     params: z.object(cursorParams),
     answer: z.object({
-      endpoints: z.array(endpointAnswer),
-      kinds_enabled: z.object(Object.fromEntries(Object.keys(api.kindScopes).map((kind) => [kind, z.boolean()]))),
+      endpoints: z.array(endpointAnswer).describe('Newest first'),
+      kinds_enabled: enabledKindsAnswer(Object.keys(api.kindScopes)).describe(
+        'The switches of the restaurant; while a kind is off, its events are neither recorded nor sent',
+      ),
       ...pageAnswer,
     }),
     handle: async (input) => {
@@ -99,7 +110,7 @@ const createOperation = (api: Api) =>
     summary: 'Makes an endpoint; its secret is shown only now',
     errors: ['CONFLICT'],
     params: createParams(Object.keys(api.kindScopes)),
-    answer: one.extend({ secret: z.string() }),
+    answer: one.extend({ secret: z.string().describe('Secret that signs its events; it is shown only now') }),
     isSecret: true,
     scopesOf: ({ kinds }) => scopesOfKinds(api, kinds),
     check: ({ params }) => api.changes.checkUrl(params.url),
@@ -151,10 +162,14 @@ const removeOperation = (api: Api) =>
 
 const rotateParams = z
   .object({
-    uid: uid(),
+    uid: uid().describe('The endpoint'),
     secret: givenSecret(),
-    overlap_hours: optional(integer({ min: 0, max: 168 })),
-    finish: withDefault(boolean(), false),
+    overlap_hours: optional(integer({ min: 0, max: 168 })).describe(
+      'How long the old secret signs beside the new one, in hours; when absent, 24',
+    ),
+    finish: withDefault(boolean(), false).describe(
+      'True: makes no new secret but ends the running overlap now; not together with `secret` and `overlap_hours`',
+    ),
   })
   .superRefine(({ finish, ...given }, ctx) => {
     for (const name of ['secret', 'overlap_hours'] as const) {
@@ -162,7 +177,8 @@ const rotateParams = z
       const message = 'cannot be combined with finish';
       ctx.addIssue({ code: 'custom', path: [name], message, params: { code: 'CONFLICTING_VALUES' } });
     }
-  });
+  })
+  .meta({ id: 'SecretRotation', description: 'A rotation of the secret of an endpoint, or its end' });
 
 const overlapHoursDefault = 24;
 
@@ -173,7 +189,9 @@ const rotateOperation = (api: Api) =>
     summary: 'A new secret beside the old one, or the end of the old one',
     errors: ['NOT_FOUND', 'CONFLICT'],
     params: rotateParams,
-    answer: one.extend({ secret: z.string().nullable() }),
+    answer: one.extend({
+      secret: z.string().nullable().describe('The new secret, which is shown only now; null with `finish`'),
+    }),
     isSecret: true,
     handle: async (input) => {
       const { db, params, now } = input;
@@ -193,7 +211,7 @@ const testOperation = (api: Api) =>
     summary: 'One attempt now with the event webhook.test, also while disabled',
     errors: ['NOT_FOUND'],
     params: whoseParams,
-    answer: z.object({ attempt: attemptAnswer }),
+    answer: z.object({ attempt: attemptAnswer.describe('The attempt and its result') }),
     transaction: false,
     handle: async (input) => {
       const { db, params, signal } = input;

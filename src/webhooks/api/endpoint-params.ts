@@ -26,34 +26,55 @@ const signatureHeader = () =>
   );
 
 export const givenSecret = () =>
-  optional(text({ max: 200 }).refine(isSecret, { message: `must be ${secretRule}`, params: { code: 'FORMAT' } }));
+  optional(
+    text({ max: 200 }).refine(isSecret, { message: `must be ${secretRule}`, params: { code: 'FORMAT' } }),
+  ).describe(`Secret that signs its events: ${secretRule}. When absent, one is made`);
+
+const targetText =
+  'Where events are sent: an https address without credentials and fragment, whose host has public addresses only. The operator may allow http and private addresses';
+const digestText = 'True: it also gets `webhook.digest`, each hour';
 
 export const kindsOf = (kinds: readonly string[]) => list(oneOf(kinds), { min: 1, max: kinds.length });
 
-const settable = (kinds: readonly string[]) => ({
-  kinds: optional(kindsOf(kinds)),
-  description: clearable(text({ max: 200 })),
-  signature_header: signatureHeader(),
-  max_per_second: clearable(integer({ min: 1, max: 1000 })),
-});
+const settable = {
+  description: clearable(text({ max: 200 })).describe('Text of its owner, for people; null for none'),
+  signature_header: signatureHeader().describe(
+    'Name of the header with the hexadecimal signature of the body; null for the name that the operator has set',
+  ),
+  max_per_second: clearable(integer({ min: 1, max: 1000 })).describe(
+    'Attempts in one second, at most; null for no bound',
+  ),
+};
 
 export const createParams = (kinds: readonly string[]) =>
-  z.object({
-    url: text({ max: 2048 }),
-    ...settable(kinds),
-    enabled: withDefault(boolean(), true),
-    digest: withDefault(boolean(), false),
-    secret: givenSecret(),
-  });
+  z
+    .object({
+      url: text({ max: 2048 }).describe(targetText),
+      kinds: optional(kindsOf(kinds)).describe(
+        'Kinds of events that it receives; the read scope of each is needed. When absent, all that the credential may read',
+      ),
+      ...settable,
+      enabled: withDefault(boolean(), true).describe('False: nothing is sent until it is enabled'),
+      digest: withDefault(boolean(), false).describe(digestText),
+      secret: givenSecret(),
+    })
+    .meta({ id: 'NewEndpoint', description: 'An endpoint to make' });
 
 export const updateParams = (kinds: readonly string[]) =>
-  z.object({
-    uid: uid(),
-    url: optional(text({ max: 2048 })),
-    ...settable(kinds),
-    enabled: optional(boolean()),
-    digest: optional(boolean()),
-  });
+  z
+    .object({
+      uid: uid().describe('The endpoint to change'),
+      url: optional(text({ max: 2048 })).describe(targetText),
+      kinds: optional(kindsOf(kinds)).describe(
+        'Kinds of events that it receives, in place of the former ones; the read scope of each is needed',
+      ),
+      ...settable,
+      enabled: optional(boolean()).describe(
+        'True enables it again and forgets its failures; false disables it and cancels what is still to be sent',
+      ),
+      digest: optional(boolean()).describe(digestText),
+    })
+    .meta({ id: 'EndpointChange', description: 'Changes of an endpoint; members that are absent stay as they are' });
 
 /** The values of a new endpoint. `kinds`: those that it may receive. */
 export const newEndpointOf = (
@@ -89,31 +110,52 @@ export const endpointChangesOf = (
   };
 };
 
-const instant = z.string().nullable();
+const instant = z.string().meta({ format: 'date-time' });
 
-export const endpointAnswer = z.object({
-  uid: z.string(),
-  [tenantMember]: z.string(),
-  owner: z.object({ kind: z.enum(['api_client', 'panel']), id: z.string() }),
-  url: z.string(),
-  description: z.string().nullable(),
-  kinds: z.array(z.string()),
-  withheld_kinds: z.array(z.string()),
-  enabled: z.boolean(),
-  status: z.enum(['active', 'disabled']),
-  disabled_reason: z.enum(['owner', 'gone', 'failing']).nullable(),
-  health: z.enum(['ok', 'failing', 'warned']),
-  failing_since_iso: instant,
-  last_success_iso: instant,
-  last_failure_iso: instant,
-  ...nextTryAnswer,
-  signature_header: z.string(),
-  max_per_second: z.int().nullable(),
-  digest: z.boolean(),
-  previous_secret_expires_iso: instant,
-  created: z.string(),
-  created_iso: z.string(),
-});
+export const endpointAnswer = z
+  .object({
+    uid: z.string().describe('Identity of the endpoint'),
+    [tenantMember]: z.string().describe('The restaurant whose events it receives'),
+    owner: z
+      .object({
+        kind: z.enum(['api_client', 'panel']).describe('`panel`: it was made by the restaurant itself'),
+        id: z.string().describe('Id of the API client; a fixed word when `kind` is `panel`'),
+      })
+      .meta({ id: 'EndpointOwner', description: 'Who made an endpoint' })
+      .describe('Who made it. What an API client may not read any more is not sent to its endpoints'),
+    url: z.string().describe('Where events are sent'),
+    description: z.string().nullable().describe('Text of its owner, for people; null when there is none'),
+    kinds: z.array(z.string()).describe('Kinds of events that it receives'),
+    withheld_kinds: z
+      .array(z.string())
+      .describe('Those of `kinds` that are not sent, because its owner may not read them now'),
+    enabled: z.boolean().describe('False: nothing is sent'),
+    status: z.enum(['active', 'disabled']).describe('`active` when `enabled` is true'),
+    disabled_reason: z
+      .enum(['owner', 'gone', 'failing'])
+      .nullable()
+      .describe(
+        '`owner`: it was switched off; `gone`: the receiver answered 410; `failing`: no attempt succeeded for five days. Null while it is enabled',
+      ),
+    health: z
+      .enum(['ok', 'failing', 'warned'])
+      .describe(
+        '`ok`: no attempt has failed since the last success; `failing`: attempts fail; `warned`: they fail for so long that the owner was warned',
+      ),
+    failing_since_iso: instant.nullable().describe('First failure after the last success; null while `health` is `ok`'),
+    last_success_iso: instant.nullable().describe('The last attempt that succeeded; null when none did'),
+    last_failure_iso: instant.nullable().describe('The last attempt that failed; null when none did'),
+    ...nextTryAnswer,
+    signature_header: z.string().describe('Name of the header with the hexadecimal signature of the body'),
+    max_per_second: z.int().nullable().describe('Attempts in one second, at most; null when there is no bound'),
+    digest: z.boolean().describe(digestText),
+    previous_secret_expires_iso: instant
+      .nullable()
+      .describe('Until then the secret before the last rotation signs as well; null when none does'),
+    created: z.string().describe('When it was made, `YYYY-MM-DD hh:mm:ss` in the API time zone of the restaurant'),
+    created_iso: instant.describe('The same moment as `created`, with the offset of the restaurant'),
+  })
+  .meta({ id: 'Endpoint', description: 'Address of a receiver of events, with its settings and its health' });
 
 /** Formats dates in the time zone of the tenant. */
 export type TenantDates = { iso(date: Date): string; legacy(date: Date): string };

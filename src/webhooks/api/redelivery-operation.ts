@@ -8,24 +8,32 @@ import { type Api, viewerOf } from './api.ts';
 import { countsAnswer } from './delivery-params.ts';
 import { isoOrNull } from './endpoint-params.ts';
 
+const instant = z.string().meta({ format: 'date-time' });
+
+const redeliveryAnswer = z
+  .object({
+    uid: z.string().describe('Identity of the redelivery'),
+    endpoint_uid: z.string().describe('The endpoint that gets the events'),
+    state: z
+      .enum(redeliveryStates)
+      .describe(
+        '`running`: events are being queued; `sending`: all are queued, some are not finished; `finished`: nothing is left to send',
+      ),
+    queued: z.int().min(0).describe('Events that it has queued so far'),
+    counts: countsAnswer.describe('Its deliveries by state'),
+    created_iso: instant.describe('When it began'),
+    finished_iso: instant.nullable().describe('When its last delivery was finished; null until `state` is `finished`'),
+  })
+  .meta({ id: 'Redelivery', description: 'Recorded events that are sent again to one endpoint' });
+
 export const redeliveryOperation = (api: Api) =>
   operation({
     method: 'GET',
     path: '/webhook/redelivery',
     summary: 'The progress of a redelivery: how much is queued, and its deliveries by state',
     errors: ['NOT_FOUND'],
-    params: z.object({ uid: uid() }),
-    answer: z.object({
-      redelivery: z.object({
-        uid: z.string(),
-        endpoint_uid: z.string(),
-        state: z.enum(redeliveryStates),
-        queued: z.int(),
-        counts: countsAnswer,
-        created_iso: z.string(),
-        finished_iso: z.string().nullable(),
-      }),
-    }),
+    params: z.object({ uid: uid().describe('The redelivery') }),
+    answer: z.object({ redelivery: redeliveryAnswer.describe('The redelivery and its progress') }),
     handle: async (input) => {
       const viewer = viewerOf(input);
       const found = await findRedelivery(input.db, viewer, input.params.uid);

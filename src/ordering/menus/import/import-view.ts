@@ -1,54 +1,11 @@
 /** The report of an import as the interface shows it (11.3), and the refusal that carries it. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
 import type { Restaurant } from '../../restaurants/restaurant.ts';
 import { isoDate, legacyDate } from '../../values/venue-time.ts';
-import { describedFindings, describedItems } from './elements/described-elements.ts';
-import type { Finding, ReportItem } from './report/report.ts';
+import { type importAnswer, recordAnswer } from './import-schema.ts';
+import type { Finding } from './report/report.ts';
 import type { ImportRecord } from './write/record-store.ts';
-
-const actionCounts = z.object({ created: z.int(), updated: z.int(), unchanged: z.int(), removed: z.int() });
-
-/** The members of one import in a list of imports. */
-export const recordAnswer = z.object({
-  version: z.int().nullable(),
-  base_version: z.int().nullable(),
-  plan_id: z.string().nullable(),
-  plan_expires_iso: z.string().nullable(),
-  state: z.enum(['planned', 'running', 'applied', 'failed']),
-  percent: z.int(),
-  kind: z.enum(['import', 'revert']),
-  pos_uid: z.string().nullable(),
-  update_mode: z.enum(['replace', 'merge']).nullable(),
-  client_id: z.string(),
-  created: z.string().nullable(),
-  created_iso: z.string().nullable(),
-  counts: z.object({
-    categories: actionCounts,
-    products: actionCounts,
-    options: actionCounts,
-    option_values: actionCounts,
-  }),
-  removal_percent: z.number(),
-});
-
-/**
- * The answer of an import. Items and findings already have their final form when they are created. There may be tens of
- * thousands, so they are not copied here.
- */
-const list = <T>(described: Record<string, unknown>) =>
-  z.custom<readonly T[]>((value) => Array.isArray(value)).meta(described);
-
-const lists = {
-  items: list<ReportItem>(describedItems),
-  warnings: list<Finding>(describedFindings),
-  errors: list<Finding>(describedFindings),
-};
-
-export const importAnswer = recordAnswer.extend(lists);
-
-/** An item of menu/imports. The lists are included only when the request names one import. */
-export const listedAnswer = recordAnswer.extend(z.object(lists).partial().shape);
 
 export const recordView = (
   record: ImportRecord,

@@ -11,7 +11,8 @@ import { requireRestaurant } from '../../restaurants/require-restaurant.ts';
 import type { Restaurant } from '../../restaurants/restaurant.ts';
 import { applyPlan } from './apply-plan.ts';
 import { type OpenImport, openImport } from './import-record.ts';
-import { importAnswer, importFault, importJson, listedAnswer, recordView } from './import-view.ts';
+import { importAnswer, listedAnswer } from './import-schema.ts';
+import { importFault, importJson, recordView } from './import-view.ts';
 import { type ImportParams, importParams, unknownFieldsOf } from './read/import-params.ts';
 import type { Finding } from './report/report.ts';
 import { revertMenu } from './revert-menu.ts';
@@ -32,7 +33,7 @@ export const importOperations = (deps: ImportDeps): Operation[] => [
   importsOperation(deps),
 ];
 
-const answer = z.object({ import: importAnswer });
+const answer = z.object({ import: importAnswer.describe('What was done or planned') });
 
 type Answered = { json: string };
 
@@ -150,7 +151,11 @@ const revertOperation = (deps: ImportDeps): Operation =>
     summary: 'Put the elements of this client back as they were right after one of its versions',
     errors: ['NOT_FOUND'],
     emits: ['menu.changed'],
-    params: z.object({ version: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }) }),
+    params: z.object({
+      version: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }).describe(
+        'Version of the menu that this client made: one of its latest 50',
+      ),
+    }),
     answer,
     longWork: true,
     handle: async ({ db, restuid, caller, params, now }) => {
@@ -174,10 +179,17 @@ const importsOperation = ({ cursors }: ImportDeps): Operation =>
     errors: ['NOT_FOUND'],
     params: z.object({
       ...cursorParams,
-      version: optional(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
-      plan_id: optional(text({ max: 64 })),
+      version: optional(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })).describe(
+        'Only the import with this `version`, with its full report',
+      ),
+      plan_id: optional(text({ max: 64 })).describe('Only the import with this `plan_id`, with its full report'),
     }),
-    answer: z.object({ imports: z.array(listedAnswer), ...pageAnswer }),
+    answer: z.object({
+      imports: z
+        .array(listedAnswer)
+        .describe('Running ones first, then the latest. An API key sees those of all clients, a client its own'),
+      ...pageAnswer,
+    }),
     // A single import with its report may have megabytes.
     longWork: true,
     handle: async ({ db, restuid, caller, params }) => {

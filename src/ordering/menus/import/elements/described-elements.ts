@@ -4,50 +4,106 @@
  */
 import { z } from 'zod';
 import { optional, text } from '#src/platform/http/values.ts';
+import type { FindingCode } from '../report/report.ts';
 import { categoryMembers, type Member, type Members, optionMembers, productMembers, valueMembers } from './members.ts';
 
 /** Members whose default depends on the rest of the element. */
 const dependent: ReadonlySet<string> = new Set(['position', 'max_selectable', 'max_quantity']);
+
+/** The description is moved to the outside, because it is about null too. */
+const orNull = (type: z.ZodType): z.ZodType =>
+  type
+    .meta({ description: undefined })
+    .nullable()
+    .optional()
+    .describe(type.description ?? '');
 
 const membersOf = <T>(members: Members<T>): Record<string, z.ZodType> =>
   Object.fromEntries(Object.values<Member<unknown>>(members as never).map((member) => [member.field, typeOf(member)]));
 
 const typeOf = ({ field, type, fallback, clearable }: Member<unknown>): z.ZodType => {
   if (fallback === undefined) return type;
-  const open = clearable === true ? type.nullable().optional() : optional(type);
+  const open = clearable === true ? orNull(type) : optional(type);
   return fallback === null || dependent.has(field) ? open : open.meta({ 'x-default': fallback });
 };
 
-const extId = text({ max: 100 });
+const extIdType = text({ max: 100 });
+const extId = extIdType.describe(
+  'Your own id of it. With it a later import finds the same element, which keeps its uid',
+);
+const innerExtId = extIdType.describe(
+  'Your own id of it, unique within its parent; with it a later import finds it again',
+);
 
-const value = z.object({
-  ext_id: extId,
+/**
+ * Documentation of one object. These objects are parts of schemas that only count the elements, so their names stand in
+ * the fragment itself: `id` would move them to definitions that the document around it does not have.
+ */
+const named = (name: string, text: string, members: Record<string, z.ZodType>) =>
+  z.object(members).meta({ 'x-name': name, description: text });
+
+const value = named('ImportedOptionValue', 'One choice of an option', {
+  ext_id: innerExtId,
   ...membersOf(valueMembers),
-  restrict_to_primary_value_ext_ids: z.array(extId).optional(),
+  restrict_to_primary_value_ext_ids: z
+    .array(extIdType)
+    .optional()
+    .describe('Ids of values of the primary option: this one is offered only with one of them; by default always'),
 });
 
-const option = z.object({
-  ext_id: extId,
+const option = named('ImportedOption', 'A question to the customer about a product, with the possible answers', {
+  ext_id: innerExtId,
   ...membersOf(optionMembers),
-  option_values: z.array(value).max(200).optional(),
+  option_values: z.array(value).max(200).optional().describe('Its values, by default in the sequence of the array'),
 });
 
-const options = z.array(option).max(100).optional();
+const options = z
+  .array(option)
+  .max(100)
+  .optional()
+  .describe(
+    'Its own options. They take the place of the former ones; when absent, a merge keeps these and a replace removes them',
+  );
 
-const finding = z.object({
-  pointer: z.string().nullable(),
-  ext_id: z.string().nullable(),
-  code: z.string(),
-  message: z.string(),
+const category = named('ImportedCategory', 'A category as an import states it', {
+  ext_id: extId,
+  ...membersOf(categoryMembers),
+  options,
 });
 
-const item = z.object({
-  kind: z.enum(['category', 'product', 'option', 'option_value']),
-  ext_id: z.string().nullable(),
-  uid: z.string(),
-  action: z.enum(['created', 'updated', 'removed']),
-  pointer: z.string().nullable(),
-  changes: z.array(z.object({ field: z.string(), from: z.unknown(), to: z.unknown() })),
+const product = named('ImportedProduct', 'A product as an import states it', {
+  ext_id: extId,
+  category_ext_id: extIdType.describe('The `ext_id` of its category, sent here or by an earlier import of the client'),
+  ...membersOf(productMembers),
+  options,
+});
+
+const pointer = z.string().nullable();
+const reportedExtId = z.string().nullable();
+
+const finding = (name: string, text: string, codes: readonly FindingCode[]) =>
+  named(name, text, {
+    pointer: pointer.describe('JSON pointer into the request; null when it is about no part of it'),
+    ext_id: reportedExtId.describe('The `ext_id` of the element; null when it has none or none is concerned'),
+    code: z.enum(codes).describe('What it is about; it does not change within version 1'),
+    message: z.string().describe('The same in a sentence, for people; it may change'),
+  });
+
+const change = named('FieldChange', 'A member that an import changes', {
+  field: z.string().describe('Name of the member'),
+  from: z.unknown().describe('Its value before'),
+  to: z.unknown().describe('Its value afterwards'),
+});
+
+const item = named('ImportItem', 'What an import does to one element', {
+  kind: z.enum(['category', 'product', 'option', 'option_value']).describe('Sort of element'),
+  ext_id: reportedExtId.describe('Id that its import gave it; null for an element that was not imported'),
+  uid: z.string().describe('Its uid in the menu'),
+  action: z
+    .enum(['created', 'updated', 'removed'])
+    .describe('`created`: it is new, or it was removed before and returned; `updated`: members have changed'),
+  pointer: pointer.describe('JSON pointer to it in the request; null for one that was not sent'),
+  changes: z.array(change).describe('The changed members of an updated element; empty for the other actions'),
 });
 
 const arrayOf = (type: z.ZodType): Record<string, unknown> => {
@@ -55,9 +111,33 @@ const arrayOf = (type: z.ZodType): Record<string, unknown> => {
   return { type: 'array', items };
 };
 
-export const describedCategories = arrayOf(z.object({ ext_id: extId, ...membersOf(categoryMembers), options }));
-export const describedProducts = arrayOf(
-  z.object({ ext_id: extId, category_ext_id: extId, ...membersOf(productMembers), options }),
-);
+export const describedCategories = arrayOf(category);
+export const describedProducts = arrayOf(product);
 export const describedItems = arrayOf(item);
-export const describedFindings = arrayOf(finding);
+export const describedErrors = arrayOf(
+  finding('ImportError', 'A fault that stops an import', [
+    'EXT_ID_MISSING',
+    'EXT_ID_DUPLICATE',
+    'CATEGORY_UNKNOWN',
+    'VALUE_UNKNOWN',
+    'OPTION_BOUNDS',
+    'TWO_PRIMARY',
+    'REQUIRED',
+    'TYPE',
+    'RANGE',
+    'LENGTH',
+    'FORMAT',
+    'ENUM',
+    'REMOVAL_GUARD',
+  ]),
+);
+export const describedWarnings = arrayOf(
+  finding('ImportWarning', 'A part of an import that is valid but probably not meant', [
+    'REMOVAL_GUARD',
+    'PRICE_ZERO',
+    'EMPTY_CATEGORY',
+    'DUPLICATE_NAME',
+    'OPTION_WITHOUT_VALUES',
+    'UNKNOWN_FIELD',
+  ]),
+);

@@ -23,6 +23,7 @@ export type ValueMembers = Omit<
 export type Member<T> = {
   /** Name in an import and in its report. */
   field: string;
+  /** Has the description of the member. */
   type: z.ZodType<T>;
   /**
    * Undefined: the member is required for a new element and in a replace. `position` defaults to the index in the
@@ -50,7 +51,7 @@ const clearable = (field: string, type: z.ZodType<string>): Member<string | null
   fallback: null,
   clearable: true,
 });
-const off = (field: string): Member<boolean> => withFallback(field, boolean(), false);
+const off = (field: string, about: string): Member<boolean> => withFallback(field, boolean().describe(about), false);
 
 const issue = (ctx: z.RefinementCtx, code: string, message: string, path: PropertyKey[] = []): void =>
   ctx.addIssue({ code: 'custom', message, params: { code }, path });
@@ -115,14 +116,23 @@ const webAddress = text({ max: addressMax }).refine(
   { message: 'must be an absolute http or https address', params: { code: 'FORMAT' } },
 );
 
-const name = required('name', text({ max: 200 }));
-const description = clearable('description', text({ max: 2000 }));
-const shortName = clearable('short_name', text({ max: 200 }));
-const image = clearable('image', webAddress);
-const position = withFallback('position', integer({ min: 0, max: positionMax }), 0);
+const name = required('name', text({ max: 200 }).describe('Name that customers see'));
+const description = clearable('description', text({ max: 2000 }).describe('Text for customers; null clears it'));
+const shortName = clearable('short_name', text({ max: 200 }).describe('Shorter form of the name; null clears it'));
+const image = clearable('image', webAddress.describe('Absolute http or https address of a picture; null clears it'));
+const hidden = off('hidden', 'True: it is not shown to customers and cannot be ordered');
+const position = withFallback(
+  'position',
+  integer({ min: 0, max: positionMax }).describe(
+    'Place among its kind, ascending. When it is new or the import replaces: by default its index in the array',
+  ),
+  0,
+);
 const locations = withFallback(
   'subrestaurant_uids',
-  listOf(text({ max: 64, pattern: /^[A-Za-z0-9._-]+$/, format: 'an id' }), 1000),
+  listOf(text({ max: 64, pattern: /^[A-Za-z0-9._-]+$/, format: 'an id' }), 1000).describe(
+    'Locations where it is offered; empty means all of them',
+  ),
   [],
 );
 
@@ -148,7 +158,7 @@ export const categoryMembers: Members<CategoryMembers> = {
   name,
   description,
   image,
-  hidden: off('hidden'),
+  hidden,
   position,
   subrestaurant_uids: locations,
 };
@@ -156,47 +166,110 @@ export const categoryMembers: Members<CategoryMembers> = {
 export const productMembers: Members<ProductMembers> = {
   name,
   ingredients: description,
-  price: { ...required('price', price), show: toWire, amountsOf: (amount) => [amount] },
+  price: {
+    ...required(
+      'price',
+      price.describe(
+        'Price of one, without options, in the currency of the restaurant; more than 2 decimals are refused',
+      ),
+    ),
+    show: toWire,
+    amountsOf: (amount) => [amount],
+  },
   prices_table: {
-    ...withFallback('prices_table', pricesTable, {}),
+    ...withFallback(
+      'prices_table',
+      pricesTable.describe('Prices by dmethod that take precedence over `price`, in the currency of the restaurant'),
+      {},
+    ),
     show: (table) => Object.fromEntries(Object.entries(table).map(([dmethod, amount]) => [dmethod, toWire(amount)])),
     amountsOf: Object.values,
   },
   image,
-  hidden: off('hidden'),
+  hidden,
   position,
-  inherits_options: withFallback('inherits_options', oneOf(['sync', 'copy', 'none']), 'sync'),
-  allergens: withFallback('allergens', listOf(oneOf(allergens), 100), []),
-  symbols: withFallback('symbols', listOf(oneOf(symbols), 100), []),
-  suggested: off('suggested'),
-  price_sale_alert: off('price_sale_alert'),
-  checkout_selling: off('checkout_selling'),
-  price_sale_badge: withFallback('price_sale_badge', integer({ min: 0, max: 100 }), 0),
+  inherits_options: withFallback(
+    'inherits_options',
+    oneOf(['sync', 'copy', 'none']).describe(
+      '`sync`: the options of the category apply, as they are at any time; `copy`: they are copied once, when the product is made or begins to copy; `none`: only own options',
+    ),
+    'sync',
+  ),
+  allergens: withFallback('allergens', listOf(oneOf(allergens), 100).describe('Allergens in the product'), []),
+  symbols: withFallback('symbols', listOf(oneOf(symbols), 100).describe('Properties to show beside the name'), []),
+  suggested: off('suggested', 'A hint for order forms: recommend it'),
+  price_sale_alert: off('price_sale_alert', 'A hint for order forms: mark its price as reduced'),
+  checkout_selling: off('checkout_selling', 'A hint for order forms: offer it at the checkout'),
+  price_sale_badge: withFallback(
+    'price_sale_badge',
+    integer({ min: 0, max: 100 }).describe('Reduction to show, in percent; it does not change the price'),
+    0,
+  ),
   subrestaurant_uids: locations,
 };
 
 export const optionMembers: Members<OptionMembers> = {
   name,
   short_name: shortName,
-  type: required('type', oneOf(['single', 'multiple'])),
-  min_selectable: withFallback('min_selectable', integer({ min: 0, max: selectableMax }), 0),
-  max_selectable: withFallback('max_selectable', integer({ min: 0, max: selectableMax }), 0),
-  max_quantity: withFallback('max_quantity', integer({ min: 0, max: selectableMax }), 0),
-  note: clearable('note', text({ max: 2000 })),
-  hidden: off('hidden'),
+  type: required(
+    'type',
+    oneOf(['single', 'multiple']).describe(
+      '`single`: at most one value, with quantity 1; `multiple`: several values and quantities',
+    ),
+  ),
+  min_selectable: withFallback(
+    'min_selectable',
+    integer({ min: 0, max: selectableMax }).describe(
+      'Least sum of the quantities of its values in an order; 0 means that it may be left out',
+    ),
+    0,
+  ),
+  max_selectable: withFallback(
+    'max_selectable',
+    integer({ min: 0, max: selectableMax }).describe(
+      'Greatest sum of the quantities of its values in an order, 0 = no bound. By default 1 for `single` and 0 for `multiple`',
+    ),
+    0,
+  ),
+  max_quantity: withFallback(
+    'max_quantity',
+    integer({ min: 0, max: selectableMax }).describe(
+      'Greatest quantity of one of its values in an order, 0 = no bound. By default 1 for `single` and 0 for `multiple`',
+    ),
+    0,
+  ),
+  note: clearable('note', text({ max: 2000 }).describe('Text to show beside the option; null clears it')),
+  hidden,
   position,
-  primary: off('primary'),
-  first_default: off('first_default'),
-  show_caption: off('show_caption'),
-  print_caption: off('print_caption'),
+  primary: off(
+    'primary',
+    'True: its chosen value decides which values of the other options are offered. At most one visible option of a product may be primary',
+  ),
+  first_default: off('first_default', 'A hint for order forms: the first value is selected at first'),
+  show_caption: off('show_caption', 'A hint for order forms: show the name of the option'),
+  print_caption: off('print_caption', 'A hint for receipts: print the name of the option'),
 };
 
 export const valueMembers: Members<ValueMembers> = {
   name,
   short_name: shortName,
-  price_operator: withFallback('price_operator', oneOf(['+', '-', '=']), '+'),
-  price_operand: { ...withFallback('price_operand', price, 0), show: toWire, amountsOf: (amount) => [amount] },
-  hidden: off('hidden'),
+  price_operator: withFallback(
+    'price_operator',
+    oneOf(['+', '-', '=']).describe(
+      'What the operand does to the price of the product: `+` adds it, `-` subtracts it, `=` replaces the price',
+    ),
+    '+',
+  ),
+  price_operand: {
+    ...withFallback(
+      'price_operand',
+      price.describe('In the currency of the restaurant; more than 2 decimals are refused'),
+      0,
+    ),
+    show: toWire,
+    amountsOf: (amount) => [amount],
+  },
+  hidden,
   position,
-  checked_default: off('checked_default'),
+  checked_default: off('checked_default', 'A hint for order forms: the value is selected at first'),
 };
