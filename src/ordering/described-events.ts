@@ -18,10 +18,11 @@ export type DescribedEvent = {
   trailing?: z.ZodObject;
 };
 
-const changedCustomer = customerAnswer.partial().required({ uid: true }).meta({
-  id: 'ChangedCustomer',
-  description: 'The customer after the change. Of a removed one only `uid` is present',
-});
+const removedCustomer = z
+  .object({ uid: z.string().describe('Identified the customer; it is never used again') })
+  .meta({ id: 'RemovedCustomer', description: 'What is left of a customer who was removed' });
+
+const changedCustomer = z.union([customerAnswer, removedCustomer]).describe('The customer after the change');
 
 const countdown = z
   .object({

@@ -1,6 +1,6 @@
 /** Parts of the document that every operation shares. */
 import { faultCodes } from '#src/contract/fault.ts';
-import { sharedAnswers, sharedExamples } from './error-answers.ts';
+import { problemOf, sharedExamples } from './error-answers.ts';
 import { detailTexts, oauthTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
 import { webhookHeaders } from './webhook-paths.ts';
@@ -11,7 +11,7 @@ const requestId = {
   description: 'Id of this request, as in the header X-Request-Id; quote it when you ask for help',
 };
 const message = { ...text, description: 'Says in one sentence what is wrong; for people, and may change' };
-const errorCode = { ...text, description: 'Code of the error; it does not change within version 1', enum: faultCodes };
+const errorCode = { $ref: '#/components/schemas/ErrorCode' };
 
 const detail: Json = {
   type: 'object',
@@ -22,7 +22,7 @@ const detail: Json = {
     code: {
       ...text,
       description: 'What is wrong with the value; it does not change within version 1',
-      enum: [...Object.keys(detailTexts), ...faultCodes],
+      anyOf: [{ enum: Object.keys(detailTexts) }, errorCode],
     },
     message: { ...text, description: 'What the value must be; for people, and may change' },
   },
@@ -51,6 +51,8 @@ const extraMembers: Json = {
 };
 
 const schemas: Json = {
+  Success: { type: 'boolean', const: true, description: 'True in every answer that is no refusal' },
+  ErrorCode: { ...text, description: 'Code of the error; it does not change within version 1', enum: faultCodes },
   ErrorDetail: detail,
   Error: {
     type: 'object',
@@ -89,19 +91,20 @@ const schemas: Json = {
     description: 'The envelope, or to a request with a Bearer credential an OAuth error',
     oneOf: [{ $ref: '#/components/schemas/Error' }, { $ref: '#/components/schemas/OAuthError' }],
   },
-  Problem: {
-    type: 'object',
-    description: 'RFC 9457: when Accept names application/problem+json',
-    required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'request_id'],
-    properties: {
-      type: { ...text, format: 'uri', description: 'Page about the error code' },
-      title: { ...text, description: 'The same short text for every problem of this type' },
-      status: { type: 'integer', description: 'Status of the answer', minimum: 400, maximum: 599 },
-      detail: message,
-      instance: { ...text, format: 'uri', description: '`urn:orderpass:request:` and the id of this request' },
-      code: errorCode,
-      ...extraMembers,
-    },
+};
+
+const problem: Json = {
+  type: 'object',
+  description: 'RFC 9457: when Accept names application/problem+json',
+  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'request_id'],
+  properties: {
+    type: { ...text, format: 'uri', description: 'Page about the error code' },
+    title: { ...text, description: 'The same short text for every problem of this type' },
+    status: { type: 'integer', description: 'Status of the answer', minimum: 400, maximum: 599 },
+    detail: message,
+    instance: { ...text, format: 'uri', description: '`urn:orderpass:request:` and the id of this request' },
+    code: errorCode,
+    ...extraMembers,
   },
 };
 
@@ -118,18 +121,6 @@ const parameters: Json = {
     schema: { ...text, minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
     description: 'Key of one request for 48 h: the request sent again gets the same answer and has no second effect',
   },
-  ApiVersion: {
-    name: 'X-Api-Version',
-    in: 'header',
-    schema: { ...text, pattern: '^1(\\.\\d+){0,2}$' },
-    description: 'Version of the interface that the caller was written for',
-  },
-  RequestId: {
-    name: 'X-Request-Id',
-    in: 'header',
-    schema: { ...text, pattern: '^[A-Za-z0-9._-]{1,64}$' },
-    description: 'Is repeated in the answer; the server makes one when it is missing',
-  },
 };
 
 const headerOf = (description: string, example: string | number): Json => ({
@@ -139,8 +130,6 @@ const headerOf = (description: string, example: string | number): Json => ({
 });
 
 const headers: Json = {
-  RequestId: headerOf('Id of this request; quote it when you ask for help', 'req_01'),
-  ApiVersion: headerOf('Version of the interface', '1.0.0'),
   RateLimitPolicy: headerOf('Units and seconds of each window', '"minute";q=600;w=60, "burst";q=100;w=1'),
   RateLimit: headerOf('Units left and seconds to the end of each window', '"minute";r=598;t=41, "burst";r=98;t=1'),
   RetryAfter: headerOf('Seconds to wait', 12),
@@ -156,16 +145,20 @@ type Parts = {
   origin: string;
   /** In their order, name → description. */
   scopes: Json;
-  /** The schemas of the operations and events. */
-  schemas: Json;
+  /** Those of the operations and events. */
+  named: { schemas: Json; responses: Json; parameters: Json };
   signatureHeader: string;
 };
 
-export const componentsOf = ({ origin, scopes, schemas: named, signatureHeader }: Parts): Json => ({
-  schemas: { ...schemas, ...named },
-  responses: sharedAnswers(origin),
-  examples: sharedExamples(origin),
-  parameters: { ...parameters, ...webhookHeaders(signatureHeader) },
+export const componentsOf = ({ origin, scopes, named, signatureHeader }: Parts): Json => ({
+  schemas: {
+    ...schemas,
+    Problem: { ...problem, examples: [problemOf(origin, 404, 'CUSTOMER_NOT_FOUND')] },
+    ...named.schemas,
+  },
+  responses: named.responses,
+  examples: sharedExamples(origin, JSON.stringify(named.responses)),
+  parameters: { ...parameters, ...named.parameters, ...webhookHeaders(signatureHeader) },
   headers,
   securitySchemes: {
     bearer: {

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { Route } from '#src/gateway/config.ts';
 import type { OwnError } from '#src/platform/http/operation.ts';
-import { commonHeaders, errorAnswers, rateHeaders } from './error-answers.ts';
+import { errorAnswers, rateHeaders } from './error-answers.ts';
 import { type Json, nameKey, schemaOf } from './json-schema.ts';
 import { pascalCase } from './name-schemas.ts';
 import { requestSamples } from './request-samples.ts';
@@ -43,10 +43,16 @@ export const describeOperation = (origin: string, route: Route, described: Descr
     responses: {
       200: {
         description: 'Done',
-        headers: { ...commonHeaders, ...rateHeaders, ...(route.method === 'POST' ? replayHeaders : undefined) },
+        headers: { ...rateHeaders, ...(route.method === 'POST' ? replayHeaders : undefined) },
         content: { 'application/json': { schema: answer, example: sampleOf(answer, true) } },
       },
-      ...errorAnswers({ origin, method: route.method, scopes: route.scopes, own: described?.errors ?? [] }),
+      ...errorAnswers({
+        origin,
+        id: route.id,
+        method: route.method,
+        hasScopes: route.scopes.length > 0,
+        own: described?.errors ?? [],
+      }),
     },
   };
 };
@@ -70,7 +76,7 @@ const envelopeSchema = (answer: Json): Json => ({
   type: 'object',
   required: ['success', ...((answer.required ?? []) as string[])],
   properties: {
-    success: { type: 'boolean', const: true, description: 'True in every answer that is no refusal' },
+    success: { $ref: '#/components/schemas/Success' },
     ...(answer.properties as Json),
   },
 });
@@ -79,12 +85,10 @@ const descriptionOf = (route: Route, described: Described | undefined): string =
   const emits = described?.emits ?? [];
   const lines = [
     route.scopes.length === 0 ? 'Needs no scope.' : `Needs the scope \`${route.scopes.join(' ')}\`.`,
-    `Credentials: ${route.kinds.map((kind) => kind.replace('_', ' ')).join(', ')}.`,
     `Rate class ${route.class}: ${units[route.class]} ${units[route.class] === 1 ? 'unit' : 'units'}.`,
   ];
   if (described?.hasScopesOfBody === true)
     lines.push('It also needs the read scope of each kind that the request names.');
-  if (route.method === 'POST') lines.push('Parameters that are not nested may also be sent in the query.');
   if (emits.length > 0) lines.push(`Events: ${emits.map((event) => `\`${event}\``).join(', ')}.`);
   return lines.join('\n\n');
 };
@@ -119,8 +123,6 @@ const parametersOf = (route: Route, described: Described | undefined, params: Js
     ...inQuery,
     ...(described?.restaurant === true ? [reference('Restuid')] : []),
     ...(route.method === 'POST' ? [reference('IdempotencyKey')] : []),
-    reference('RequestId'),
-    reference('ApiVersion'),
   ];
 };
 

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { type FaultCode, faultCodes, faultStatus, faultTitle } from '#src/contract/fault.ts';
 import type { OwnError } from '#src/platform/http/operation.ts';
 import { faultTexts } from './error-texts.ts';
-import type { Json } from './json-schema.ts';
+import { type Json, nameKey } from './json-schema.ts';
 import { pascalCase } from './name-schemas.ts';
 
 /** Errors that every operation can give (interface 6.1). */
@@ -34,140 +34,129 @@ const generalOfWrites: readonly FaultCode[] = [
   'IDEMPOTENCY_KEY_REUSED',
 ];
 
-type Wanted = { method: string; scopes: readonly string[]; own: readonly OwnError[] };
+/** Failures that any request can meet and that a caller treats alike: they are one answer of the document, \`default\`. */
+const unspecific: ReadonlySet<number> = new Set([408, 414, 431, 500, 502, 504]);
 
-/** Status → response object. An answer that has general codes only is a reference to one of `sharedAnswers`. */
-export const errorAnswers = ({ origin, method, scopes, own }: Wanted & { origin: string }): Json => {
-  const shared = generalCodes(method, scopes.length > 0);
-  const added = byStatus(own);
-  const statuses = [...new Set([...shared.keys(), ...added.keys()])].sort((a, b) => a - b);
-  return Object.fromEntries(
-    statuses.map((status): [number, Json] => {
-      const general = shared.get(status) ?? new Set<FaultCode>();
-      const codes = [...(added.get(status) ?? [])];
-      if (codes.every((code) => general.has(code)))
-        return [status, { $ref: `#/components/responses/${sharedName(status, general)}` }];
-      const others = [...general].filter((code) => !codes.includes(code));
-      return [status, answerOf(origin, status, { codes, others, scopes })];
-    }),
-  );
-};
+type Wanted = { origin: string; id: string; method: string; hasScopes: boolean; own: readonly OwnError[] };
 
-/** Answers that operations share, for `components.responses`. */
-export const sharedAnswers = (origin: string): Json => {
-  const found = new Map<string, Json>();
-  for (const method of ['GET', 'POST'])
-    for (const hasScopes of [true, false])
-      for (const [status, codes] of generalCodes(method, hasScopes))
-        found.set(
-          sharedName(status, codes),
-          answerOf(origin, status, { codes: [...codes], others: [], scopes: ['read:orders'] }),
-        );
-  return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
-};
-
-const sharedName = (status: number, codes: ReadonlySet<FaultCode>): string => {
-  const name = pascalCase(STATUS_CODES[status] ?? String(status));
-  return status === 403 && !codes.has('INSUFFICIENT_SCOPE') ? `${name}WithoutScope` : name;
-};
-
-const generalCodes = (method: string, hasScopes: boolean): Map<number, Set<FaultCode>> =>
-  byStatus(
+/** Status → response object, with a name under which operations share it (\`share-parts.ts\`). */
+export const errorAnswers = ({ origin, id, method, hasScopes, own }: Wanted): Json => {
+  const shared = byStatus(
     [...general, ...(method === 'POST' ? generalOfWrites : [])].filter(
       (code) => code !== 'INSUFFICIENT_SCOPE' || hasScopes,
     ),
   );
+  const added = byStatus(own);
+  const found: Json = {};
+  for (const status of [...new Set([...shared.keys(), ...added.keys()])].sort((a, b) => a - b)) {
+    const others = shared.get(status) ?? [];
+    const codes = (added.get(status) ?? []).filter((code) => !others.includes(code));
+    if (codes.length > 0)
+      found[status] = {
+        [nameKey]: pascalCase(codes.length > 2 ? `${id} ${status}` : codes.join(' ').toLowerCase()),
+        ...answerOf(origin, status, codes, others),
+      };
+    else if (!unspecific.has(status))
+      found[status] = { [nameKey]: generalName(status, others), ...answerOf(origin, status, others) };
+  }
+  return { ...found, default: otherFailure(shared) };
+};
 
-const byStatus = (errors: readonly OwnError[]): Map<number, Set<FaultCode>> => {
-  const found = new Map<number, Set<FaultCode>>();
+const generalName = (status: number, codes: readonly FaultCode[]): string => {
+  const name = pascalCase(STATUS_CODES[status] ?? String(status));
+  return status === 403 && !codes.includes('INSUFFICIENT_SCOPE') ? `${name}WithoutScope` : name;
+};
+
+const otherFailure = (shared: ReadonlyMap<number, readonly FaultCode[]>): Json => {
+  const texts = [...shared]
+    .filter(([status]) => unspecific.has(status))
+    .flatMap(([status, codes]) => codes.map((code) => `${status} \`${code}\` ${faultTexts[code]}`));
+  return {
+    [nameKey]: 'OtherFailure',
+    description: texts.join('\n\n'),
+    content: contentOf('Error', referTo('INTERNAL_ERROR')),
+  };
+};
+
+const byStatus = (errors: readonly OwnError[]): Map<number, FaultCode[]> => {
+  const found = new Map<number, FaultCode[]>();
   for (const one of errors) {
     const [code, status] = typeof one === 'string' ? [one, faultStatus(one)] : one;
-    found.set(status, (found.get(status) ?? new Set()).add(code));
+    const codes = found.get(status) ?? [];
+    if (!codes.includes(code)) found.set(status, [...codes, code]);
   }
   return found;
 };
 
 /** `codes` are explained and have an example; `others` are named. */
-type Codes = { codes: readonly FaultCode[]; others: readonly FaultCode[]; scopes: readonly string[] };
-
-const answerOf = (origin: string, status: number, { codes, others, scopes }: Codes): Json => {
+const answerOf = (
+  origin: string,
+  status: number,
+  codes: readonly FaultCode[],
+  others: readonly FaultCode[] = [],
+): Json => {
   const texts = codes.map((code) => `\`${code}\` ${faultTexts[code]}`);
   const named = others.map((code) => `\`${code}\``).join(', ');
-  const examples = codes.map((code) => examplesOf(origin, status, code, scopes));
   return {
     description: [...texts, ...(named === '' ? [] : [`Also ${named}.`])].join('\n\n'),
     headers: headersOf(status),
-    content: {
-      'application/json': {
-        schema: { $ref: `#/components/schemas/${isOAuthStatus(status) ? 'Refusal' : 'Error'}` },
-        examples: Object.assign({}, ...examples.map(({ json }) => json)),
-      },
-      'application/problem+json': {
-        schema: { $ref: '#/components/schemas/Problem' },
-        examples: Object.assign({}, ...examples.map(({ problem }) => problem)),
-      },
-    },
+    content: contentOf(
+      isOAuthStatus(status) ? 'Refusal' : 'Error',
+      Object.assign({}, ...codes.map((code) => examplesOf(origin, status, code))),
+    ),
   };
 };
+
+const contentOf = (schema: string, examples: Json): Json => ({
+  'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, examples },
+  'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+});
 
 const isOAuthStatus = (status: number): boolean => status === 400 || status === 401 || status === 403;
 
-/** Examples by name. Those that hold for every operation are references to `sharedExamples`. */
-const examplesOf = (
-  origin: string,
-  status: number,
-  code: FaultCode,
-  scopes: readonly string[],
-): { json: Json; problem: Json } => {
-  const own = {
-    [code]: { value: envelopeOf(code, scopes) },
-    ...(isOAuthStatus(status) && { [`${code}_bearer`]: { value: oauthOf(origin, status, code, scopes) } }),
-  };
-  const problem = { [code]: { value: problemOf(origin, status, code, scopes) } };
-  if (status !== faultStatus(code) || code === 'INSUFFICIENT_SCOPE') return { json: own, problem };
-  const referTo = (name: string): Json => ({ $ref: `#/components/examples/${name}` });
-  return {
-    json: Object.fromEntries(Object.keys(own).map((name) => [name, referTo(name)])),
-    problem: { [code]: referTo(`${code}_problem`) },
-  };
+/** Examples by name. Where the code has its own status they are references to `sharedExamples`. */
+const examplesOf = (origin: string, status: number, code: FaultCode): Json => {
+  const examples = exampleValues(origin, status, code);
+  if (status !== faultStatus(code)) return examples;
+  return Object.assign({}, ...Object.keys(examples).map(referTo));
 };
 
-/** For `components.examples`. */
-export const sharedExamples = (origin: string): Json =>
-  Object.fromEntries(
-    faultCodes
-      .filter((code) => code !== 'INSUFFICIENT_SCOPE')
-      .flatMap((code) => {
-        const status = faultStatus(code);
-        return [
-          [code, { value: envelopeOf(code, []) }],
-          ...(isOAuthStatus(status) ? [[`${code}_bearer`, { value: oauthOf(origin, status, code, []) }]] : []),
-          [`${code}_problem`, { value: problemOf(origin, status, code, []) }],
-        ];
-      }),
+const referTo = (name: string): Json => ({ [name]: { $ref: `#/components/examples/${name}` } });
+
+const exampleValues = (origin: string, status: number, code: FaultCode): Json => ({
+  [code]: { value: envelopeOf(code) },
+  ...(isOAuthStatus(status) && { [`${code}_bearer`]: { value: oauthOf(origin, status, code) } }),
+});
+
+/** For `components.examples`. `responses`: the text of the answers, for whose references they are. */
+export const sharedExamples = (origin: string, responses: string): Json =>
+  Object.assign(
+    {},
+    ...faultCodes
+      .filter((code) => responses.includes(`#/components/examples/${code}"`))
+      .map((code) => exampleValues(origin, faultStatus(code), code)),
   );
 
 const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` });
 
-export const commonHeaders: Json = { 'X-Request-Id': header('RequestId'), 'X-Api-Version': header('ApiVersion') };
 export const rateHeaders: Json = { 'RateLimit-Policy': header('RateLimitPolicy'), RateLimit: header('RateLimit') };
 
 /** Statuses of checks before the rate limit: they charge nothing, so their answers have no RateLimit (interface 6.2). */
 const beforeLimit: ReadonlySet<number> = new Set([401, 408, 414, 431]);
 
 const headersOf = (status: number): Json => ({
-  ...commonHeaders,
   ...(beforeLimit.has(status) ? undefined : rateHeaders),
   ...([400, 401, 403].includes(status) ? { 'WWW-Authenticate': header('Challenge') } : undefined),
   ...([409, 429, 503].includes(status) ? { 'Retry-After': header('RetryAfter') } : undefined),
 });
 
 const requestId = 'req_01';
+const scopeOfExamples = 'read:orders';
 
-const membersOf = (code: FaultCode, scopes: readonly string[]): Json => {
+const membersOf = (code: FaultCode): Json => {
   switch (code) {
     case 'INSUFFICIENT_SCOPE':
-      return { missing_scopes: scopes };
+      return { missing_scopes: [scopeOfExamples] };
     case 'RATE_LIMIT_EXCEEDED':
       return { retry_after: 12 };
     case 'MISSING_PARAMETER':
@@ -179,14 +168,14 @@ const membersOf = (code: FaultCode, scopes: readonly string[]): Json => {
   }
 };
 
-const messageOf = (code: FaultCode, scopes: readonly string[]): string =>
-  code === 'INSUFFICIENT_SCOPE' ? `This operation needs the scope ${scopes.join(' ')}` : faultTitle(code);
+const messageOf = (code: FaultCode): string =>
+  code === 'INSUFFICIENT_SCOPE' ? `This operation needs the scope ${scopeOfExamples}` : faultTitle(code);
 
-const envelopeOf = (code: FaultCode, scopes: readonly string[]): Json => ({
+const envelopeOf = (code: FaultCode): Json => ({
   success: false,
   error: code,
-  message: messageOf(code, scopes),
-  ...membersOf(code, scopes),
+  message: messageOf(code),
+  ...membersOf(code),
   request_id: requestId,
 });
 
@@ -196,22 +185,23 @@ const oauthErrors: Readonly<Record<number, string>> = {
   403: 'insufficient_scope',
 };
 
-const oauthOf = (origin: string, status: number, code: FaultCode, scopes: readonly string[]): Json => ({
+const oauthOf = (origin: string, status: number, code: FaultCode): Json => ({
   error: oauthErrors[status],
-  error_description: messageOf(code, scopes),
+  error_description: messageOf(code),
   error_uri: `${origin}/docs/errors#${code}`,
   code,
-  ...membersOf(code, scopes),
+  ...membersOf(code),
   request_id: requestId,
 });
 
-const problemOf = (origin: string, status: number, code: FaultCode, scopes: readonly string[]): Json => ({
+/** The example of the schema Problem. */
+export const problemOf = (origin: string, status: number, code: FaultCode): Json => ({
   type: `${origin}/docs/errors#${code}`,
   title: faultTitle(code),
   status,
-  detail: messageOf(code, scopes),
+  detail: messageOf(code),
   instance: `urn:orderpass:request:${requestId}`,
   code,
-  ...membersOf(code, scopes),
+  ...membersOf(code),
   request_id: requestId,
 });

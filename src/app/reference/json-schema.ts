@@ -35,7 +35,7 @@ const tidy = (node: unknown): unknown => {
     if (name === '$schema' || name === '~standard') continue;
     if (name === 'additionalProperties') {
       // Versions 1.x add members (interface 13), and unknown ones in a request are ignored.
-      if (typeof value === 'object' && Object.keys(value).length > 0) found[name] = tidy(value);
+      if (typeof value === 'object' && Object.keys(value as Json).length > 0) found[name] = tidy(value);
     } else if (name === 'x-default') {
       found.default = isFlag(node as Json) ? Number(value) : value;
     } else if (name === 'properties') {

@@ -85,5 +85,5 @@ const add = (names: Names, schema: Json, { name, suffix }: Place): string => {
   throw new Error(`two schemas have the name ${name}`);
 };
 
-const mapOf = (members: Json, change: (member: Json, name: string) => Json): Json =>
+export const mapOf = (members: Json, change: (member: Json, name: string) => Json): Json =>
   Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member as Json, name)]));

@@ -1,7 +1,7 @@
 /** The OAuth endpoints and the public documents (interface 4), as paths of the document. */
-import { commonHeaders } from './error-answers.ts';
 import { oauthTexts } from './error-texts.ts';
-import type { Json } from './json-schema.ts';
+import { type Json, nameKey } from './json-schema.ts';
+import { pascalCase } from './name-schemas.ts';
 import { oauthSchemas as schemas } from './oauth-schemas.ts';
 import { documentTag, tagOf } from './tags.ts';
 
@@ -20,6 +20,7 @@ const common = ['invalid_request', 'invalid_client', 'unauthorized_client', 'slo
 /** RFC 9449, if the operator enables it. */
 const proofs = ['invalid_dpop_proof', 'use_dpop_nonce'];
 const broken = ['server_error', 'temporarily_unavailable'];
+const shared: ReadonlySet<string> = new Set([...common, ...broken]);
 
 const endpoint = (origin: string, { id, summary, form, sample, answer, errors }: Endpoint): Json => ({
   post: {
@@ -31,7 +32,7 @@ const endpoint = (origin: string, { id, summary, form, sample, answer, errors }:
       required: true,
       content: { 'application/x-www-form-urlencoded': { schema: form, examples: { form: { value: sample } } } },
     },
-    responses: { 200: { description: 'Done', headers: commonHeaders, ...answer }, ...refusals(origin, errors) },
+    responses: { 200: { description: 'Done', ...answer }, ...refusals(origin, errors) },
   },
 });
 
@@ -41,9 +42,10 @@ const refusals = (origin: string, errors: readonly string[]): Json => {
     [...byStatus].map(([status, names]) => [
       status,
       {
+        // Refusals that all three endpoints have are one answer of the document.
+        ...(names.every((name) => shared.has(name)) && { [nameKey]: `Oauth${pascalCase(names.join(' '))}` }),
         description: names.map((name) => `\`${name}\` ${oauthTexts[name]?.[2] ?? ''}`).join('\n\n'),
         headers: {
-          ...commonHeaders,
           ...(status === '401' ? { 'WWW-Authenticate': { $ref: '#/components/headers/Challenge' } } : undefined),
           ...(status === '429' || status === '503'
             ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
@@ -88,7 +90,7 @@ const publicDocument = (id: string, summary: string, schema: Json, example: Json
     responses: {
       200: {
         description: 'May be cached for five minutes',
-        headers: { ...commonHeaders, 'Cache-Control': { schema: { type: 'string' }, example: 'public, max-age=300' } },
+        headers: { 'Cache-Control': { schema: { type: 'string' }, example: 'public, max-age=300' } },
         content: json(schema, { document: example }),
       },
     },

@@ -12,6 +12,7 @@ import { type Described, describeOperation } from './describe-operation.ts';
 import type { Json } from './json-schema.ts';
 import { nameSchemas } from './name-schemas.ts';
 import { oauthPaths } from './oauth-paths.ts';
+import { shareParts } from './share-parts.ts';
 import { tagsOf } from './tags.ts';
 import { webhooksOf } from './webhook-paths.ts';
 
@@ -35,7 +36,15 @@ envelope with \`success\`; refusals have an \`error\` code (see [all codes](/doc
 credential are OAuth errors, and with \`Accept: application/problem+json\` other refusals are RFC 9457 problems. The operator may
 enable the old statuses for callers without a Bearer credential; then most refusals are 200 with \`success\` false.
 
-POST takes \`Idempotency-Key\`: a request that is sent again with the same key has no second effect. Every legacy date has a twin \`…_iso\`.
+POST takes \`Idempotency-Key\`: a request that is sent again with the same key has no second effect. Its parameters
+that are not nested may also be sent in the query.
+
+Every request may have \`X-Request-Id\` (\`^[A-Za-z0-9._-]{1,64}$\`; the server makes one when it is missing) and \`X-Api-Version\` (the version of
+the interface that the caller was written for, such as 1.0.0). Every answer has both: quote the id when you ask for help.
+
+A member whose name ends with \`_iso\` is an instant of RFC 3339 in whole seconds, with the offset of the venue. Its twin without the
+ending is the same instant as a legacy date, \`YYYY-MM-DD hh:mm:ss\` in the API time zone of the restaurant. Amounts and points have at most
+two decimals.
 
 What is stored is what was sent, except that blanks around text are removed. A JSON number for a member of type \`string\` is refused with the
 detail code \`TYPE\`: put it in quotes. A number with more decimals than its type has is refused with \`FORMAT\` and one beyond its
@@ -45,10 +54,11 @@ any digit are two requests for \`Idempotency-Key\`.`;
 
 export const buildOpenApi = (parts: OpenApiParts): Json => {
   const { origin, table } = parts;
-  const { paths, webhooks, schemas } = nameSchemas(
+  const { schemas, ...described } = nameSchemas(
     { ...routePaths(parts), ...oauthPaths(origin) },
     webhooksOf(parts.events, parts.ownEvents, parts.signatureHeader),
   );
+  const { paths, webhooks, ...shared } = shareParts(described.paths, described.webhooks);
   return {
     openapi: '3.1.1',
     info: { title: 'Orderpass', version: interfaceVersion, description: introduction },
@@ -59,7 +69,7 @@ export const buildOpenApi = (parts: OpenApiParts): Json => {
     components: componentsOf({
       origin,
       scopes: Object.fromEntries(table.scopes.map(({ name, description }) => [name, description])),
-      schemas,
+      named: { schemas, ...shared },
       signatureHeader: parts.signatureHeader,
     }),
   };

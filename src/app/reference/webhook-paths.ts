@@ -1,7 +1,7 @@
 /** The events as the `webhooks` of the document: body and signed headers of a delivery (interface 12.2, 12.3). */
 import type { DescribedEvent } from '#src/ordering/index.ts';
 import type { OwnEvent } from '#src/webhooks/index.ts';
-import { type Json, schemaOf } from './json-schema.ts';
+import { type Json, nameKey, schemaOf } from './json-schema.ts';
 import { pascalCase } from './name-schemas.ts';
 import { sampleOf } from './sample-of.ts';
 import { receivedTag } from './tags.ts';
@@ -52,41 +52,56 @@ const headers = (signatureHeader: string): Json[] => [
 
 type Described = Pick<DescribedEvent, 'event' | 'object' | 'value' | 'trailing'>;
 
+/** Members of every event after its object. */
+const identity: Json = {
+  id: {
+    [nameKey]: 'EventId',
+    ...text,
+    description: 'Id of the event, as in the header webhook-id',
+    examples: ['evt_01'],
+  },
+  created: {
+    [nameKey]: 'EventCreated',
+    ...text,
+    format: 'date-time',
+    description: 'When the event was recorded, in UTC',
+    examples: ['2026-03-01T11:00:00.000Z'],
+  },
+  restuid: { [nameKey]: 'EventRestaurant', ...text, description: 'The restaurant', examples: ['rst_01'] },
+  seq: {
+    [nameKey]: 'EventSeq',
+    type: 'integer',
+    description: 'Rises with every change of the entity',
+    examples: [42],
+  },
+  previous_seq: {
+    [nameKey]: 'EventPreviousSeq',
+    type: ['integer', 'null'],
+    description:
+      '`seq` of the event before. If it is greater than the last `seq` that the receiver saw, an event was missed',
+    examples: [41],
+  },
+};
+
+const truncated: Json = {
+  [nameKey]: 'EventTruncated',
+  type: 'boolean',
+  const: true,
+  description: 'Only present when lists are null because the body would exceed 256 KiB',
+};
+
 const bodySchema = ({ event, object, value, trailing }: Described): Json => {
   const more = trailing === undefined ? {} : schemaOf(trailing, 'output');
   return {
     type: 'object',
     description: `Body of the event ${event}`,
-    required: [
-      'event',
-      object,
-      ...['id', 'created', 'restuid', 'seq', 'previous_seq'],
-      ...((more.required ?? []) as string[]),
-    ],
+    required: ['event', object, ...Object.keys(identity), ...((more.required ?? []) as string[])],
     properties: {
       event: { ...text, const: event, description: 'Type of the event' },
       [object]: schemaOf(value, 'output'),
-      id: { ...text, description: 'Id of the event, as in the header webhook-id', examples: ['evt_01'] },
-      created: {
-        ...text,
-        format: 'date-time',
-        description: 'When the event was recorded, in UTC',
-        examples: ['2026-03-01T11:00:00.000Z'],
-      },
-      restuid: { ...text, description: 'The restaurant', examples: ['rst_01'] },
-      seq: { type: 'integer', description: 'Rises with every change of the entity', examples: [42] },
-      previous_seq: {
-        type: ['integer', 'null'],
-        description:
-          '`seq` of the event before. If it is greater than the last `seq` that the receiver saw, an event was missed',
-        examples: [41],
-      },
+      ...identity,
       ...((more.properties ?? {}) as Json),
-      truncated: {
-        type: 'boolean',
-        const: true,
-        description: 'Only present when lists are null because the body would exceed 256 KiB',
-      },
+      truncated,
     },
   };
 };
@@ -97,9 +112,15 @@ const sampleOfBody = (schema: Json): Json => {
 };
 
 const answersOf = (isRepeated: boolean): Json => ({
-  '2XX': { description: 'Received: answer within 15 s' },
-  ...(isRepeated && { 410: { description: 'The receiver wants no more events: the endpoint is disabled at once' } }),
+  '2XX': { [nameKey]: 'EventReceived', description: 'Received: answer within 15 s' },
+  ...(isRepeated && {
+    410: {
+      [nameKey]: 'EndpointGone',
+      description: 'The receiver wants no more events: the endpoint is disabled at once',
+    },
+  }),
   default: {
+    [nameKey]: isRepeated ? 'EventNotReceived' : 'TestNotReceived',
     description: isRepeated
       ? 'Any other answer is a failure, and the delivery is repeated: 15 attempts over three days'
       : 'Any other answer is a failure, which the answer of webhook/test shows',

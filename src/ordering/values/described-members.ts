@@ -5,10 +5,8 @@
 import { z } from 'zod';
 import { date, optional } from '#src/platform/http/values.ts';
 
-const inMoney = 'In the currency of the restaurant, at most 2 decimals';
-const inPoints = 'In points, at most 2 decimals';
-const legacyForm = 'As `YYYY-MM-DD hh:mm:ss` in the API time zone of the restaurant';
-const instantForm = 'RFC 3339 in whole seconds, with the offset of the venue';
+const inMoney = 'In the currency of the restaurant';
+const inPoints = 'In points';
 
 /** `nullWhen` continues "null …". */
 export const textOrNull = (meaning: string, nullWhen = 'when there is none') =>
@@ -24,21 +22,23 @@ export const points = (meaning: string) => z.number().meta({ description: `${mea
 /** The bound is for readers: an answer is not refused for it. */
 export const count = (meaning: string, minimum: 0 | 1 = 0) => z.int().meta({ description: meaning, minimum });
 
-export const instant = (meaning: string) =>
-  z.string().meta({ description: `${meaning}. ${instantForm}`, format: 'date-time' });
+export const instant = (meaning: string) => z.string().meta({ description: meaning, format: 'date-time' });
 
 export const instantOrNull = (meaning: string, nullWhen: string) =>
   z
     .string()
     .nullable()
-    .meta({ description: `${meaning}; null ${nullWhen}. ${instantForm}`, format: 'date-time' });
+    .meta({ description: `${meaning}; null ${nullWhen}`, format: 'date-time' });
+
+/** The introduction of the document says what that form is. */
+const legacyOf = (name: string): string => `\`${name}_iso\` as a legacy date`;
 
 type Pair<Name extends string, Type> = Record<Name | `${Name}_iso`, Type>;
 
 /** A legacy date and its twin (interface 2). */
 export const datePair = <Name extends string>(name: Name, meaning: string): Pair<Name, z.ZodString> =>
   ({
-    [name]: z.string().describe(`${meaning}. ${legacyForm}`),
+    [name]: z.string().describe(legacyOf(name)),
     [`${name}_iso`]: instant(meaning),
   }) as Pair<Name, z.ZodString>;
 
@@ -48,7 +48,7 @@ export const datePairOrNull = <Name extends string>(
   nullWhen: string,
 ): Pair<Name, z.ZodNullable<z.ZodString>> =>
   ({
-    [name]: z.string().nullable().describe(`${meaning}; null ${nullWhen}. ${legacyForm}`),
+    [name]: z.string().nullable().describe(legacyOf(name)),
     [`${name}_iso`]: instantOrNull(meaning, nullWhen),
   }) as Pair<Name, z.ZodNullable<z.ZodString>>;
 

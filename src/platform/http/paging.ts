@@ -16,7 +16,7 @@ const pagesizeUsual = 100;
 export const cursorParams = {
   page: optional(integer({ min: 1, max: pageMax })).describe(
     'Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the first 10,000 items; ' +
-      'beyond them, and where several filters together pass few of very many items, only `next_cursor` goes on (RANGE)',
+      'beyond them, and where filters pass few of very many items, only `next_cursor` goes on (RANGE)',
   ),
   pagesize: optional(integer({ min: 1, max: 100 })).meta({
     description: 'Most items that one page has',
@@ -28,22 +28,22 @@ export const cursorParams = {
 };
 
 export const pageAnswer = {
-  page: z.int().describe('Number of this page; it continues counting under a cursor'),
-  pagesize: z.int().describe('Most items that this page could have'),
-  total_count: z
-    .int()
+  page: z.int().meta({ id: 'ListPage', description: 'Number of this page; it continues counting under a cursor' }),
+  pagesize: z.int().meta({ id: 'ListPageSize', description: 'Most items that this page could have' }),
+  total_count: z.int().nullable().meta({
+    id: 'ListTotal',
+    description:
+      'Items of the whole list; null where too many would have to be counted. Under a cursor the figure of its first page',
+  }),
+  more: z.boolean().meta({
+    id: 'ListMore',
+    description:
+      'False at the end of the list only. While it is true a page may be short or empty, and `next_cursor` goes on',
+  }),
+  next_cursor: z
+    .string()
     .nullable()
-    .describe(
-      'Items of the whole list: exact where it is known, or few enough items have to be counted; else null. Under a ' +
-        'cursor the figure of its first page',
-    ),
-  more: z
-    .boolean()
-    .describe(
-      'False at the end of the list only. A page may have fewer items than pagesize, even none, while more is true: one ' +
-        'request looks through a bounded number of items, and next_cursor goes on from there',
-    ),
-  next_cursor: z.string().nullable().describe('`cursor` of the request for the next page; null when `more` is false'),
+    .meta({ id: 'ListCursor', description: '`cursor` of the request for the next page; null when `more` is false' }),
 };
 
 /** What a store needs for one page: rows after `after` (keyset) or from `offset`. Read `limit` + 1 rows to learn `more`. */

@@ -59,15 +59,15 @@ const deliveryMembers = {
   event: z.string().describe('Name of the event, such as `order.new`'),
   entity: z.string().describe('Uid of the thing that the event is about; of a digest the id of the event'),
   seq: z.int().describe('`seq` of the event, which rises with every change of the entity'),
-  state: z
-    .enum(deliveryStates)
-    .describe(
+  state: z.enum(deliveryStates).meta({
+    id: 'DeliveryState',
+    description:
       '`pending`: to be sent; `waiting`: an earlier event of the entity is not finished; `succeeded`: the receiver answered 2xx; `exhausted`: all attempts have failed; `cancelled`: it will not be sent, because the endpoint was disabled or removed or its owner may not read the event',
-    ),
+  }),
   attempts_count: count.describe('Attempts that were made'),
   ...nextTryAnswer,
-  created: z.string().describe('When it was made, `YYYY-MM-DD hh:mm:ss` in the API time zone of the restaurant'),
-  created_iso: instant.describe('The same moment as `created`, with the offset of the restaurant'),
+  created: z.string().describe('`created_iso` as a legacy date'),
+  created_iso: instant.describe('When it was made'),
   redelivery_uid: z.string().nullable().describe('The redelivery that it is part of; null when there is none'),
 };
 

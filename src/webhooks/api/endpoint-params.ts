@@ -152,8 +152,8 @@ export const endpointAnswer = z
     previous_secret_expires_iso: instant
       .nullable()
       .describe('Until then the secret before the last rotation signs as well; null when none does'),
-    created: z.string().describe('When it was made, `YYYY-MM-DD hh:mm:ss` in the API time zone of the restaurant'),
-    created_iso: instant.describe('The same moment as `created`, with the offset of the restaurant'),
+    created: z.string().describe('`created_iso` as a legacy date'),
+    created_iso: instant.describe('When it was made'),
   })
   .meta({ id: 'Endpoint', description: 'Address of a receiver of events, with its settings and its health' });
 

@@ -20,17 +20,15 @@ export type NextTry =
 
 /** The members of an answer. */
 export const nextTryAnswer = {
-  next_attempt_iso: z
-    .string()
-    .meta({ format: 'date-time' })
-    .nullable()
-    .describe('When the next attempt is planned, always in the future; null unless `next_attempt` is `planned`'),
-  next_attempt: z
-    .enum(nextTryKinds)
-    .nullable()
-    .describe(
+  next_attempt_iso: z.string().meta({ format: 'date-time' }).nullable().meta({
+    id: 'NextAttemptTime',
+    description: 'When the next attempt is planned, always in the future; null unless `next_attempt` is `planned`',
+  }),
+  next_attempt: z.enum(nextTryKinds).nullable().meta({
+    id: 'NextAttempt',
+    description:
       '`planned`: at `next_attempt_iso`; `due`: now, it is being sent or waits for a slot or the rate of its endpoint; `behind`: after an earlier event of the same entity; null: no further attempt',
-    ),
+  }),
 };
 
 export const nextTryView = (next: NextTry | undefined, iso: (date: Date) => string) => ({

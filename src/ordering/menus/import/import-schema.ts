@@ -50,11 +50,8 @@ const recordMembers = {
     .nullable()
     .describe('As in the request; null for a revert, and while a plan is being applied'),
   client_id: z.string().describe('The API client that sent it; `panel` when none did'),
-  created: z
-    .string()
-    .nullable()
-    .describe('When it began, `YYYY-MM-DD hh:mm:ss` in the API time zone of the restaurant'),
-  created_iso: instant.nullable().describe('The same moment as `created`, with the offset of the restaurant'),
+  created: z.string().nullable().describe('`created_iso` as a legacy date'),
+  created_iso: instant.nullable().describe('When it began; null in a plan'),
   counts: counts.describe('How many elements it created, updated, left unchanged and removed; for a plan, would'),
   removal_percent: z
     .number()
