@@ -93,7 +93,7 @@ const addressAnswer = z
       .number()
       .nullable()
       .describe(
-        'Distance from the location in kilometres, as the crow flies, at most 2 decimals; null when coordinates are missing',
+        'Distance from the location in kilometres, in a straight line, at most 2 decimals; null when coordinates are missing',
       ),
     doorbell: textOrNull('Name at the doorbell', 'when none was sent'),
     floor: textOrNull('Floor, as text', 'when none was sent'),
