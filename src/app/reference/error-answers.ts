@@ -34,12 +34,12 @@ const generalOfWrites: readonly FaultCode[] = [
   'IDEMPOTENCY_KEY_REUSED',
 ];
 
-/** Failures that any request can meet and that a caller treats alike: they are one answer of the document, \`default\`. */
-const unspecific: ReadonlySet<number> = new Set([408, 414, 431, 500, 502, 504]);
+/** Failures that any request can meet and that a caller treats alike: they are one answer of the document, `default`. */
+const unspecific: ReadonlySet<number> = new Set([408, 413, 414, 415, 431, 500, 502, 504]);
 
 type Wanted = { origin: string; id: string; method: string; hasScopes: boolean; own: readonly OwnError[] };
 
-/** Status → response object, with a name under which operations share it (\`share-parts.ts\`). */
+/** Status → response object, with a name under which operations share it (`share-parts.ts`). */
 export const errorAnswers = ({ origin, id, method, hasScopes, own }: Wanted): Json => {
   const shared = byStatus(
     [...general, ...(method === 'POST' ? generalOfWrites : [])].filter(
@@ -59,23 +59,12 @@ export const errorAnswers = ({ origin, id, method, hasScopes, own }: Wanted): Js
     else if (!unspecific.has(status))
       found[status] = { [nameKey]: generalName(status, others), ...answerOf(origin, status, others) };
   }
-  return { ...found, default: otherFailure(shared) };
+  return { ...found, default: otherFailure };
 };
 
 const generalName = (status: number, codes: readonly FaultCode[]): string => {
   const name = pascalCase(STATUS_CODES[status] ?? String(status));
   return status === 403 && !codes.includes('INSUFFICIENT_SCOPE') ? `${name}WithoutScope` : name;
-};
-
-const otherFailure = (shared: ReadonlyMap<number, readonly FaultCode[]>): Json => {
-  const texts = [...shared]
-    .filter(([status]) => unspecific.has(status))
-    .flatMap(([status, codes]) => codes.map((code) => `${status} \`${code}\` ${faultTexts[code]}`));
-  return {
-    [nameKey]: 'OtherFailure',
-    description: texts.join('\n\n'),
-    content: contentOf('Error', referTo('INTERNAL_ERROR')),
-  };
 };
 
 const byStatus = (errors: readonly OwnError[]): Map<number, FaultCode[]> => {
@@ -123,6 +112,15 @@ const examplesOf = (origin: string, status: number, code: FaultCode): Json => {
 
 const referTo = (name: string): Json => ({ [name]: { $ref: `#/components/examples/${name}` } });
 
+const otherFailure: Json = {
+  [nameKey]: 'OtherFailure',
+  description: [...general, ...generalOfWrites]
+    .filter((code) => unspecific.has(faultStatus(code)))
+    .map((code) => `${faultStatus(code)} \`${code}\` ${faultTexts[code]}`)
+    .join('\n\n'),
+  content: contentOf('Error', referTo('INTERNAL_ERROR')),
+};
+
 const exampleValues = (origin: string, status: number, code: FaultCode): Json => ({
   [code]: { value: envelopeOf(code) },
   ...(isOAuthStatus(status) && { [`${code}_bearer`]: { value: oauthOf(origin, status, code) } }),
@@ -141,11 +139,8 @@ const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` }
 
 export const rateHeaders: Json = { 'RateLimit-Policy': header('RateLimitPolicy'), RateLimit: header('RateLimit') };
 
-/** Statuses of checks before the rate limit: they charge nothing, so their answers have no RateLimit (interface 6.2). */
-const beforeLimit: ReadonlySet<number> = new Set([401, 408, 414, 431]);
-
 const headersOf = (status: number): Json => ({
-  ...(beforeLimit.has(status) ? undefined : rateHeaders),
+  ...(status === 429 ? rateHeaders : undefined),
   ...([400, 401, 403].includes(status) ? { 'WWW-Authenticate': header('Challenge') } : undefined),
   ...([409, 429, 503].includes(status) ? { 'Retry-After': header('RetryAfter') } : undefined),
 });
