@@ -161,6 +161,10 @@ export const oauthPaths = (origin: string): Json => ({
     },
     errors: [...common, ...broken],
   }),
+  ...documentPaths(origin),
+});
+
+const documentPaths = (origin: string): Json => ({
   '/api/oauth/jwks': publicDocument('oauth.jwks', 'Keys that sign access tokens (RFC 7517)', schemas.keySet, {
     keys: [{ kty: 'EC', kid: 'k1', use: 'sig', alg: 'ES256', crv: 'P-256', x: 'f83O', y: 'x_FE' }],
   }),

@@ -1,5 +1,6 @@
 /** The operations of answer-self.ts as data, for the reference. */
 import { z } from 'zod';
+import { tenantMember } from '#src/contract/event.ts';
 import type { FaultCode } from '#src/contract/fault.ts';
 import type { TenantWords } from '../model/route.ts';
 import { denialReasons } from '../model/traced-fault.ts';
@@ -73,7 +74,7 @@ const elsewhereAnswer = z
 const tenantOf = ({ facts }: TenantWords) =>
   z
     .object({
-      uid: z.string().describe('What a request names in `restuid`'),
+      uid: z.string().describe(`What a request names in \`${tenantMember}\``),
       ...Object.fromEntries(
         facts.map((name) => [
           name,

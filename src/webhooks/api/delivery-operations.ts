@@ -47,7 +47,7 @@ const listParams = z.object({
   ...cursorParams,
   endpoint_uid: name().describe('Only deliveries to this endpoint; when absent, to all that the credential sees'),
   event_id: name().describe('Only deliveries of this event'),
-  event: name().describe('Only deliveries of events with this name, such as `order.new`'),
+  event: name().describe('Only deliveries of events with this name'),
   state: optional(oneOf(deliveryStates)).describe('Only deliveries in this state'),
   redelivery_uid: name().describe('Only deliveries that are part of this redelivery'),
   since: optional(dateTime()).describe(
@@ -193,7 +193,7 @@ const feedParams = (kinds: readonly string[]) =>
       kinds: optional(kindsOf(kinds)).describe(
         'Only events of these kinds; the read scope of each is needed. When absent, all that the credential may read',
       ),
-      event: name().describe('Only events with this name, such as `order.new`'),
+      event: name().describe('Only events with this name'),
       entity: name().describe('Only events about the thing with this uid'),
       pagesize: withDefault(integer({ min: 1, max: 100 }), 100).describe('Events in one answer, at most'),
     })

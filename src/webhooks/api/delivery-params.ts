@@ -56,7 +56,7 @@ const deliveryMembers = {
   uid: z.string().describe('Identity of the delivery, as in the header x-orderpass-delivery'),
   endpoint_uid: z.string().describe('The endpoint that the event is sent to'),
   event_id: z.string().describe('Id of the event, as in the header webhook-id'),
-  event: z.string().describe('Name of the event, such as `order.new`'),
+  event: z.string().describe('Name of the event, which says what happened'),
   entity: z.string().describe('Uid of the thing that the event is about; of a digest the id of the event'),
   seq: z.int().describe('`seq` of the event, which rises with every change of the entity'),
   state: z.enum(deliveryStates).meta({
@@ -110,8 +110,8 @@ const eventDeliveryAnswer = z
 export const feedEventAnswer = z
   .object({
     id: z.string().describe('Id of the event, as in the header webhook-id of its deliveries'),
-    event: z.string().describe('Name of the event, such as `order.new`'),
-    kind: z.string().describe('Kind of the event, which a restaurant switches on or off'),
+    event: z.string().describe('Name of the event, which says what happened'),
+    kind: z.string().describe('Kind of the event, which the tenant switches on or off'),
     entity: z.string().describe('Uid of the thing that the event is about'),
     seq: z.int().describe('Rises with every change of the entity'),
     previous_seq: z
@@ -119,7 +119,7 @@ export const feedEventAnswer = z
       .nullable()
       .describe('`seq` of the event of this entity that was recorded before; null for the first'),
     created: instant.describe('When the event was recorded, in UTC with milliseconds'),
-    [tenantMember]: z.string().describe('The restaurant'),
+    [tenantMember]: z.string().describe('The tenant'),
     body: z.string().describe('Body of the event, byte for byte as it is sent to endpoints'),
     deliveries: z
       .array(eventDeliveryAnswer)

@@ -31,7 +31,7 @@ const enabledKindsAnswer = (kinds: readonly string[]) =>
         kinds.map((kind) => [kind, z.boolean().describe(`True: events of the kind \`${kind}\` are recorded and sent`)]),
       ),
     )
-    .meta({ id: 'EnabledKinds', description: 'Which kinds of events the restaurant has switched on' });
+    .meta({ id: 'EnabledKinds', description: 'Which kinds of events the tenant has switched on' });
 
 export const endpointOperations = (api: Api) => ({
   listEndpoints: listOperation(api),
@@ -69,7 +69,7 @@ const listOperation = (api: Api) =>
     answer: z.object({
       endpoints: z.array(endpointAnswer).describe('Newest first'),
       kinds_enabled: enabledKindsAnswer(Object.keys(api.kindScopes)).describe(
-        'The switches of the restaurant; while a kind is off, its events are neither recorded nor sent',
+        'The switches of the tenant; while a kind is off, its events are neither recorded nor sent',
       ),
       ...pageAnswer,
     }),

@@ -115,10 +115,10 @@ const instant = z.string().meta({ format: 'date-time' });
 export const endpointAnswer = z
   .object({
     uid: z.string().describe('Identity of the endpoint'),
-    [tenantMember]: z.string().describe('The restaurant whose events it receives'),
+    [tenantMember]: z.string().describe('The tenant whose events it receives'),
     owner: z
       .object({
-        kind: z.enum(['api_client', 'panel']).describe('`panel`: it was made by the restaurant itself'),
+        kind: z.enum(['api_client', 'panel']).describe('`panel`: it was made in the panel'),
         id: z.string().describe('Id of the API client; a fixed word when `kind` is `panel`'),
       })
       .meta({ id: 'EndpointOwner', description: 'Who made an endpoint' })

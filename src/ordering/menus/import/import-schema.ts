@@ -1,6 +1,6 @@
 /** The members of an import in answers (interface 11.3), with their meaning for the reference. */
 import { z } from 'zod';
-import { describedErrors, describedItems, describedWarnings } from './elements/described-elements.ts';
+import { describedErrors, describedItems, describedWarnings } from './report/described-report.ts';
 import type { Finding, ReportItem } from './report/report.ts';
 
 const count = z.int().min(0);

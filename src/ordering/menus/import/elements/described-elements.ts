@@ -1,10 +1,9 @@
 /**
- * JSON Schema of what an import takes and reports (interface 11.3), derived from the members that validate an import.
+ * JSON Schema of what an import takes (interface 11.3), derived from the members that validate an import.
  * It is documentation only: an import may have thousands of elements, so read-elements.ts reads them one by one.
  */
 import { z } from 'zod';
 import { optional, text } from '#src/platform/http/values.ts';
-import type { FindingCode } from '../report/report.ts';
 import { categoryMembers, type Member, type Members, optionMembers, productMembers, valueMembers } from './members.ts';
 
 /** Members whose default depends on the rest of the element. */
@@ -39,7 +38,7 @@ const innerExtId = extIdType.describe(
  * Documentation of one object. These objects are parts of schemas that only count the elements, so their names stand in
  * the fragment itself: `id` would move them to definitions that the document around it does not have.
  */
-const named = (name: string, text: string, members: Record<string, z.ZodType>) =>
+export const named = (name: string, text: string, members: Record<string, z.ZodType>) =>
   z.object(members).meta({ 'x-name': name, description: text });
 
 const value = named('ImportedOptionValue', 'One choice of an option', {
@@ -78,66 +77,11 @@ const product = named('ImportedProduct', 'A product as an import states it', {
   options,
 });
 
-const pointer = z.string().nullable();
-const reportedExtId = z.string().nullable();
-
-const finding = (name: string, text: string, codes: readonly FindingCode[]) =>
-  named(name, text, {
-    pointer: pointer.describe('JSON pointer into the request; null when it is about no part of it'),
-    ext_id: reportedExtId.describe('The `ext_id` of the element; null when it has none or none is concerned'),
-    code: z.enum(codes).describe('What it is about; it does not change within version 1'),
-    message: z.string().describe('The same in a sentence, for people; it may change'),
-  });
-
-const change = named('FieldChange', 'A member that an import changes', {
-  field: z.string().describe('Name of the member'),
-  from: z.unknown().describe('Its value before'),
-  to: z.unknown().describe('Its value afterwards'),
-});
-
-const item = named('ImportItem', 'What an import does to one element', {
-  kind: z.enum(['category', 'product', 'option', 'option_value']).describe('Sort of element'),
-  ext_id: reportedExtId.describe('Id that its import gave it; null for an element that was not imported'),
-  uid: z.string().describe('Its uid in the menu'),
-  action: z
-    .enum(['created', 'updated', 'removed'])
-    .describe('`created`: it is new, or it was removed before and returned; `updated`: members have changed'),
-  pointer: pointer.describe('JSON pointer to it in the request; null for one that was not sent'),
-  changes: z.array(change).describe('The changed members of an updated element; empty for the other actions'),
-});
-
-const arrayOf = (type: z.ZodType): Record<string, unknown> => {
+/** JSON Schema of an array, for the documentation of a schema that only counts its items. */
+export const arrayOf = (type: z.ZodType): Record<string, unknown> => {
   const { $schema: _dialect, ...items } = z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' });
   return { type: 'array', items };
 };
 
 export const describedCategories = arrayOf(category);
 export const describedProducts = arrayOf(product);
-export const describedItems = arrayOf(item);
-export const describedErrors = arrayOf(
-  finding('ImportError', 'A fault that stops an import', [
-    'EXT_ID_MISSING',
-    'EXT_ID_DUPLICATE',
-    'CATEGORY_UNKNOWN',
-    'VALUE_UNKNOWN',
-    'OPTION_BOUNDS',
-    'TWO_PRIMARY',
-    'REQUIRED',
-    'TYPE',
-    'RANGE',
-    'LENGTH',
-    'FORMAT',
-    'ENUM',
-    'REMOVAL_GUARD',
-  ]),
-);
-export const describedWarnings = arrayOf(
-  finding('ImportWarning', 'A part of an import that is valid but probably not meant', [
-    'REMOVAL_GUARD',
-    'PRICE_ZERO',
-    'EMPTY_CATEGORY',
-    'DUPLICATE_NAME',
-    'OPTION_WITHOUT_VALUES',
-    'UNKNOWN_FIELD',
-  ]),
-);
