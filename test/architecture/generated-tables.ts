@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { faultTexts } from '#src/app/reference/error-texts.ts';
+import { faultTexts } from '#src/app/reference/document/error-texts.ts';
 import { settingsTable } from '#src/app/settings/settings-table.ts';
 import { createProgram } from '#src/cli/index.ts';
 import { createOutput } from '#src/cli/terminal/output.ts';

@@ -1,6 +1,6 @@
 /** /docs/errors: one anchor per error code, the target of `error_uri` and of a problem's `type` (interface 4.3, 6). */
 import { faultCodes, faultStatus, faultTitle } from '#src/contract/fault.ts';
-import { detailTexts, faultTexts, oauthTexts } from './error-texts.ts';
+import { detailTexts, faultTexts, oauthTexts } from './document/error-texts.ts';
 import { escapeHtml } from './escape-html.ts';
 
 type Entry = { code: string; status: string; title: string; meaning: string };

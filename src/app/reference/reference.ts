@@ -14,11 +14,11 @@ import {
 } from '#src/webhooks/index.ts';
 import type { Settings } from '../settings/config.ts';
 import { eventKinds, kindScopes } from '../webhooks/wire-engine.ts';
-import { buildAsyncApi } from './asyncapi.ts';
 import { callersPage } from './callers-page.ts';
 import { changelogPage } from './changelog-page.ts';
+import { buildAsyncApi } from './document/asyncapi.ts';
+import { buildOpenApi } from './document/openapi.ts';
 import { errorsPage } from './errors-page.ts';
-import { buildOpenApi } from './openapi.ts';
 import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';
 import { webhooksPage } from './webhooks-page.ts';
 

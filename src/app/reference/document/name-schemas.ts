@@ -5,8 +5,12 @@
  */
 import { type Json, nameKey, siteKey } from './json-schema.ts';
 
+/** `order.create` becomes `OrderCreate`. */
 export const pascalCase = (text: string): string =>
-  text.replaceAll(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  text
+    .split(/[^A-Za-z0-9]/)
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join('');
 
 type Named = { paths: Json; webhooks: Json; schemas: Json };
 
