@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createMemoryKv, type Kv, KvAway } from '#src/platform/kv/index.ts';
 import { createRedisKv } from '#src/platform/kv/redis-kv.ts';
 import { hasRedis, startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedisCluster, type TestRedisCluster } from '../support/redis-cluster.ts';
 import { until } from '../support/until.ts';
 
 const log = pino({ level: 'silent' });
@@ -11,6 +12,7 @@ const log = pino({ level: 'silent' });
 type Backend = { name: string; skip: boolean; open(): Promise<Kv>; close(): Promise<void> };
 
 let server: TestRedis;
+let cluster: TestRedisCluster;
 
 const backends: Backend[] = [
   { name: 'memory', skip: false, open: async () => createMemoryKv(), close: async () => undefined },
@@ -25,6 +27,21 @@ const backends: Backend[] = [
       return kv;
     },
     close: async () => server?.kill(),
+  },
+  {
+    name: 'A-264 redis cluster',
+    skip: !hasRedis,
+    open: async () => {
+      cluster = await startRedisCluster();
+      const kv = createRedisKv({
+        url: `redis+cluster://127.0.0.1:${cluster.primaries[1]?.port}`,
+        log,
+        waitMsMax: 2_000,
+      });
+      await until(() => kv.health() === 'up');
+      return kv;
+    },
+    close: async () => cluster?.close(),
   },
 ];
 

@@ -11,7 +11,7 @@ import { orderingSettings } from '#src/ordering/config.ts';
 import { panelSettings } from '#src/panel/config.ts';
 import { addressProblem, hasSessionParameters } from '#src/platform/db/database-address.ts';
 import { internalTlsSettings, tlsSettings } from '#src/platform/http/tls/config.ts';
-import { redisAddressProblem, speaksTls } from '#src/platform/kv/redis-address.ts';
+import { isCluster, redisAddressProblem, speaksTls } from '#src/platform/kv/redis-address.ts';
 import { number } from '#src/platform/settings.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { staffSettings } from '#src/staff/config.ts';
@@ -141,12 +141,13 @@ export const settingsSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        'Redis for limits that several gateways share (`rediss://` for TLS), or Sentinels that name its primary: redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME. Without it each gateway counts by itself',
+        'Redis for limits that several gateways share (`rediss` instead of `redis` for TLS): one server, Sentinels that name its primary (redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME), or a cluster (redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT). Without it each gateway counts by itself',
       env: 'REDIS_URL',
       secret,
     }),
   redis_ca_file: z.string().optional().meta({
-    description: 'Authorities (PEM) that sign the certificates of Redis and its Sentinels. Default: those of Node',
+    description:
+      'Authorities (PEM) that sign the certificates of Redis, its Sentinels or the nodes of its cluster. Default: those of Node',
     env: 'ORDERPASS_REDIS_CA_FILE',
   }),
   redis_sentinel_password: z.string().optional().meta({
@@ -347,6 +348,11 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
       settings.redis_ca_file !== undefined && !speaksTls(settings.redis_url ?? ''),
       'redis_ca_file',
       'authorities are for a Redis that speaks TLS: REDIS_URL begins with rediss',
+    ],
+    [
+      settings.redis_sentinel_password !== undefined && isCluster(settings.redis_url ?? ''),
+      'redis_sentinel_password',
+      'is for Sentinels, and REDIS_URL names a cluster, which has none',
     ],
     [
       settings.tracing.endpoint === undefined && settings.tracing.headers !== undefined,

@@ -1,48 +1,70 @@
 /**
- * How Redis is reached: one server, or the primary that Sentinels name. Without an import, because the settings check the text
+ * How Redis is reached: one server, the primary that Sentinels name, or a cluster. Without an import, because the settings check the text
  * of an address before anything is connected.
  */
 
 /** `redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT][,…]/NAME[/DB]`; rediss for TLS. The credentials are those of the primary. */
 const sentinelForm = /^rediss?\+sentinel:\/\/(?:([^@/]*)@)?([^@/?#]+)\/([\w.-]+)(?:\/(\d{1,4}))?$/;
 
+/** `redis+cluster://[USER[:PASSWORD]@]HOST[:PORT][,…]`; rediss for TLS. The credentials are those of every node. */
+const clusterForm = /^rediss?\+cluster:\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/0?)?$/;
+
 type Host = { host: string; port: number };
 
-export type SentinelAddress = {
+type Credentials = { username?: string; password?: string };
+
+export type SentinelAddress = Credentials & {
   sentinels: Host[];
   name: string;
-  username?: string;
-  password?: string;
   db?: number;
 };
 
+/** `nodes`: those that are asked first; they name all others. */
+type ClusterAddress = Credentials & { nodes: Host[] };
+
 const sentinelPort = 26_379;
+const nodePort = 6_379;
 
 const isSentinel = (url: string): boolean => /^rediss?\+sentinel:/.test(url);
 
-/** `rediss` and `rediss+sentinel` do. */
+export const isCluster = (url: string): boolean => /^rediss?\+cluster:/.test(url);
+
+/** `rediss`, `rediss+sentinel` and `rediss+cluster` do. */
 export const speaksTls = (url: string): boolean => url.startsWith('rediss');
 
 /** Undefined: the text is no such address. */
 export const readSentinelAddress = (url: string): SentinelAddress | undefined => {
-  const [, user, hosts = '', name = '', db] = sentinelForm.exec(url) ?? [];
-  const sentinels = hosts.split(',').flatMap((one) => readHost(one) ?? []);
-  if (name === '' || sentinels.length !== hosts.split(',').length) return undefined;
-  const credentials = readUser(user ?? '');
-  if (credentials === undefined) return undefined;
+  const [, user = '', hosts = '', name = '', db] = sentinelForm.exec(url) ?? [];
+  const sentinels = readHosts(hosts, sentinelPort);
+  const credentials = readUser(user);
+  if (name === '' || sentinels === undefined || credentials === undefined) return undefined;
   return { sentinels, name, ...credentials, ...(db !== undefined && { db: Number(db) }) };
 };
 
+/** Undefined: the text is no such address. */
+export const readClusterAddress = (url: string): ClusterAddress | undefined => {
+  const [, user = '', hosts = ''] = clusterForm.exec(url) ?? [];
+  const nodes = readHosts(hosts, nodePort);
+  const credentials = readUser(user);
+  return nodes === undefined || credentials === undefined ? undefined : { nodes, ...credentials };
+};
+
+/** Undefined: one of them is none. */
+const readHosts = (text: string, defaultPort: number): Host[] | undefined => {
+  const all = text.split(',').map((one) => readHost(one, defaultPort));
+  return all.every((one) => one !== undefined) ? all : undefined;
+};
+
 /** IPv6 addresses in brackets. */
-const readHost = (text: string): Host | undefined => {
+const readHost = (text: string, defaultPort: number): Host | undefined => {
   const [, six, plain, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = six ?? plain;
-  const port = digits === undefined ? sentinelPort : Number(digits);
+  const port = digits === undefined ? defaultPort : Number(digits);
   return host === undefined || port < 1 || port > 65_535 ? undefined : { host, port };
 };
 
 /** Percent-encoded, as in every URL. Undefined: it cannot be decoded. */
-const readUser = (text: string): Pick<SentinelAddress, 'username' | 'password'> | undefined => {
+const readUser = (text: string): Credentials | undefined => {
   if (text === '') return {};
   const colon = text.indexOf(':');
   try {
@@ -56,9 +78,23 @@ const readUser = (text: string): Pick<SentinelAddress, 'username' | 'password'> 
 
 /** Undefined: the address can be used. */
 export const redisAddressProblem = (url: string): string | undefined => {
-  if (/^rediss?:\/\//.test(url)) return undefined;
-  if (!isSentinel(url)) return 'must begin with redis://, rediss://, redis+sentinel:// or rediss+sentinel://';
+  if (/^rediss?:\/\//.test(url)) {
+    return /^\w+:\/\/(?:.*@)?[^/?#]*,/.test(url)
+      ? 'names several hosts: begin it with redis+sentinel:// or redis+cluster://, with rediss for TLS'
+      : undefined;
+  }
+  if (isCluster(url)) return clusterProblem(url);
+  if (!isSentinel(url)) {
+    return 'must begin with redis://, redis+sentinel:// or redis+cluster://, or for TLS with rediss instead of redis';
+  }
   return readSentinelAddress(url) === undefined
     ? 'must have the form redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME, where NAME is that of the primary'
     : undefined;
+};
+
+const clusterProblem = (url: string): string | undefined => {
+  if (readClusterAddress(url) !== undefined) return undefined;
+  return /\/0*[1-9]\d*$/.test(url)
+    ? 'names a database, and a cluster has database 0 alone: leave the number out'
+    : 'must have the form redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT';
 };

@@ -1,7 +1,7 @@
-/** Opens connections to Redis: one server, or the primary that Sentinels name, with or without TLS. */
+/** Opens connections to Redis: one server, the primary that Sentinels name, or the nodes of a cluster, with or without TLS. */
 import { readFileSync } from 'node:fs';
-import { type RedisOptions as AllOptions, Redis } from 'ioredis';
-import { readSentinelAddress, speaksTls } from './redis-address.ts';
+import { type RedisOptions as AllOptions, Cluster, Redis } from 'ioredis';
+import { readClusterAddress, readSentinelAddress, speaksTls } from './redis-address.ts';
 
 /** The constructor takes no undefined mapping, which its own type has. */
 type RedisOptions = Omit<AllOptions, 'replyMapping'>;
@@ -17,18 +17,25 @@ export type RedisAddress = {
 
 const retryAfterMs = (attempt: number): number => Math.min(attempt * 50, 500);
 
+const connectMsMax = 2_000;
+
 const common: RedisOptions = {
-  connectTimeout: 2_000,
+  connectTimeout: connectMsMax,
   keepAlive: 5_000,
   retryStrategy: retryAfterMs,
   // A primary that became a replica refuses writes and keeps its connections: the next one finds the new primary.
   reconnectOnError: (error) => error.message.startsWith('READONLY'),
 };
 
+const commonOf = ({ url, caFile }: RedisAddress): RedisOptions => ({
+  ...common,
+  ...(speaksTls(url) && { tls: caFile === undefined ? {} : { ca: readFileSync(caFile) } }),
+});
+
 /** Throws when the file of authorities cannot be read. */
-export const openRedis = ({ url, caFile, sentinelPassword }: RedisAddress, more: RedisOptions): Redis => {
-  const options: RedisOptions = { ...common, ...more };
-  if (speaksTls(url)) options.tls = caFile === undefined ? {} : { ca: readFileSync(caFile) };
+export const openRedis = (named: RedisAddress, more: RedisOptions): Redis => {
+  const { url, sentinelPassword } = named;
+  const options: RedisOptions = { ...commonOf(named), ...more };
   const address = readSentinelAddress(url);
   if (address === undefined) return new Redis(url, options);
   Object.assign(options, address);
@@ -39,4 +46,29 @@ export const openRedis = ({ url, caFile, sentinelPassword }: RedisAddress, more:
   }
   options.sentinelRetryStrategy = retryAfterMs;
   return new Redis(options);
+};
+
+/** Undefined: the address is not that of a cluster. Throws when the file of authorities cannot be read. */
+export const openCluster = (named: RedisAddress): Cluster | undefined => {
+  const address = readClusterAddress(named.url);
+  if (address === undefined) return undefined;
+  const { nodes, ...credentials } = address;
+  const cluster = new Cluster(nodes, {
+    redisOptions: { ...commonOf(named), ...credentials },
+    clusterRetryStrategy: retryAfterMs,
+    slotsRefreshTimeout: connectMsMax,
+    // A node whose connection broke may have counted already.
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    maxRedirections: 5,
+    // Its question may go to a node that is silent, and it waits for the answer without a bound.
+    enableReadyCheck: false,
+    // Certificates have the name that the address has; each connection looks it up.
+    dnsLookup: (name, found) => found(null, name),
+  });
+  // The library would open a connection for the first command, which then has no time for it.
+  cluster.on('+node', (node: Redis) => {
+    if (node.options.readOnly !== true && node.status === 'wait') node.connect().catch(() => undefined);
+  });
+  return cluster;
 };

@@ -1,0 +1,176 @@
+/** Lets questions through to Redis while it answers in time; logs once why it stopped, and once that it answers again. */
+import { Cluster, type Redis } from 'ioredis';
+import type { Logger } from '../log.ts';
+import { KvAway } from './kv.ts';
+
+export type RedisGate = {
+  isOpen(): boolean;
+  /** `key`: the one that the question is about. Throws KvAway. */
+  ask<T>(key: string, question: () => Promise<T>): Promise<T>;
+  close(): void;
+};
+
+const busyFactor = 20;
+const probeMs = 200;
+/** A probe may take longer than an answer, to distinguish an overloaded machine from a dead one. */
+const probesMax = 8;
+const silence = 'it does not answer';
+/** The nodes of a cluster agree on a failover one after the other, so the first answer is not logged yet. */
+const steadyMs = 1_000;
+
+/** Replies of a Redis, or of a node of a cluster, that counts nothing at present. */
+const awayReply = /^(?:ASK|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|TRYAGAIN)\b/;
+
+export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax: number): RedisGate => {
+  /** Key of the question that failed. Probes ask for it: in a cluster, only its node shows whether it counts again. */
+  let failedKey: string | undefined;
+  /** That it is away. */
+  let isReported = false;
+  let steady: NodeJS.Timeout | undefined;
+  let missed = 0;
+  let answers = 0;
+  let reason: string | undefined;
+  const logRefusal = createLogRefusal(log);
+  const isOpen = (): boolean => client.status === 'ready' && failedKey === undefined;
+  const report = (): void => {
+    if (isOpen()) {
+      if (isReported) steady ??= setTimeout(reportAnswers, steadyMs).unref();
+      return;
+    }
+    clearTimeout(steady);
+    steady = undefined;
+    if (isReported) return;
+    isReported = true;
+    log.warn(`Redis is not reachable (REDIS_URL): ${reason ?? silence}; limits are counted by each process alone`);
+  };
+  const reportAnswers = (): void => {
+    steady = undefined;
+    if (!isOpen()) return;
+    isReported = false;
+    log.warn('Redis is reachable again; limits are shared');
+  };
+  const learnReason = (error: Error): void => {
+    log.debug({ err: error }, 'Redis connection');
+    const said = reasonOf(error);
+    // The library says this also where the system named the cause just before.
+    if (said === 'Connection is closed') reason ??= 'it closed the connection';
+    else reason = error instanceof Late ? silence : said;
+  };
+  client.on('ready', report).on('close', report);
+  client.on('error', (error: Error) => {
+    learnReason(error);
+    report();
+  });
+  // Of one node of a cluster: others may have the same slots, so only a question shows whether the cluster is away.
+  client.on('node error', learnReason);
+
+  const probe = async (): Promise<void> => {
+    if (failedKey === undefined || client.status !== 'ready') return;
+    try {
+      // XX adds nothing. It is refused where counting is: by a node that is no primary, without memory, or unable to write.
+      await inTime(client.zadd(failedKey, 'XX', 0, ''), probeMs, () => 0);
+    } catch (error) {
+      if (isAway(error)) {
+        if (error instanceof Late && ++missed % probesMax === 0) closeSilent(client);
+        return;
+      }
+      // Any other refusal is an answer: most keys are no sorted sets.
+    }
+    failedKey = undefined;
+    missed = 0;
+    report();
+  };
+  const timer = setInterval(() => void probe(), probeMs);
+  return {
+    isOpen,
+    ask: async (key, question) => {
+      if (!isOpen()) throw new KvAway();
+      try {
+        const asked = question();
+        asked.then(
+          () => {
+            answers += 1;
+            reason = undefined;
+          },
+          () => undefined,
+        );
+        return await inTime(asked, waitMsMax, () => answers);
+      } catch (error) {
+        if (isAway(error)) {
+          failedKey ??= key;
+          learnReason(error);
+        } else logRefusal(error);
+        report();
+        throw new KvAway(error);
+      }
+    },
+    close: () => {
+      clearInterval(timer);
+      clearTimeout(steady);
+    },
+  };
+};
+
+/**
+ * The other end is gone without closing (power, a dropped network), or is stopped. A cluster keeps its other connections: all
+ * nodes of its address may be away.
+ */
+const closeSilent = (client: Redis | Cluster): void => {
+  if (!(client instanceof Cluster)) return client.disconnect(true);
+  for (const node of client.nodes('master')) inTime(node.ping(), probeMs, () => 0).catch(() => node.disconnect());
+};
+
+/** Not away is a Redis that refuses a question for what the question is. */
+const isAway = (error: unknown): error is Error =>
+  error instanceof Error && (error.name !== 'ReplyError' || awayReply.test(error.message));
+
+/** Logs each kind of refusal once, for example that the user has no right to a command. */
+const createLogRefusal = (log: Logger): ((error: unknown) => void) => {
+  const logged = new Set<string>();
+  return (error) => {
+    const said = error instanceof Error ? reasonOf(error) : 'unknown error';
+    const [kind = ''] = said.split(' ', 1);
+    if (logged.has(kind)) return;
+    logged.add(kind);
+    log.warn(`Redis refuses to count (REDIS_URL): ${said}; limits are counted by each process alone`);
+  };
+};
+
+/** One line, as Redis or the system words it; neither repeats a password. */
+const reasonOf = (error: Error): string => {
+  const first: unknown =
+    error instanceof AggregateError ? error.errors[0] : 'lastNodeError' in error ? error.lastNodeError : error;
+  const said = first instanceof Error && first.message !== '' ? first.message : error.name;
+  if (said.startsWith('MOVED ')) return 'it is a node of a cluster, which redis+cluster:// reaches';
+  return (said.split('\n', 1)[0] ?? said).replace(/\.$/, '');
+};
+
+class Late extends Error {}
+
+/** Waits `msMax`, and again as long as `progress` moves, which shows answers to earlier questions. */
+const inTime = <T>(work: Promise<T>, msMax: number, progress: () => number): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const startedAt = performance.now();
+    let seen = progress();
+    let timer: NodeJS.Timeout;
+    let settled = false;
+    const check = (): void => {
+      if (settled) return;
+      if (progress() === seen || performance.now() - startedAt > msMax * busyFactor) return reject(new Late());
+      seen = progress();
+      wait();
+    };
+    const wait = (): void => {
+      // A busy process may have the answer in its socket already; it is read before the question counts as late.
+      timer = setTimeout(() => setImmediate(() => setImmediate(check)), msMax);
+    };
+    wait();
+    const settle = <V>(next: (value: V) => void) => {
+      return (value: V): void => {
+        settled = true;
+        clearTimeout(timer);
+        next(value);
+      };
+    };
+    work.then(settle(resolve), settle(reject));
+  });

@@ -1,0 +1,160 @@
+/** Limits of two gateways over a Redis Cluster with TLS and an ACL user, while its nodes die. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createThrottle, type Throttle } from '#src/gateway/limits/throttle.ts';
+import { createKv, type Kv } from '#src/platform/kv/index.ts';
+import { hasRedis } from '../../support/redis.ts';
+import { startRedisCluster, type TestRedisCluster } from '../../support/redis-cluster.ts';
+import { until } from '../../support/until.ts';
+
+const quota = 6;
+const waitMsMax = 2_000;
+/** So many that every primary has slots of some. */
+const callers = Array.from({ length: 40 }, (_, i) => `opc_${i}`);
+const rights = '+@read +@write +@scripting +@pubsub +@connection +info +time +cluster|slots'.split(' ');
+
+describe.skipIf(!hasRedis)('limits of two gateways over a Redis Cluster', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-cluster-limits-'));
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  let cluster: TestRedisCluster;
+  let names = 0;
+  const kvs: Kv[] = [];
+  const logged: string[][] = [];
+
+  beforeAll(async () => {
+    execFileSync('openssl', [
+      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'],
+      ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+      ...['-keyout', key, '-out', cert],
+    ]);
+    cluster = await startRedisCluster({
+      replicas: 2,
+      argsOf: (port) => [
+        ...['--port', '0', '--tls-port', String(port), '--tls-cluster', 'yes', '--tls-replication', 'yes'],
+        ...['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert, '--tls-auth-clients', 'no'],
+        ...['--requirepass', 'of-redis', '--masterauth', 'of-redis'],
+        ...['--user', 'limits', 'on', '>of-limits', '~orderpass:*', '&orderpass:*', ...rights],
+      ],
+      client: { password: 'of-redis', tls: { ca: readFileSync(cert, 'utf8') } },
+    });
+    for (let i = 0; i < 2; i += 1) kvs.push(await openKv(cert));
+    await until(() => kvs.every((kv) => kv.health() === 'up'));
+  });
+
+  afterAll(async () => {
+    for (const kv of kvs) await kv.close();
+    await cluster?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** The first address has no node. */
+  const openKv = (caFile: string | undefined): Promise<Kv> => {
+    const lines: string[] = [];
+    logged.push(lines);
+    const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+    const url = `rediss+cluster://limits:of-limits@127.0.0.1:1,localhost:${cluster.primaries[1]?.port}`;
+    return createKv({ url, caFile, waitMsMax, log });
+  };
+
+  const openPair = (): Throttle[] => {
+    names += 1;
+    return kvs.map((kv) => createThrottle({ kv, name: `pair${names}`, callsMax: quota, windowSeconds: 600 }));
+  };
+
+  /** Admitted calls of each caller, at these gateways in turn. */
+  const countAdmitted = (gateways: readonly Throttle[]): Promise<number[]> =>
+    Promise.all(
+      callers.map(async (caller) => {
+        let admitted = 0;
+        for (let i = 0; i < 2 * quota + 2; i += 1)
+          if ((await gateways[i % gateways.length]?.(caller)) === undefined) admitted += 1;
+        return admitted;
+      }),
+    );
+
+  const expectShared = async (): Promise<void> => {
+    expect(await countAdmitted(openPair())).toEqual(callers.map(() => quota));
+    const heard: string[] = [];
+    const stop = kvs[1]?.subscribe('news', (message) => void heard.push(message));
+    await until(() => {
+      kvs[0]?.publish('news', 'arrives');
+      return heard.length > 0;
+    });
+    stop?.();
+  };
+
+  /** Asks for keys of every slot until a question fails. */
+  const untilAway = (kv: Kv): Promise<void> => {
+    const counter = kv.windows({ name: 'ask', quota: 1_000, windowSeconds: 600 });
+    return until(async () => {
+      await Promise.allSettled(callers.map((caller) => counter.add(caller, 1)));
+      return kv.health() === 'down';
+    });
+  };
+
+  const untilShared = async (nodes: TestRedisCluster['primaries']): Promise<void> => {
+    await until(() => cluster.isSound(nodes));
+    await until(() => kvs.every((kv) => kv.health() === 'up'));
+  };
+
+  test('A-264 every caller has one limit at both, whichever node counts it, and messages and leases reach both', async () => {
+    await expectShared();
+    for (const node of cluster.primaries) expect(await node.ask('DBSIZE')).toBeGreaterThan(0);
+    const [first, second] = kvs.map((kv) => kv.leases?.({ name: 'test', leaseMs: 60_000 }));
+    for (const caller of callers) {
+      expect(await first?.take(caller, 'a', 1)).toBe(true);
+      expect(await second?.take(caller, 'b', 1)).toBe(false);
+      await first?.release(caller, 'a');
+      expect(await second?.take(caller, 'b', 1)).toBe(true);
+    }
+    expect(logged.flat()).toEqual([]);
+  });
+
+  test('A-265 without the authority no node is trusted, which is logged once with its reason', async () => {
+    const stranger = await openKv(undefined);
+    try {
+      await until(() => logged.at(-1)?.length === 1);
+      expect(logged.at(-1)).toEqual([expect.stringMatching(/REDIS_URL\): .*self-signed certificate/)]);
+      expect(stranger.health()).toBe('down');
+    } finally {
+      await stranger.close();
+    }
+  });
+
+  test('A-265 after a kill each gateway counts alone until the replica has the slots, and the reason is logged once', async () => {
+    const [first, second, third] = cluster.primaries;
+    const [replica] = cluster.replicas;
+    if (!first || !second || !third || !replica) throw new Error('no nodes');
+    // The failover waits for it.
+    replica.freeze();
+    await first.kill();
+    await Promise.all(kvs.map(untilAway));
+    const startedAt = performance.now();
+    for (const throttle of openPair()) expect(await countAdmitted([throttle])).toEqual(callers.map(() => quota));
+    expect(performance.now() - startedAt).toBeLessThan(waitMsMax);
+    replica.resume();
+    await untilShared([second, third, replica]);
+    await expectShared();
+    expect(String(await replica.ask('ROLE'))).toContain('master');
+    await until(() => logged.slice(0, 2).every((lines) => lines.length === 2));
+    for (const lines of logged.slice(0, 2))
+      expect(lines).toEqual([
+        expect.stringMatching(/not reachable \(REDIS_URL\): (?:it closed|connect ECONNREFUSED|CLUSTERDOWN)/),
+        expect.stringContaining('reachable again'),
+      ]);
+  });
+
+  test('A-265 a node that stands still costs each question at most one wait, and its replica is found', async () => {
+    const [, second, third] = cluster.primaries;
+    const [successor, replica] = cluster.replicas;
+    if (!second || !third || !successor || !replica) throw new Error('no nodes');
+    second.freeze();
+    await Promise.all(kvs.map(untilAway));
+    await untilShared([third, successor, replica]);
+    await expectShared();
+  });
+});

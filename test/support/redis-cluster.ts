@@ -1,0 +1,115 @@
+/** A real Redis Cluster of a test's own, without disk: three primaries, and replicas of the first ones. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { freePort } from './free-port.ts';
+import { until } from './until.ts';
+
+type ClusterNode = {
+  port: number;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  /** SIGSTOP: connections stay open without an answer; `resume` undoes it. */
+  freeze(): void;
+  resume(): void;
+  /** Rejects when the node cannot be reached. */
+  ask(...command: [string, ...(string | number)[]]): Promise<unknown>;
+};
+
+export type TestRedisCluster = {
+  primaries: readonly ClusterNode[];
+  /** Each of the primary with its number. */
+  replicas: readonly ClusterNode[];
+  /** Every one of these nodes says that all slots have a primary. */
+  isSound(nodes: readonly ClusterNode[]): Promise<boolean>;
+  close(): Promise<void>;
+};
+
+type Client = { password?: string; tls?: { ca: string } };
+
+type ClusterOptions = {
+  replicas?: number;
+  /** Arguments of a node for the port of its clients. */
+  argsOf?: (port: number) => readonly string[];
+  /** Of the test's own connections to a node. */
+  client?: Client;
+};
+
+const slots = 16_384;
+const primaryCount = 3;
+
+export const startRedisCluster = async (options: ClusterOptions = {}): Promise<TestRedisCluster> => {
+  const { replicas: replicaCount = 0, argsOf = (port) => ['--port', String(port)], client = {} } = options;
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-cluster-'));
+  const started: { node: ClusterNode; bus: number }[] = [];
+  for (let i = 0; i < primaryCount + replicaCount; i += 1) {
+    const [port, bus] = [await freePort(), await freePort()];
+    const child = spawn('redis-server', [...argsOf(port), ...commonArgs(folder, port, bus)], { stdio: 'ignore' });
+    started.push({ node: nodeOf(child, port, client), bus });
+  }
+  const nodes = started.map(({ node }) => node);
+  const [primaries, replicas] = [nodes.slice(0, primaryCount), nodes.slice(primaryCount)];
+  const close = async (): Promise<void> => {
+    await Promise.all(nodes.map((node) => node.kill()));
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    for (const node of nodes) await until(() => node.ask('PING').then(Boolean, () => false));
+    for (const [i, node] of primaries.entries()) {
+      await node.ask('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
+      await node.ask('CLUSTER', 'ADDSLOTSRANGE', firstSlot(i), firstSlot(i + 1) - 1);
+    }
+    for (const { node, bus } of started.slice(1))
+      await primaries[0]?.ask('CLUSTER', 'MEET', '127.0.0.1', node.port, bus);
+    for (const [i, replica] of replicas.entries()) {
+      const id = await primaries[i]?.ask('CLUSTER', 'MYID');
+      await until(() => replica.ask('CLUSTER', 'REPLICATE', String(id)).then(Boolean, () => false));
+    }
+    await until(() => isSound(nodes));
+    for (const replica of replicas)
+      await until(async () => String(await replica.ask('INFO', 'replication')).includes('link_status:up'));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { primaries, replicas, isSound, close };
+};
+
+const firstSlot = (primary: number): number => Math.floor((primary * slots) / primaryCount);
+
+const commonArgs = (folder: string, port: number, bus: number): string[] => [
+  ...['--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no', '--repl-diskless-sync-delay', '0'],
+  ...['--cluster-enabled', 'yes', '--cluster-config-file', `nodes-${port}.conf`, '--cluster-announce-ip', '127.0.0.1'],
+  // Failover is quick, and waits for no replica with fresher rows; a node of a busy machine is not taken for dead.
+  ...['--cluster-port', String(bus), '--cluster-node-timeout', '2000', '--cluster-replica-validity-factor', '0'],
+];
+
+const nodeOf = (child: ChildProcess, port: number, client: Client): ClusterNode => {
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  return {
+    port,
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    freeze: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    ask: async (...command) => {
+      const redis = new Redis({ ...client, port, host: '127.0.0.1', lazyConnect: true, retryStrategy: () => null });
+      redis.on('error', () => undefined);
+      try {
+        await redis.connect();
+        return await redis.call(...command);
+      } finally {
+        redis.disconnect();
+      }
+    },
+  };
+};
+
+const isSound = async (nodes: readonly ClusterNode[]): Promise<boolean> => {
+  const said = await Promise.all(nodes.map((node) => node.ask('CLUSTER', 'INFO').catch(() => '')));
+  return said.every((text) => /cluster_state:ok[\s\S]*cluster_slots_ok:16384/.test(String(text)));
+};
