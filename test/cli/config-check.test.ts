@@ -209,6 +209,22 @@ test.skipIf(!hasRedis)(
   },
 );
 
+test('A-266 a cluster with a database, with a password of Sentinels or without TLS for its authorities is refused before a start', async () => {
+  const cluster = 'redis+cluster://:hidden@127.0.0.1:1,127.0.0.1:2';
+  for (const [env, named] of [
+    [{ REDIS_URL: `${cluster}/1` }, 'redis_url (REDIS_URL): names a database, and a cluster has database 0 alone'],
+    [
+      { REDIS_URL: cluster, ORDERPASS_REDIS_SENTINEL_PASSWORD: 'hidden' },
+      'redis_sentinel_password (ORDERPASS_REDIS_SENTINEL_PASSWORD): is for Sentinels, and REDIS_URL names a cluster',
+    ],
+    [{ REDIS_URL: cluster, ORDERPASS_REDIS_CA_FILE: brokenRoutes() }, 'REDIS_URL begins with rediss'],
+  ] as const) {
+    const { code, stderr } = await runCommand(['config', 'check'], { ORDERPASS_MASTER_KEY: key, ...env });
+    expect([code, stderr]).toEqual([1, expect.stringContaining(named)]);
+    expect(stderr).not.toContain('hidden');
+  }
+});
+
 test('a settings file that is not JSON is named without a part of its text, which may be a secret', async () => {
   const broken = file('broken-settings.json', '{"port": 1, "master_key": wJalrXUtnFEMI}');
   const { code, stderr } = await runCommand(['config', 'check', '--config', broken], {});

@@ -1,4 +1,4 @@
-/** Redis behind Sentinels, and with TLS, an ACL user and an authority of its own. */
+/** Redis behind Sentinels, and with TLS, an ACL user and an authority of its own; addresses of Redis. */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createKv } from '#src/platform/kv/index.ts';
-import { readSentinelAddress, redisAddressProblem } from '#src/platform/kv/redis-address.ts';
+import { readClusterAddress, readSentinelAddress, redisAddressProblem } from '#src/platform/kv/redis-address.ts';
 import { freePort } from '../support/free-port.ts';
 import { hasRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -155,4 +155,24 @@ test('A-253 an address of Sentinels is read with encoded credentials and IPv6, a
     expect([wrong, redisAddressProblem(`redis+sentinel://${wrong}`)]).toEqual([wrong, expect.stringContaining('NAME')]);
   expect(redisAddressProblem('http://a')).toContain('must begin with');
   expect(redisAddressProblem('rediss://a')).toBeUndefined();
+});
+
+test('A-266 an address of a cluster names its nodes, and one of several hosts, a database or another scheme is refused', () => {
+  expect(readClusterAddress('rediss+cluster://us%40er:p%3Aw@a.example:1,[::1]:2,c')).toEqual({
+    nodes: [
+      { host: 'a.example', port: 1 },
+      { host: '::1', port: 2 },
+      { host: 'c', port: 6_379 },
+    ],
+    username: 'us@er',
+    password: 'p:w',
+  });
+  for (const fine of ['redis+cluster://a', 'redis+cluster://:p@a,b/0', 'redis://:p,w@a/1', 'redis://a?x=1,2'])
+    expect([fine, redisAddressProblem(fine)]).toEqual([fine, undefined]);
+  const formOf = 'must have the form redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT';
+  for (const wrong of ['', ',a', 'a:0', 'a:70000', 'a,', '%zz@a', 'a/name', 'a?x=1'])
+    expect([wrong, redisAddressProblem(`redis+cluster://${wrong}`)]).toEqual([wrong, formOf]);
+  expect(redisAddressProblem('redis+cluster://a,b/1')).toContain('database 0 alone');
+  expect(redisAddressProblem('rediss://u:p@a:1,b:2')).toContain('several hosts');
+  expect(redisAddressProblem('redis+cluster+sentinel://a,b/limits')).toContain('must begin with');
 });

@@ -56,25 +56,28 @@ export const startRedisCluster = async (options: ClusterOptions = {}): Promise<T
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    for (const node of nodes) await until(() => node.ask('PING').then(Boolean, () => false));
+    await Promise.all(nodes.map((node) => until(() => node.ask('PING').then(Boolean, () => false))));
     for (const [i, node] of primaries.entries()) {
       await node.ask('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
       await node.ask('CLUSTER', 'ADDSLOTSRANGE', firstSlot(i), firstSlot(i + 1) - 1);
     }
-    for (const { node, bus } of started.slice(1))
-      await primaries[0]?.ask('CLUSTER', 'MEET', '127.0.0.1', node.port, bus);
-    for (const [i, replica] of replicas.entries()) {
-      const id = await primaries[i]?.ask('CLUSTER', 'MYID');
-      await until(() => replica.ask('CLUSTER', 'REPLICATE', String(id)).then(Boolean, () => false));
-    }
+    // Gossip would take seconds.
+    for (const node of nodes)
+      for (const other of started)
+        if (node !== other.node) await node.ask('CLUSTER', 'MEET', '127.0.0.1', other.node.port, other.bus);
+    await Promise.all(replicas.map((replica, i) => follow(replica, primaries[i] as ClusterNode)));
     await until(() => isSound(nodes));
-    for (const replica of replicas)
-      await until(async () => String(await replica.ask('INFO', 'replication')).includes('link_status:up'));
   } catch (error) {
     await close();
     throw error;
   }
   return { primaries, replicas, isSound, close };
+};
+
+const follow = async (replica: ClusterNode, primary: ClusterNode): Promise<void> => {
+  const id = String(await primary.ask('CLUSTER', 'MYID'));
+  await until(() => replica.ask('CLUSTER', 'REPLICATE', id).then(Boolean, () => false));
+  await until(async () => String(await replica.ask('INFO', 'replication')).includes('link_status:up'));
 };
 
 const firstSlot = (primary: number): number => Math.floor((primary * slots) / primaryCount);

@@ -79,8 +79,9 @@ const readUser = (text: string): Credentials | undefined => {
 /** Undefined: the address can be used. */
 export const redisAddressProblem = (url: string): string | undefined => {
   if (/^rediss?:\/\//.test(url)) {
-    return /^\w+:\/\/(?:.*@)?[^/?#]*,/.test(url)
-      ? 'names several hosts: begin it with redis+sentinel:// or redis+cluster://, with rediss for TLS'
+    const afterUser = url.slice(url.lastIndexOf('@') + 1).replace(/^\w+:\/\//, '');
+    return /^[^/?#]*,/.test(afterUser)
+      ? 'names several hosts: begin it with redis+sentinel:// or redis+cluster://'
       : undefined;
   }
   if (isCluster(url)) return clusterProblem(url);
