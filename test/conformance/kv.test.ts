@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createMemoryKv, type Kv, KvAway } from '#src/platform/kv/index.ts';
@@ -186,6 +187,30 @@ describe.skipIf(!hasRedis)('Redis that fails', () => {
     redis.resume();
     await until(() => kv.health() === 'up');
     expect((await counterOf(kv, 5).take('a', 5)).taken).toBe(true);
+  });
+
+  test('a Redis without memory is away until it has some again, and the log says once why', async () => {
+    const lines: string[] = [];
+    const write = (line: string) => void lines.push(JSON.parse(line).msg);
+    const full = createRedisKv({ url: redis.url, log: pino({}, { write }), waitMsMax: 2_000 });
+    const admin = new Redis(redis.url);
+    const probes = async (): Promise<number> =>
+      Number(/cmdstat_eval:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0);
+    try {
+      await until(() => full.health() === 'up');
+      await admin.config('SET', 'maxmemory', '1');
+      await expect(counterOf(full, 5).add('a', 1)).rejects.toThrow(KvAway);
+      const before = await probes();
+      await until(async () => (await probes()) > before + 1);
+      expect(full.health()).toBe('down');
+      await admin.config('SET', 'maxmemory', '0');
+      await until(() => lines.length > 1);
+      expect(full.health()).toBe('up');
+      expect(lines).toEqual([expect.stringContaining('REDIS_URL): OOM'), expect.stringContaining('reachable again')]);
+    } finally {
+      await full.close();
+      admin.disconnect();
+    }
   });
 
   test('one that is closed while it listens anew after a break ends quietly', async () => {

@@ -18,8 +18,14 @@ const silence = 'it does not answer';
 /** The nodes of a cluster agree on a failover one after the other, so the first answer is not logged yet. */
 const steadyMs = 1_000;
 
-/** Replies of a Redis, or of a node of a cluster, that counts nothing at present. */
-const awayReply = /^(?:ASK|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|TRYAGAIN)\b/;
+/**
+ * Counts nothing, and fails wherever counting would: out of memory, on a node that is no primary, without a right. Redis looks
+ * at the increment last, and '' is none.
+ */
+const probeScript = `
+local refusal = redis.pcall('incrby', KEYS[1], '')
+if string.find(refusal.err, 'not an integer', 1, true) then return 1 end
+return refusal`;
 
 export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax: number): RedisGate => {
   /** Key of the question that failed. Probes ask for it: in a cluster, only its node shows whether it counts again. */
@@ -30,7 +36,6 @@ export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax:
   let missed = 0;
   let answers = 0;
   let reason: string | undefined;
-  const logRefusal = createLogRefusal(log);
   const isOpen = (): boolean => client.status === 'ready' && failedKey === undefined;
   const report = (): void => {
     if (isOpen()) {
@@ -67,18 +72,13 @@ export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax:
   const probe = async (): Promise<void> => {
     if (failedKey === undefined || client.status !== 'ready') return;
     try {
-      // XX adds nothing. It is refused where counting is: by a node that is no primary, without memory, or unable to write.
-      await inTime(client.zadd(failedKey, 'XX', 0, ''), probeMs, () => 0);
+      await inTime(client.eval(probeScript, 1, failedKey), probeMs, () => 0);
+      failedKey = undefined;
+      missed = 0;
+      report();
     } catch (error) {
-      if (isAway(error)) {
-        if (error instanceof Late && ++missed % probesMax === 0) closeSilent(client);
-        return;
-      }
-      // Any other refusal is an answer: most keys are no sorted sets.
+      if (error instanceof Late && ++missed % probesMax === 0) closeSilent(client);
     }
-    failedKey = undefined;
-    missed = 0;
-    report();
   };
   const timer = setInterval(() => void probe(), probeMs);
   return {
@@ -96,10 +96,10 @@ export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax:
         );
         return await inTime(asked, waitMsMax, () => answers);
       } catch (error) {
-        if (isAway(error)) {
+        if (error instanceof Error && !isAboutKey(error)) {
           failedKey ??= key;
           learnReason(error);
-        } else logRefusal(error);
+        }
         report();
         throw new KvAway(error);
       }
@@ -120,21 +120,8 @@ const closeSilent = (client: Redis | Cluster): void => {
   for (const node of client.nodes('master')) inTime(node.ping(), probeMs, () => 0).catch(() => node.disconnect());
 };
 
-/** Not away is a Redis that refuses a question for what the question is. */
-const isAway = (error: unknown): error is Error =>
-  error instanceof Error && (error.name !== 'ReplyError' || awayReply.test(error.message));
-
-/** Logs each kind of refusal once, for example that the user has no right to a command. */
-const createLogRefusal = (log: Logger): ((error: unknown) => void) => {
-  const logged = new Set<string>();
-  return (error) => {
-    const said = error instanceof Error ? reasonOf(error) : 'unknown error';
-    const [kind = ''] = said.split(' ', 1);
-    if (logged.has(kind)) return;
-    logged.add(kind);
-    log.warn(`Redis refuses to count (REDIS_URL): ${said}; limits are counted by each process alone`);
-  };
-};
+/** A key with something else in it says nothing about other keys. Every other failure means that nothing is counted. */
+const isAboutKey = (error: Error): boolean => /WRONGTYPE|not an integer/.test(error.message);
 
 /** One line, as Redis or the system words it; neither repeats a password. */
 const reasonOf = (error: Error): string => {
