@@ -1,6 +1,6 @@
 /**
- * How Redis is reached: one server, the primary that Sentinels name, or a cluster. Without an import, because the settings check the text
- * of an address before anything is connected.
+ * How Redis is reached: one server, the primary that Sentinels name, or a cluster. Without an import, because the settings
+ * check the text of an address before anything is connected.
  */
 
 /** `redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT][,…]/NAME[/DB]`; rediss for TLS. The credentials are those of the primary. */

@@ -25,7 +25,7 @@ const listenAgainMs = 1_000;
 const namePrefix = 'orderpass';
 
 export const createRedisKv = ({ log, waitMsMax = waitMsDefault, ...address }: RedisKvDeps): Kv => {
-  // No command waits for a connection, and none is sent twice: a count after its request has gone would be wrong.
+  // No command is sent twice, and none waits until a lost server is back: a count after its request has gone would be wrong.
   const client =
     openCluster(address) ??
     openRedis(address, {
@@ -187,7 +187,7 @@ const createMessages = (address: RedisAddress, client: Redis | Cluster): Message
   };
 };
 
-/** The library loses a subscription that is under way when its node leaves the cluster, so it is repeated; that changes nothing. */
+/** The library loses a subscription that is under way when its node leaves the cluster. Repeating one changes nothing. */
 const listenAgain = (cluster: Cluster, listen: () => Promise<void>): (() => void) => {
   let isUnderWay = false;
   const timer = setInterval(async () => {
