@@ -4,8 +4,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createMemoryKv, type Kv, KvAway } from '#src/platform/kv/index.ts';
 import { createRedisKv } from '#src/platform/kv/redis-kv.ts';
-import { hasRedis, startRedis, type TestRedis } from '../support/redis.ts';
-import { startRedisCluster, type TestRedisCluster } from '../support/redis-cluster.ts';
+import { hasRedis, startRedis, startRedisCluster, type TestRedis, type TestRedisCluster } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const log = pino({ level: 'silent' });

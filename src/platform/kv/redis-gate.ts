@@ -30,37 +30,10 @@ return refusal`;
 export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax: number): RedisGate => {
   /** Key of the question that failed. Probes ask for it: in a cluster, only its node shows whether it counts again. */
   let failedKey: string | undefined;
-  /** That it is away. */
-  let isReported = false;
-  let steady: NodeJS.Timeout | undefined;
   let missed = 0;
   let answers = 0;
-  let reason: string | undefined;
   const isOpen = (): boolean => client.status === 'ready' && failedKey === undefined;
-  const report = (): void => {
-    if (isOpen()) {
-      if (isReported) steady ??= setTimeout(reportAnswers, steadyMs).unref();
-      return;
-    }
-    clearTimeout(steady);
-    steady = undefined;
-    if (isReported) return;
-    isReported = true;
-    log.warn(`Redis is not reachable (REDIS_URL): ${reason ?? silence}; limits are counted by each process alone`);
-  };
-  const reportAnswers = (): void => {
-    steady = undefined;
-    if (!isOpen()) return;
-    isReported = false;
-    log.warn('Redis is reachable again; limits are shared');
-  };
-  const learnReason = (error: Error): void => {
-    log.debug({ err: error }, 'Redis connection');
-    const said = reasonOf(error);
-    // The library says this also where the system named the cause just before.
-    if (said === 'Connection is closed') reason ??= 'it closed the connection';
-    else reason = error instanceof Late ? silence : said;
-  };
+  const { report, learnReason, forgetReason, close } = createReport(log, isOpen);
   client.on('ready', report).on('close', report);
   client.on('error', (error: Error) => {
     learnReason(error);
@@ -90,7 +63,7 @@ export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax:
         asked.then(
           () => {
             answers += 1;
-            reason = undefined;
+            forgetReason();
           },
           () => undefined,
         );
@@ -106,8 +79,53 @@ export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax:
     },
     close: () => {
       clearInterval(timer);
-      clearTimeout(steady);
+      close();
     },
+  };
+};
+
+type Report = {
+  /** Logs what changed. */
+  report(): void;
+  learnReason(error: Error): void;
+  forgetReason(): void;
+  close(): void;
+};
+
+const createReport = (log: Logger, isOpen: () => boolean): Report => {
+  /** That Redis is away. */
+  let isReported = false;
+  let steady: NodeJS.Timeout | undefined;
+  let reason: string | undefined;
+  const reportAnswers = (): void => {
+    steady = undefined;
+    if (!isOpen()) return;
+    isReported = false;
+    log.warn('Redis is reachable again; limits are shared');
+  };
+  return {
+    report: () => {
+      if (isOpen()) {
+        if (isReported) steady ??= setTimeout(reportAnswers, steadyMs).unref();
+        return;
+      }
+      clearTimeout(steady);
+      steady = undefined;
+      if (isReported) return;
+      isReported = true;
+      log.warn(`Redis is not reachable (REDIS_URL): ${reason ?? silence}; limits are counted by each process alone`);
+    },
+    learnReason: (error) => {
+      log.debug({ err: error }, 'Redis connection');
+      const said = reasonOf(error);
+      // The library says this also where the system named the cause just before.
+      if (said === 'Connection is closed') reason ??= 'it closed the connection';
+      else reason = error instanceof Late ? silence : said;
+    },
+    forgetReason: () => {
+      reason = undefined;
+    },
+    close: () => clearTimeout(steady),
   };
 };
 

@@ -7,8 +7,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createThrottle, type Throttle } from '#src/gateway/limits/throttle.ts';
 import { createKv, type Kv } from '#src/platform/kv/index.ts';
-import { hasRedis } from '../../support/redis.ts';
-import { startRedisCluster, type TestRedisCluster } from '../../support/redis-cluster.ts';
+import { hasRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 
 const quota = 6;
