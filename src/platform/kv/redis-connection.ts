@@ -66,9 +66,10 @@ export const openCluster = (named: RedisAddress): Cluster | undefined => {
     // Certificates have the name that the address has; each connection looks it up.
     dnsLookup: (name, found) => found(null, name),
   });
-  // The library would open a connection for the first command, which then has no time for it.
+  // The library would wait for the first command, which then has no time for the connection; and it would go on to listen
+  // to replicas that it never reached, without a pause, while all nodes are gone.
   cluster.on('+node', (node: Redis) => {
-    if (node.options.readOnly !== true && node.status === 'wait') node.connect().catch(() => undefined);
+    if (node.status === 'wait') node.connect().catch(() => undefined);
   });
   return cluster;
 };

@@ -135,7 +135,7 @@ const createReport = (log: Logger, isOpen: () => boolean): Report => {
  */
 const closeSilent = (client: Redis | Cluster): void => {
   if (!(client instanceof Cluster)) return client.disconnect(true);
-  for (const node of client.nodes('master')) inTime(node.ping(), probeMs, () => 0).catch(() => node.disconnect());
+  for (const node of client.nodes()) inTime(node.ping(), probeMs, () => 0).catch(() => node.disconnect());
 };
 
 /** A key with something else in it says nothing about other keys. Every other failure means that nothing is counted. */
