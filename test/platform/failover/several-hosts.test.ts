@@ -1,0 +1,149 @@
+/** An address with several hosts: connections go to the one that takes writes, and leave it when it no longer does. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type pg from 'pg';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { addressProblem, connectionProblem } from '#src/platform/db/database-address.ts';
+import { openSession } from '#src/platform/db/driver/session.ts';
+import { createDatabase, createPool } from '#src/platform/db/pool.ts';
+import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import { type DatabasePair, startPair } from '../../support/database-pair.ts';
+import { freePort } from '../../support/free-port.ts';
+import { until } from '../../support/until.ts';
+
+const log = pino({ level: 'silent' });
+
+let pair: DatabasePair;
+const pools: pg.Pool[] = [];
+
+const open = (connection: string): pg.Pool => {
+  const pool = createPool({ connection, applicationName: 'test', max: 5 }, log);
+  pools.push(pool);
+  return pool;
+};
+
+beforeAll(async () => {
+  pair = await startPair();
+});
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map((pool) => pool.end()));
+});
+afterAll(() => pair?.close());
+
+/** The port of the server that answers. */
+const portOf = async (asked: Pick<pg.Pool, 'query'>): Promise<number> =>
+  (await asked.query<{ port: number }>('select inet_server_port() as port')).rows[0]?.port ?? 0;
+
+const reversed = (): string => pair.url.replace(/:(\d+),127\.0\.0\.1:(\d+)/, ':$2,127.0.0.1:$1');
+
+const failureOf = async (work: Promise<unknown>): Promise<unknown> => {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it did not fail');
+};
+
+test('A-267 of several hosts the one that takes writes is used, wherever it stands, and one that is away is passed over', async () => {
+  const { primary } = pair;
+  const away = await freePort();
+  for (const url of [
+    pair.url,
+    reversed(),
+    `${reversed()}?target_session_attrs=primary`,
+    reversed().replace('@', `@127.0.0.1:${away},`),
+  ]) {
+    const pool = open(url);
+    expect(await Promise.all([portOf(pool), portOf(pool), portOf(pool)])).toEqual(Array(3).fill(primary.port));
+    const session = await openSession(pool, 'test-session');
+    expect(await portOf(session.client)).toBe(primary.port);
+    session.close();
+  }
+});
+
+test('A-267 when no host takes writes, the failure is passing and names each host with its reason, without the password', async () => {
+  const { standby } = pair;
+  const away = await freePort();
+  const url = `postgresql://orderpass:s3cret@127.0.0.1:${away},127.0.0.1:${standby.port}/orderpass`;
+  const error = await failureOf(open(url).query('select 1'));
+  expect(isTransient(error)).toBe(true);
+  const problem = String(connectionProblem(error));
+  expect(problem).toContain(`127.0.0.1:${away}: connect ECONNREFUSED`);
+  expect(problem).toContain(`127.0.0.1:${standby.port}: the server is a standby`);
+  expect(problem).not.toContain('s3cret');
+  const alone = await failureOf(open(`${standby.url}?target_session_attrs=read-write`).query('select 1'));
+  expect([isTransient(alone), connectionProblem(alone)]).toEqual([true, 'the server is a standby']);
+  // Another host would refuse them as well, so the refusal is reported at once.
+  const unknown = await failureOf(open(pair.url.replace('/orderpass', '/absent')).query('select 1'));
+  expect(connectionProblem(unknown)).toBe('database "absent" does not exist');
+});
+
+test('A-267 one host without target_session_attrs is not asked, so a command can read from a standby', async () => {
+  const pool = open(pair.standby.url);
+  expect(await portOf(pool)).toBe(pair.standby.port);
+});
+
+test('A-267 a list that cannot be used is refused with the reason', () => {
+  const problems = [
+    'postgresql://u:p@one,two/db?target_session_attrs=any',
+    'postgresql://u:p@one/db?target_session_attrs=standby',
+    'postgresql://u:p@one,,two/db',
+    'postgresql://u:p@one:5432,:5433/db',
+    'postgresql://u:p@/db?host=one,two',
+    'postgresql://u:p@one,two/db?port=5432',
+    'postgresql://u:p@one:5432,two:x/db',
+  ].map(addressProblem);
+  expect(problems).toEqual([
+    expect.stringContaining('target_session_attrs'),
+    expect.stringContaining('target_session_attrs'),
+    expect.stringContaining('comma'),
+    expect.stringContaining('comma'),
+    expect.stringContaining('parameter'),
+    expect.stringContaining('parameter'),
+    expect.stringContaining('is not an address'),
+  ]);
+  for (const good of ['postgresql://u:p,q@one:5432,two:5433/db?sslmode=require', 'postgresql://u@[::1]:5432,[::2]/db'])
+    expect(addressProblem(good)).toBeUndefined();
+});
+
+test('A-268 a primary that was fenced is left by all connections, also by those that only read, and the standby is used once it is promoted', async () => {
+  const { primary, standby } = pair;
+  const pool = open(pair.url);
+  const db = createDatabase(pool);
+  await pool.query('create table written (id text primary key)');
+  await Promise.all(Array.from({ length: 4 }, () => pool.query('select pg_sleep(0.05)')));
+  const session = await openSession(pool, 'test-session');
+  await session.client.query('select pg_advisory_lock(1)');
+  const reader = await pool.connect();
+  reader.on('error', () => undefined);
+  const left = `select 1 from pg_stat_activity where application_name like 'test%'`;
+  expect((await primary.query(left)).length).toBe(5);
+
+  const committing = inTransaction(db, async (tx) => {
+    await sql`insert into written values ('before')`.execute(tx);
+    await primary.fence();
+  });
+  // It began before the fence, so it is committed.
+  await committing;
+  // The first reading after it may be outdated, so it fails.
+  expect(isTransient(await failureOf(until(async () => (await reader.query('select 1')).rows.length === 0)))).toBe(
+    true,
+  );
+  reader.release();
+  await until(() => session.over.aborted);
+  await until(async () => (await primary.query(left)).length === 0);
+  expect(isTransient(await failureOf(pool.query(`insert into written values ('fenced')`)))).toBe(true);
+
+  await standby.promote();
+  await until(() =>
+    pool.query(`insert into written values ('after')`).then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(await portOf(pool)).toBe(standby.port);
+  expect(await standby.query('select id from written order by id')).toEqual([{ id: 'after' }, { id: 'before' }]);
+  await pause(0);
+});

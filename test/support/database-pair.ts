@@ -1,0 +1,139 @@
+/**
+ * A primary and its synchronous standby, from the binaries that come with Orderpass. They listen on 127.0.0.1, and are not
+ * started again when they end, as servers whose failover another program decides.
+ */
+import { execFile } from 'node:child_process';
+import { open, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { pino } from 'pino';
+import { prepareBinaries } from '#src/platform/db/embedded/binaries.ts';
+import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
+import { startWatched, type Watched } from '#src/platform/db/embedded/watched.ts';
+import { freePort } from './free-port.ts';
+import { makeFolder, realCluster } from './store-owner.ts';
+import { until } from './until.ts';
+
+export type PairServer = {
+  port: number;
+  /** Its address alone, without asking whether it is the primary. */
+  url: string;
+  /** The rows of one statement, on a connection of its own. */
+  query(text: string): Promise<Record<string, unknown>[]>;
+  /** Ends it without a shutdown: what was not flushed is lost, and clients get no word. */
+  crash(): Promise<void>;
+  /** Alive, with its connections, but read-only for new transactions. */
+  fence(): Promise<void>;
+  promote(): Promise<void>;
+};
+
+export type DatabasePair = {
+  primary: PairServer;
+  standby: PairServer;
+  /** Both hosts, the primary first. */
+  url: string;
+  close(): Promise<void>;
+};
+
+/** A crash of PostgreSQL loses nothing that the system has; the data may be lost with the machine. */
+const settings = { fsync: 'off', max_connections: '200', shared_buffers: '16MB', unix_socket_directories: '' };
+const access = ['local all all reject', 'host all all 127.0.0.1/32 trust', 'host replication all 127.0.0.1/32 trust'];
+const login = 'orderpass@127.0.0.1';
+const database = 'orderpass';
+
+export const startPair = async (): Promise<DatabasePair> => {
+  const folder = await makeFolder();
+  const log = pino({ level: 'silent' });
+  const embedded = await startEmbedded({ dataDir: folder.dataDir, log, extraSettings: { fsync: 'off' } });
+  await embedded.stop();
+  const cluster = await realCluster(folder.cluster);
+  await writeFile(join(cluster, 'pg_hba.conf'), `${access.join('\n')}\n`);
+  const copy = join(dirname(cluster), 'standby');
+  await promisify(execFile)('cp', ['-a', cluster, copy]);
+  const children: Watched[] = [];
+  const serve = async (place: string): Promise<PairServer> => {
+    const { server, child } = await startServer(place);
+    children.push(child);
+    return server;
+  };
+  const primary = await serve(cluster);
+  const source = `host=127.0.0.1 port=${primary.port} user=orderpass application_name=standby`;
+  await appendSetting(copy, 'primary_conninfo', source);
+  await writeFile(join(copy, 'standby.signal'), '');
+  const standby = await serve(copy);
+  await primary.query("alter system set synchronous_standby_names = 'standby'");
+  await primary.query('select pg_reload_conf()');
+  const isSynchronous = `select 1 from pg_stat_replication where sync_state = 'sync'`;
+  await until(async () => (await primary.query(isSynchronous)).length === 1);
+  return {
+    primary,
+    standby,
+    url: `postgresql://${login}:${primary.port},127.0.0.1:${standby.port}/${database}`,
+    close: async () => {
+      for (const child of children) child.kill('SIGQUIT');
+      await Promise.all(children.map(({ exited }) => exited));
+      await folder.remove();
+    },
+  };
+};
+
+const appendSetting = async (cluster: string, name: string, value: string): Promise<void> => {
+  const file = join(cluster, 'postgresql.auto.conf');
+  await writeFile(file, `${await readFile(file, 'utf8')}${name} = '${value}'\n`);
+};
+
+const startServer = async (cluster: string): Promise<{ server: PairServer; child: Watched }> => {
+  const { uid, gid } = await stat(cluster);
+  const account = process.getuid?.() === 0 ? { uid, gid } : undefined;
+  const binaries = await prepareBinaries(account, {});
+  const port = await freePort();
+  const args = ['-D', cluster, '-p', String(port)];
+  for (const [name, value] of Object.entries({ ...settings, listen_addresses: '127.0.0.1' }))
+    args.push('-c', `${name}=${value}`);
+  const output = await open(`${cluster}.log`, 'a');
+  const command = join(binaries.folder, 'bin', 'postgres');
+  const child = startWatched({ command, args, account, logFd: output.fd });
+  await output.close();
+  let isOver = false;
+  void child.exited.then(() => {
+    isOver = true;
+  });
+  const url = `postgresql://${login}:${port}/${database}`;
+  const query = (text: string): Promise<Record<string, unknown>[]> => queryAt(url, text);
+  await until(async () => {
+    if (isOver) throw new Error(`the server ended\n${await readFile(`${cluster}.log`, 'utf8')}`);
+    return query('select 1').then(
+      () => true,
+      () => false,
+    );
+  });
+  const server: PairServer = {
+    port,
+    url,
+    query,
+    crash: async () => {
+      child.kill('SIGQUIT');
+      await child.exited;
+    },
+    fence: async () => {
+      await query('alter system set default_transaction_read_only = on');
+      await query('select pg_reload_conf()');
+    },
+    promote: async () => {
+      await query('select pg_promote()');
+    },
+  };
+  return { server, child };
+};
+
+const queryAt = async (url: string, text: string): Promise<Record<string, unknown>[]> => {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return (await client.query<Record<string, unknown>>(text)).rows;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+};
