@@ -3,15 +3,16 @@
  * started again when they end, as servers whose failover another program decides.
  */
 import { execFile } from 'node:child_process';
-import { open, readFile, stat, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { pino } from 'pino';
 import { prepareBinaries } from '#src/platform/db/embedded/binaries.ts';
 import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
-import { startWatched, type Watched } from '#src/platform/db/embedded/watched.ts';
+import { startWatched } from '#src/platform/db/embedded/watched.ts';
 import { freePort } from './free-port.ts';
+import { signalOne } from './signal.ts';
 import { makeFolder, realCluster } from './store-owner.ts';
 import { until } from './until.ts';
 
@@ -25,6 +26,8 @@ export type PairServer = {
   crash(): Promise<void>;
   /** Alive, with its connections, but read-only for new transactions. */
   fence(): Promise<void>;
+  /** Its processes stand still: connections stay and get no answer, as those of a machine that lost its network. */
+  freeze(): Promise<void>;
   promote(): Promise<void>;
 };
 
@@ -51,11 +54,15 @@ export const startPair = async (): Promise<DatabasePair> => {
   await writeFile(join(cluster, 'pg_hba.conf'), `${access.join('\n')}\n`);
   const copy = join(dirname(cluster), 'standby');
   await promisify(execFile)('cp', ['-a', cluster, copy]);
-  const children: Watched[] = [];
+  const started: Started[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(started.map(({ end }) => end()));
+    await folder.remove();
+  };
   const serve = async (place: string): Promise<PairServer> => {
-    const { server, child } = await startServer(place);
-    children.push(child);
-    return server;
+    const one = await startServer(place);
+    started.push(one);
+    return one.server;
   };
   const primary = await serve(cluster);
   const source = `host=127.0.0.1 port=${primary.port} user=orderpass application_name=standby`;
@@ -70,11 +77,7 @@ export const startPair = async (): Promise<DatabasePair> => {
     primary,
     standby,
     url: `postgresql://${login}:${primary.port},127.0.0.1:${standby.port}/${database}`,
-    close: async () => {
-      for (const child of children) child.kill('SIGQUIT');
-      await Promise.all(children.map(({ exited }) => exited));
-      await folder.remove();
-    },
+    close,
   };
 };
 
@@ -83,7 +86,10 @@ const appendSetting = async (cluster: string, name: string, value: string): Prom
   await writeFile(file, `${await readFile(file, 'utf8')}${name} = '${value}'\n`);
 };
 
-const startServer = async (cluster: string): Promise<{ server: PairServer; child: Watched }> => {
+/** A started server. `end` also ends one that stands still. */
+type Started = { server: PairServer; end(): Promise<unknown> };
+
+const startServer = async (cluster: string): Promise<Started> => {
   const { uid, gid } = await stat(cluster);
   const account = process.getuid?.() === 0 ? { uid, gid } : undefined;
   const binaries = await prepareBinaries(account, {});
@@ -108,13 +114,22 @@ const startServer = async (cluster: string): Promise<{ server: PairServer; child
       () => false,
     );
   });
+  const frozen: number[] = [];
+  const end = (): Promise<unknown> => {
+    child.kill('SIGQUIT');
+    for (const pid of frozen) signalOne(pid, 'SIGCONT');
+    return child.exited;
+  };
   const server: PairServer = {
     port,
     url,
     query,
     crash: async () => {
-      child.kill('SIGQUIT');
-      await child.exited;
+      await end();
+    },
+    freeze: async () => {
+      frozen.push(child.pid, ...(await childrenOf(child.pid)));
+      for (const pid of frozen) signalOne(pid, 'SIGSTOP');
     },
     fence: async () => {
       await query('alter system set default_transaction_read_only = on');
@@ -124,7 +139,16 @@ const startServer = async (cluster: string): Promise<{ server: PairServer; child
       await query('select pg_promote()');
     },
   };
-  return { server, child };
+  return { server, end };
+};
+
+const childrenOf = async (pid: number): Promise<number[]> => {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const stats = await Promise.all(pids.map((name) => readFile(`/proc/${name}/stat`, 'utf8').catch(() => '')));
+  // The name of the program stands in parentheses before the state and the id of the parent.
+  return stats
+    .filter((text) => Number(text.split(') ')[1]?.split(' ')[1]) === pid)
+    .map((text) => Number.parseInt(text, 10));
 };
 
 const queryAt = async (url: string, text: string): Promise<Record<string, unknown>[]> => {

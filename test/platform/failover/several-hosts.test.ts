@@ -1,13 +1,12 @@
 /** An address with several hosts: connections go to the one that takes writes, and leave it when it no longer does. */
-import { setTimeout as pause } from 'node:timers/promises';
-import { sql } from 'kysely';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { addressProblem, connectionProblem } from '#src/platform/db/database-address.ts';
 import { openSession } from '#src/platform/db/driver/session.ts';
-import { createDatabase, createPool } from '#src/platform/db/pool.ts';
-import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import { openStore } from '#src/platform/db/index.ts';
+import { createPool } from '#src/platform/db/pool.ts';
+import { isTransient } from '#src/platform/db/transaction.ts';
 import { type DatabasePair, startPair } from '../../support/database-pair.ts';
 import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/until.ts';
@@ -46,6 +45,10 @@ const failureOf = async (work: Promise<unknown>): Promise<unknown> => {
   throw new Error('it did not fail');
 };
 
+/** The server takes a moment to read its settings again. */
+const readUntilItFails = (client: pg.PoolClient): Promise<void> =>
+  until(async () => (await client.query('select 1')).rowCount === 0);
+
 test('A-267 of several hosts the one that takes writes is used, wherever it stands, and one that is away is passed over', async () => {
   const { primary } = pair;
   const away = await freePort();
@@ -76,7 +79,7 @@ test('A-267 when no host takes writes, the failure is passing and names each hos
   const alone = await failureOf(open(`${standby.url}?target_session_attrs=read-write`).query('select 1'));
   expect([isTransient(alone), connectionProblem(alone)]).toEqual([true, 'the server is a standby']);
   // Another host would refuse them as well, so the refusal is reported at once.
-  const unknown = await failureOf(open(pair.url.replace('/orderpass', '/absent')).query('select 1'));
+  const unknown = await failureOf(open(pair.url.replace(/orderpass$/, 'absent')).query('select 1'));
   expect(connectionProblem(unknown)).toBe('database "absent" does not exist');
 });
 
@@ -108,42 +111,63 @@ test('A-267 a list that cannot be used is refused with the reason', () => {
     expect(addressProblem(good)).toBeUndefined();
 });
 
+test('A-268 a connection whose server refused a write as read-only is not used again, nor are the idle ones, with one host too', async () => {
+  const pool = open(pair.primary.url);
+  const pidOf = async (client: pg.Pool | pg.PoolClient): Promise<number> =>
+    (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid ?? 0;
+  const clients = await Promise.all([pool.connect(), pool.connect()]);
+  const pids = await Promise.all(clients.map(pidOf));
+  const [refused, idle] = clients;
+  idle.release();
+  await refused.query('begin read only');
+  await expect(refused.query('create table refused ()')).rejects.toThrow('read-only transaction');
+  await refused.query('rollback');
+  refused.release();
+  expect(pids).not.toContain(await pidOf(pool));
+  await until(() => pool.totalCount === 1);
+});
+
 test('A-268 a primary that was fenced is left by all connections, also by those that only read, and the standby is used once it is promoted', async () => {
   const { primary, standby } = pair;
-  const pool = open(pair.url);
-  const db = createDatabase(pool);
-  await pool.query('create table written (id text primary key)');
-  await Promise.all(Array.from({ length: 4 }, () => pool.query('select pg_sleep(0.05)')));
-  const session = await openSession(pool, 'test-session');
-  await session.client.query('select pg_advisory_lock(1)');
-  const reader = await pool.connect();
-  reader.on('error', () => undefined);
-  const left = `select 1 from pg_stat_activity where application_name like 'test%'`;
-  expect((await primary.query(left)).length).toBe(5);
+  // Two pools, as behind a pooler: a reader of the second one notices for both.
+  const store = await openStore(
+    { dataDir: '', databaseUrl: pair.url, directUrl: reversed(), applicationName: 'test' },
+    log,
+    { exclusive: false },
+  );
+  try {
+    const { pool, sessions } = store;
+    await pool.query('create table written (id text primary key)');
+    await Promise.all([pool.query('select 1'), pool.query('select 1'), pool.query('select 1')]);
+    const session = await openSession(sessions, 'test-session');
+    const [reader, writer] = [await sessions.connect(), await pool.connect()];
+    for (const client of [reader, writer]) client.on('error', () => undefined);
+    const connected = `select 1 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
+    expect((await primary.query(connected)).length).toBeGreaterThan(4);
 
-  const committing = inTransaction(db, async (tx) => {
-    await sql`insert into written values ('before')`.execute(tx);
+    await writer.query('begin');
+    await writer.query(`insert into written values ('before')`);
     await primary.fence();
-  });
-  // It began before the fence, so it is committed.
-  await committing;
-  // The first reading after it may be outdated, so it fails.
-  expect(isTransient(await failureOf(until(async () => (await reader.query('select 1')).rows.length === 0)))).toBe(
-    true,
-  );
-  reader.release();
-  await until(() => session.over.aborted);
-  await until(async () => (await primary.query(left)).length === 0);
-  expect(isTransient(await failureOf(pool.query(`insert into written values ('fenced')`)))).toBe(true);
+    // It began before the fence, so it is committed.
+    await writer.query('commit');
+    writer.release();
+    // Another server may be the primary by now, so the first reading that shows the fence is not believed.
+    expect(isTransient(await failureOf(readUntilItFails(reader)))).toBe(true);
+    reader.release();
+    await until(() => session.over.aborted);
+    await until(async () => (await primary.query(connected)).length === 0);
+    expect(isTransient(await failureOf(pool.query(`insert into written values ('fenced')`)))).toBe(true);
 
-  await standby.promote();
-  await until(() =>
-    pool.query(`insert into written values ('after')`).then(
-      () => true,
-      () => false,
-    ),
-  );
-  expect(await portOf(pool)).toBe(standby.port);
-  expect(await standby.query('select id from written order by id')).toEqual([{ id: 'after' }, { id: 'before' }]);
-  await pause(0);
+    await standby.promote();
+    const write = (): Promise<boolean> =>
+      pool.query(`insert into written values ('after')`).then(
+        () => true,
+        () => false,
+      );
+    await until(write);
+    expect([await portOf(pool), await portOf(sessions)]).toEqual([standby.port, standby.port]);
+    expect(await standby.query('select id from written order by id')).toEqual([{ id: 'after' }, { id: 'before' }]);
+  } finally {
+    await store.close();
+  }
 });
