@@ -3,7 +3,7 @@
  * started again when they end, as servers whose failover another program decides.
  */
 import { execFile } from 'node:child_process';
-import { open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chown, open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -45,13 +45,15 @@ const access = ['local all all reject', 'host all all 127.0.0.1/32 trust', 'host
 const login = 'orderpass@127.0.0.1';
 const database = 'orderpass';
 
-export const startPair = async (): Promise<DatabasePair> => {
+/** `tls`: PEM texts with which both servers also take encrypted connections. */
+export const startPair = async (tls?: { cert: string; key: string }): Promise<DatabasePair> => {
   const folder = await makeFolder();
   const log = pino({ level: 'silent' });
   const embedded = await startEmbedded({ dataDir: folder.dataDir, log, extraSettings: { fsync: 'off' } });
   await embedded.stop();
   const cluster = await realCluster(folder.cluster);
   await writeFile(join(cluster, 'pg_hba.conf'), `${access.join('\n')}\n`);
+  if (tls !== undefined) await writeTls(cluster, tls);
   const copy = join(dirname(cluster), 'standby');
   await promisify(execFile)('cp', ['-a', cluster, copy]);
   const started: Started[] = [];
@@ -79,6 +81,19 @@ export const startPair = async (): Promise<DatabasePair> => {
     url: `postgresql://${login}:${primary.port},127.0.0.1:${standby.port}/${database}`,
     close,
   };
+};
+
+/** By the names that PostgreSQL looks for. It takes a key that only its own user can read. */
+const writeTls = async (cluster: string, { cert, key }: { cert: string; key: string }): Promise<void> => {
+  const { uid, gid } = await stat(cluster);
+  for (const [name, text] of [
+    ['server.crt', cert],
+    ['server.key', key],
+  ] as const) {
+    await writeFile(join(cluster, name), text, { mode: 0o600 });
+    await chown(join(cluster, name), uid, gid);
+  }
+  await appendSetting(cluster, 'ssl', 'on');
 };
 
 const appendSetting = async (cluster: string, name: string, value: string): Promise<void> => {

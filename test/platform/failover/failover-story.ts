@@ -92,16 +92,27 @@ const keepOrdering = async (shop: Shop, till: Headers, body: string, seen: Seen)
       const answer = await fetch(`${shop.program.url}/api/order/create`, { method: 'POST', headers, body });
       const text = await answer.text();
       if (answer.status === 503) expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+      if (answer.status === 503) seen.unavailable += 1;
       // The request before may hold the key for a moment.
       if (answer.status === 503 || text.includes('still running')) return false;
       expect([answer.status, text]).toEqual([200, expect.stringContaining('"uid"')]);
       seen.acknowledged.push(String(JSON.parse(text).order.uid));
+      seen.longestMs = Math.max(seen.longestMs, performance.now() - seen.lastAtMs);
+      seen.lastAtMs = performance.now();
       return true;
     });
   }
 };
 
-type Seen = { isDone: boolean; begun: number; acknowledged: string[] };
+type Seen = {
+  isDone: boolean;
+  begun: number;
+  acknowledged: string[];
+  unavailable: number;
+  /** Without an acknowledged order. */
+  longestMs: number;
+  lastAtMs: number;
+};
 
 const statusOf = async ({ program }: Shop, { headers }: Key): Promise<number> =>
   (await fetch(`${program.url}/api/orders/list`, { headers })).status;
@@ -122,7 +133,8 @@ export const runFailover = async (fail: (pair: DatabasePair) => Promise<void>): 
     await revoke(shop, before);
     expect(await statusOf(shop, after)).toBe(200);
 
-    const seen: Seen = { isDone: false, begun: 0, acknowledged: [] };
+    const lastAtMs = performance.now();
+    const seen: Seen = { isDone: false, begun: 0, acknowledged: [], unavailable: 0, longestMs: 0, lastAtMs };
     const ordering = Promise.all(Array.from({ length: callers }, () => keepOrdering(shop, till, body, seen)));
     const untilMore = async (): Promise<void> => {
       const count = seen.acknowledged.length + ordersBetween;
@@ -139,6 +151,9 @@ export const runFailover = async (fail: (pair: DatabasePair) => Promise<void>): 
     seen.isDone = true;
     await ordering;
 
+    process.stdout.write(
+      `${seen.begun} orders, ${Math.round(seen.longestMs)} ms without one, ${seen.unavailable} answers of 503\n`,
+    );
     const stored = await pair.standby.query('select uid from ordering.orders');
     expect(stored.map(({ uid }) => String(uid)).toSorted()).toEqual(seen.acknowledged.toSorted());
     expect(seen.acknowledged.length).toBe(seen.begun);

@@ -93,6 +93,25 @@ test('readyForQuery is false while a statement runs, and processID is the proces
     expect(insideOf(client).processID, changed('client.processID')).toBe(rows[0]?.pid);
   }));
 
+test('the connection shows errors and changed settings before they end a statement, and its error fails what waits', () =>
+  withClient(async (client) => {
+    const seen: unknown[] = [];
+    client.on('error', () => seen.push('error of the client'));
+    client.connection.prependListener('errorMessage', ({ code }: { code: string }) => seen.push(code));
+    await client.query('select 1 / 0').catch(() => seen.push('the statement failed'));
+    expect(seen, changed('errorMessage of client.connection')).toEqual(['22012', 'the statement failed']);
+    client.connection.once('parameterStatus', (report: unknown) => {
+      seen.push(report);
+      client.connection.emit('error', new Error('left'));
+    });
+    const answer = client.query("set application_name = 'parity'");
+    await expect(answer, changed("the event 'error' of client.connection")).rejects.toThrow('left');
+    expect(seen.slice(2), changed('parameterStatus of client.connection')).toEqual([
+      expect.objectContaining({ parameterName: 'application_name', parameterValue: 'parity' }),
+      'error of the client',
+    ]);
+  }));
+
 test('a statement with a name is prepared once for a connection', () =>
   withClient(async (client) => {
     const named = { name: 'parity', text: 'select $1::integer as n' };
