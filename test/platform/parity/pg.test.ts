@@ -28,9 +28,15 @@ const withClient = async (work: (client: pg.Client) => Promise<void>): Promise<v
   }
 };
 
-test('a pool makes its connections from the class that it is given, and sends through its method query', async () => {
+test('a pool makes its connections from the class that it is given, by connect with a callback, and sends through its method query', async () => {
   const seen: unknown[] = [];
   class Watching extends pg.Client {
+    override connect(callback?: unknown): never {
+      return (super.connect as (callback: unknown) => unknown)((...called: unknown[]) => {
+        seen.push(called[0]);
+        (callback as (...called: unknown[]) => void)(...called);
+      }) as never;
+    }
     override query(...sent: unknown[]): never {
       seen.push(sent[0]);
       return (super.query as (...sent: unknown[]) => unknown)(...sent) as never;
@@ -42,7 +48,11 @@ test('a pool makes its connections from the class that it is given, and sends th
     const client = await pool.connect();
     await client.query('select 2', []);
     client.release();
-    expect(seen, changed('Pool({ Client }) or query of the client')).toEqual(['select 1', 'select 2']);
+    expect(seen, changed('Pool({ Client }), or connect or query of the client')).toEqual([
+      null,
+      'select 1',
+      'select 2',
+    ]);
   } finally {
     await pool.end();
   }
