@@ -130,7 +130,11 @@ const tryEach = async <T>(
   }
 };
 
-/** The server refused the user or the database, which another host would refuse as well. libpq ends here too. */
-const isFinal = (error: Error): boolean => error instanceof pg.DatabaseError && /^(?:28|3D|42)/.test(error.code ?? '');
+/**
+ * The server refused the user, the database or a parameter of the connection, which another host would refuse as well. libpq
+ * ends here too.
+ */
+const isFinal = (error: Error): boolean =>
+  error instanceof pg.DatabaseError && /^(?:28|3D|42|08P01)/.test(error.code ?? '');
 
 const nameOf = (address: string): string => /^[a-z]+:\/\/(?:[^/?#]*@)?([^/?#@]*)/.exec(address)?.[1] ?? '';

@@ -60,7 +60,7 @@ export const clientClass = (silentMsMax: number, { prepared, hosts }: ClientOpti
       this.once('connect', () => endWhenSilent(this, silentMsMax));
     }
 
-    /** As that of pg. With several hosts it also fails when the server is not the wanted one. */
+    /** As that of pg, whose overloads cannot be repeated here. It also fails when the server is not the wanted one. */
     override connect(callback?: OnConnect): never {
       if (callback !== undefined) return this.#connect(callback as OnEnd) as never;
       const { promise, resolve, reject } = Promise.withResolvers<this>();
