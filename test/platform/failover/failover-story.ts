@@ -4,11 +4,11 @@
  */
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { type DatabasePair, startPair } from '../../support/database-pair.ts';
 import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { type RunningProgram, runJson, startProgram } from '../../support/program.ts';
 import { until, withinASecond } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { type DatabasePair, startPair } from './database-pair.ts';
 
 const callers = 4;
 const ordersBetween = 20;

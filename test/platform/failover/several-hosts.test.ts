@@ -12,9 +12,9 @@ import { openStore } from '#src/platform/db/index.ts';
 import { createPool } from '#src/platform/db/pool.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
-import { type DatabasePair, startPair } from '../../support/database-pair.ts';
 import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/until.ts';
+import { type DatabasePair, startPair } from './database-pair.ts';
 
 const log = pino({ level: 'silent' });
 

@@ -11,10 +11,10 @@ import { pino } from 'pino';
 import { prepareBinaries } from '#src/platform/db/embedded/binaries.ts';
 import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import { startWatched } from '#src/platform/db/embedded/watched.ts';
-import { freePort } from './free-port.ts';
-import { signalOne } from './signal.ts';
-import { makeFolder, realCluster } from './store-owner.ts';
-import { until } from './until.ts';
+import { freePort } from '../../support/free-port.ts';
+import { signalOne } from '../../support/signal.ts';
+import { makeFolder, realCluster } from '../../support/store-owner.ts';
+import { until } from '../../support/until.ts';
 
 export type PairServer = {
   port: number;
