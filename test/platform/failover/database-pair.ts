@@ -16,7 +16,7 @@ import { signalOne } from '../../support/signal.ts';
 import { makeFolder, realCluster } from '../../support/store-owner.ts';
 import { until } from '../../support/until.ts';
 
-export type PairServer = {
+type PairServer = {
   port: number;
   /** Its address alone, without asking whether it is the primary. */
   url: string;
