@@ -109,7 +109,7 @@ export const settingsSchema = z.strictObject({
     env: 'ORDERPASS_DATA_DIR',
   }),
   database_url: databaseAddress.meta({
-    description: 'PostgreSQL to use instead of the embedded one',
+    description: 'PostgreSQL to use instead of the embedded one, at one host or several (HOST1:PORT,HOST2:PORT)',
     env: 'DATABASE_URL',
     secret,
   }),

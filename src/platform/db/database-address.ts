@@ -1,14 +1,17 @@
-/** The address of a database, `postgresql://…`: whether pg can read it, its TLS mode, and why a connection failed. */
+/** The address of a database, `postgresql://…`, of one host or several: whether pg can read it, its TLS mode, and why a connection failed. */
 import pg from 'pg';
+import { HostListError, hostListOf } from './driver/host-list.ts';
+import { NoHostError } from './driver/hosts.ts';
 import { withStrictTls } from './driver/strict-tls.ts';
 import { isTransient } from './transaction.ts';
 
 /** Why the address cannot be read, without the address itself, which holds a password; undefined when it can. */
 export const addressProblem = (address: string): string | undefined => {
   try {
-    new pg.Client({ connectionString: withStrictTls(address) });
+    for (const one of hostListOf(address).addresses) new pg.Client({ connectionString: withStrictTls(one) });
     return undefined;
   } catch (error) {
+    if (error instanceof HostListError) return error.message;
     if (error instanceof Error && 'syscall' in error) return error.message;
     return 'is not an address; write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, special characters percent-encoded';
   }
@@ -39,6 +42,7 @@ const refused = new Set(['28000', '28P01', '3D000', '42501']);
 
 /** Why the connection failed, in one line without secrets and with a remedy; undefined for other errors. */
 export const connectionProblem = (error: unknown): string | undefined => {
+  if (error instanceof NoHostError) return error.message;
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   if (!(first instanceof Error)) return undefined;
   const code = String(Reflect.get(first, 'code'));

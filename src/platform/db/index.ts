@@ -6,6 +6,7 @@
 import { type Kysely, sql } from 'kysely';
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { leaveTogether } from './driver/host-pool.ts';
 import { connectionUrl, type SocketConnection } from './driver/socket-connection.ts';
 import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded/embedded.ts';
 import { shareHints } from './hints/hints.ts';
@@ -122,6 +123,7 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
   const sessions =
     directUrl === undefined ? pool : createPool({ connection: directUrl, applicationName, max: sessionsMax }, log);
   shareHints(pool, sessions);
+  if (sessions !== pool) leaveTogether(pool, sessions);
   const closeOnce = async (): Promise<void> => {
     // A connection that is never released must not keep the process from ending.
     const timeout = new Promise((resolve) => setTimeout(resolve, poolEndMs).unref());

@@ -2,10 +2,12 @@
 import { Kysely } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { hostListOf, oneSocket } from './driver/host-list.ts';
+import { createHostPool } from './driver/host-pool.ts';
+import { createHosts } from './driver/hosts.ts';
 import { PipelinedDialect } from './driver/kysely-dialect.ts';
 import { clientClass } from './driver/pg-client.ts';
 import type { SocketConnection } from './driver/socket-connection.ts';
-import { withStrictTls } from './driver/strict-tls.ts';
 import { hintsOf, openHints } from './hints/hints.ts';
 
 export type PoolSettings = {
@@ -69,12 +71,11 @@ const silentMsOf = (connection: SocketConnection | string): number => {
 
 export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   const { connection, isPooled = false, prepared = !isPooled } = settings;
-  const pool = new pg.Pool({
-    Client: clientClass(settings.silentMsMax ?? silentMsOf(connection), { prepared }),
+  const hosts = createHosts(typeof connection === 'string' ? hostListOf(connection) : oneSocket);
+  const config: pg.PoolConfig = {
+    Client: clientClass(settings.silentMsMax ?? silentMsOf(connection), { prepared, hosts }),
     // A Unix socket has no TLS; without this setting a PGSSLMODE of the environment would ask for it.
-    ...(typeof connection === 'string'
-      ? { connectionString: withStrictTls(connection) }
-      : { ...connection, ssl: false }),
+    ...(typeof connection === 'string' ? { connectionString: hosts.pick().address } : { ...connection, ssl: false }),
     max: settings.max ?? maxDefault,
     connectionTimeoutMillis: connectTimeoutMs,
     idleTimeoutMillis: idleTimeoutMs,
@@ -85,7 +86,11 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
     types: createTypes(),
     // Statements are sent without waiting for earlier answers; the server runs them in order.
     pipeline: true,
-  });
+  };
+  const pool = createHostPool(config, hosts);
+  hosts.onLeave(() =>
+    log.warn('the database takes no writes any more, or another host took over: its connections are closed'),
+  );
   const report = (error: Error): void => {
     // The server of a closing pool may stop before its connections are closed.
     if (!pool.ending) log.warn({ err: error }, 'a database connection was lost');

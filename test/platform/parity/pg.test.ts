@@ -28,9 +28,15 @@ const withClient = async (work: (client: pg.Client) => Promise<void>): Promise<v
   }
 };
 
-test('a pool makes its connections from the class that it is given, and sends through its method query', async () => {
+test('a pool makes its connections from the class that it is given, by connect with a callback, and sends through its method query', async () => {
   const seen: unknown[] = [];
   class Watching extends pg.Client {
+    override connect(callback?: unknown): never {
+      return (super.connect as (callback: unknown) => unknown)((...called: unknown[]) => {
+        seen.push(called[0]);
+        (callback as (...called: unknown[]) => void)(...called);
+      }) as never;
+    }
     override query(...sent: unknown[]): never {
       seen.push(sent[0]);
       return (super.query as (...sent: unknown[]) => unknown)(...sent) as never;
@@ -42,7 +48,11 @@ test('a pool makes its connections from the class that it is given, and sends th
     const client = await pool.connect();
     await client.query('select 2', []);
     client.release();
-    expect(seen, changed('Pool({ Client }) or query of the client')).toEqual(['select 1', 'select 2']);
+    expect(seen, changed('Pool({ Client }), or connect or query of the client')).toEqual([
+      null,
+      'select 1',
+      'select 2',
+    ]);
   } finally {
     await pool.end();
   }
@@ -91,6 +101,25 @@ test('readyForQuery is false while a statement runs, and processID is the proces
     expect(insideOf(client).readyForQuery, changed('client.readyForQuery of a busy client')).toBe(false);
     const { rows } = await asked;
     expect(insideOf(client).processID, changed('client.processID')).toBe(rows[0]?.pid);
+  }));
+
+test('the connection shows errors and changed settings before they end a statement, and its error fails what waits', () =>
+  withClient(async (client) => {
+    const seen: unknown[] = [];
+    client.on('error', () => seen.push('error of the client'));
+    client.connection.prependListener('errorMessage', ({ code }: { code: string }) => seen.push(code));
+    await client.query('select 1 / 0').catch(() => seen.push('the statement failed'));
+    expect(seen, changed('errorMessage of client.connection')).toEqual(['22012', 'the statement failed']);
+    client.connection.once('parameterStatus', (report: unknown) => {
+      seen.push(report);
+      client.connection.emit('error', new Error('left'));
+    });
+    const answer = client.query("set application_name = 'parity'");
+    await expect(answer, changed("the event 'error' of client.connection")).rejects.toThrow('left');
+    expect(seen.slice(2), changed('parameterStatus of client.connection')).toEqual([
+      expect.objectContaining({ parameterName: 'application_name', parameterValue: 'parity' }),
+      'error of the client',
+    ]);
   }));
 
 test('a statement with a name is prepared once for a connection', () =>

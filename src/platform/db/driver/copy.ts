@@ -10,9 +10,11 @@
  * - `client.connection.stream` can be paused, and then no answer arrives.
  */
 import type { Socket } from 'node:net';
-import pg from 'pg';
+import type pg from 'pg';
+import { hostListOf, oneSocket } from './host-list.ts';
+import { createHosts } from './hosts.ts';
+import { clientClass } from './pg-client.ts';
 import type { SocketConnection } from './socket-connection.ts';
-import { withStrictTls } from './strict-tls.ts';
 
 type Wire = pg.Connection & {
   query(text: string): void;
@@ -195,17 +197,19 @@ export const connectForCopy = async (
   connection: SocketConnection | string,
   options: { applicationName: string; replication?: boolean },
 ): Promise<pg.Client> => {
-  const client = new pg.Client({
-    ...(typeof connection === 'string'
-      ? { connectionString: withStrictTls(connection) }
-      : { ...connection, ssl: false }),
-    application_name: options.applicationName,
-    connectionTimeoutMillis: connectTimeoutMs,
-    keepAlive: true,
-    ...(options.replication === true ? { replication: 'database' } : undefined),
+  const hosts = createHosts(typeof connection === 'string' ? hostListOf(connection) : oneSocket);
+  const Client = clientClass(0, { prepared: false, hosts });
+  return hosts.tryEach(async () => {
+    const client = new Client({
+      ...(typeof connection === 'string' ? { connectionString: hosts.pick().address } : { ...connection, ssl: false }),
+      application_name: options.applicationName,
+      connectionTimeoutMillis: connectTimeoutMs,
+      keepAlive: true,
+      ...(options.replication === true ? { replication: 'database' } : undefined),
+    });
+    // A connection that breaks between two statements would otherwise end the process; the next statement rejects.
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
   });
-  // A connection that breaks between two statements would otherwise end the process; the next statement rejects.
-  client.on('error', () => undefined);
-  await client.connect();
-  return client;
 };

@@ -1,6 +1,6 @@
 /**
- * The connection of the pool: a `pg.Client` that names marked statements, sends statements together, and ends when the server
- * stays silent.
+ * The connection of the pool: a client of one of several hosts (host-client.ts) that names marked statements, sends statements
+ * together, and ends when the server stays silent.
  *
  * It leans on these parts of pg 8.23 that its documentation does not promise; test/platform/parity/pg.test.ts holds them:
  * - `new pg.Pool({ Client })` makes its connections from the class that it is given;
@@ -11,7 +11,9 @@
  * - `client.processID` is the id of the server's process.
  */
 import type { Socket } from 'node:net';
-import pg from 'pg';
+import type pg from 'pg';
+import { hostClientClass } from './host-client.ts';
+import type { Hosts } from './hosts.ts';
 import { nameOfMarked } from './named.ts';
 
 type Send = (this: pg.Client, ...sent: unknown[]) => unknown;
@@ -19,12 +21,15 @@ type Send = (this: pg.Client, ...sent: unknown[]) => unknown;
 /** pg makes the stream itself, encrypted or not, so it is always a socket. */
 const socketOf = (client: pg.Client): Socket => client.connection.stream as Socket;
 
+/** `prepared`: marked statements get a name. */
+type ClientOptions = { prepared: boolean; hosts: Hosts };
+
 /**
- * A class of clients that end when a statement gets no byte of answer for `silentMsMax`; 0: never. `prepared`: marked
- * statements get a name.
+ * A class of clients that connect to one of `hosts`, and end when a statement gets no byte of answer for `silentMsMax`; 0:
+ * never.
  */
-export const clientClass = (silentMsMax: number, { prepared }: { prepared: boolean }): typeof pg.Client =>
-  class extends pg.Client {
+export const clientClass = (silentMsMax: number, { prepared, hosts }: ClientOptions): typeof pg.Client =>
+  class extends hostClientClass(hosts) {
     #corked: Socket | undefined;
 
     constructor(config?: string | pg.ClientConfig) {

@@ -1,5 +1,6 @@
 /** A connection outside the pool, for what ends with its session, such as advisory locks. */
 import pg from 'pg';
+import { hostsOf } from './host-pool.ts';
 import { destroyConnection } from './pg-client.ts';
 
 export type Session = {
@@ -11,8 +12,12 @@ export type Session = {
 };
 
 /** Connects with the settings of the pool, and takes no connection from it. Rejects when the server cannot be reached. */
-export const openSession = async (pool: pg.Pool, applicationName: string): Promise<Session> => {
-  const client = new pg.Client({ ...pool.options, application_name: applicationName });
+export const openSession = (pool: pg.Pool, applicationName: string): Promise<Session> =>
+  hostsOf(pool).tryEach(() => connect(pool, applicationName));
+
+const connect = async (pool: pg.Pool, applicationName: string): Promise<Session> => {
+  const Client = (pool.options.Client ?? pg.Client) as typeof pg.Client;
+  const client = new Client({ ...pool.options, application_name: applicationName });
   const over = new AbortController();
   const close = (): void => {
     over.abort();
