@@ -10,6 +10,7 @@ import { newId } from '#src/platform/ids.ts';
 import { createLog } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { claim } from '#src/webhooks/deliver/claim.ts';
+import type { Leased } from '#src/webhooks/deliver/leased.ts';
 import { createDispatch } from '#src/webhooks/dispatch/dispatch.ts';
 import { createSlots } from '#src/webhooks/pacing/slots.ts';
 import { openLoop } from '#src/webhooks/queue/loop-connection.ts';
@@ -18,16 +19,18 @@ import type { ScaledStore } from './open-scaled-store.ts';
 
 const log = createLog({ level: 'error', role: 'bench' });
 
-type Engine = {
+export type Engine = {
   /** Milliseconds from the commit of an event until its delivery is there. */
   dispatch: () => Promise<number>;
-  /** Leases what `dispatch` made, of the endpoint with a tenth of all deliveries that wait, and finishes it. */
+  /** Leases what `dispatch` made, of the endpoint with a tenth of all deliveries that wait. */
   claim: () => Promise<{ ms: number; leased: number }>;
+  /** Finishes what was leased, so that neither store has a backlog that is due. */
+  finish: () => Promise<void>;
   close: () => Promise<void>;
 };
 
 /** A dispatcher without the fast path, so that each delivery is claimed. */
-export const openEngine = async ({ db, store, restuid, endpointUid }: ScaledStore): Promise<Engine> => {
+export const openEngine = async ({ db, store, restuid }: ScaledStore): Promise<Engine> => {
   const made = new EventEmitter();
   const ended = new AbortController();
   const service = createDispatch({
@@ -51,16 +54,23 @@ export const openEngine = async ({ db, store, restuid, endpointUid }: ScaledStor
     await arrived;
     return performance.now() - startedAt;
   };
+  const leased: Leased[] = [];
   const claimDue: Engine['claim'] = async () => {
     const startedAt = performance.now();
     const { deliveries } = await claim(loop.db, systemClock.now(), slots, randomUUID());
     const ms = performance.now() - startedAt;
-    for (const { slot } of deliveries) slot.release(undefined);
-    await sql`
-      update webhooks.deliveries set state = 'succeeded', finished = now(), next_attempt_at = null, lease_token = null,
-        lease_until = null
-      where endpoint_uid = ${endpointUid} and lease_until is not null`.execute(db);
+    for (const { delivery, slot } of deliveries) {
+      leased.push(delivery);
+      slot.release(undefined);
+    }
     return { ms, leased: deliveries.length };
+  };
+  const finish = async (): Promise<void> => {
+    for (const { eventId, uid } of leased.splice(0))
+      await sql`
+        update webhooks.deliveries set state = 'succeeded', finished = now(), next_attempt_at = null, lease_token = null,
+          lease_until = null
+        where event_id = ${eventId} and uid = ${uid}`.execute(db);
   };
   // The first one opens connections.
   await dispatch();
@@ -68,6 +78,7 @@ export const openEngine = async ({ db, store, restuid, endpointUid }: ScaledStor
   return {
     dispatch,
     claim: claimDue,
+    finish,
     close: async () => {
       ended.abort();
       await running;

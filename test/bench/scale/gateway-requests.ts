@@ -12,9 +12,8 @@ type Made = { endpoint: { uid: string } };
 const made = async (shop: Shop): Promise<string> => ((await shop.call(newEndpoint(shop))) as Made).endpoint.uid;
 
 const removeOwn = async (shop: Shop): Promise<void> => {
-  const { endpoints } = (await shop.call({
-    ...{ ...read(shop, '/webhook/endpoints'), authorization: shop.token },
-  })) as { endpoints: { uid: string }[] };
+  const request = { ...read(shop, '/webhook/endpoints'), authorization: shop.token };
+  const { endpoints } = (await shop.call(request)) as { endpoints: { uid: string }[] };
   for (const { uid } of endpoints) await shop.call(change(shop, '/webhook/remove', { uid }));
 };
 
@@ -31,12 +30,14 @@ const waiting = async (shop: Shop): Promise<{ uid: string; event_id: string }> =
   return deliveries[Math.floor(Math.random() * deliveries.length)] ?? { uid: '', event_id: '' };
 };
 
-const basic = ({ scaled: { client } }: Shop): Record<string, string> => ({
-  ...{ client_id: client.id, client_secret: client.secret },
+const ownSecret = ({ scaled: { client } }: Shop): Record<string, string> => ({
+  client_id: client.id,
+  client_secret: client.secret,
 });
 
 const tokenRequest = (shop: Shop, more: Record<string, string> = {}): Request => ({
-  ...{ path: '/api/oauth/token', form: { grant_type: 'client_credentials', ...basic(shop), ...more } },
+  path: '/api/oauth/token',
+  form: { grant_type: 'client_credentials', ...ownSecret(shop), ...more },
 });
 
 const issued = async (shop: Shop, more: Record<string, string> = {}): Promise<string> =>
@@ -90,10 +91,12 @@ export const gatewayRequests: Readonly<Record<string, RequestOf>> = {
   'GET /api/whoami/denials/{request_id}': denied,
   'POST /api/oauth/token': (shop) => tokenRequest(shop),
   'POST /api/oauth/introspect': async (shop) => ({
-    ...{ path: '/api/oauth/introspect', form: { ...basic(shop), token: await issued(shop) } },
+    path: '/api/oauth/introspect',
+    form: { ...ownSecret(shop), token: await issued(shop) },
   }),
   'POST /api/oauth/revoke': async (shop) => ({
-    ...{ path: '/api/oauth/revoke', form: { ...basic(shop), token: await issued(shop) } },
+    path: '/api/oauth/revoke',
+    form: { ...ownSecret(shop), token: await issued(shop) },
   }),
   ...Object.fromEntries(
     [

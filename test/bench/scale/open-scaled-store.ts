@@ -61,7 +61,7 @@ const products = Array.from({ length: 50 }, (_, number) => ({
     { ext_id: 'X', name: 'Extras', type: 'multiple', option_values: [{ ext_id: 'H', name: 'Ham', price_operand: 1 }] },
   ],
 }));
-/** As it is sent by `owner`, a client; null: by the panel. */
+/** As an import sends it. */
 export const menu = { pos_uid: 'bench', update_mode: 'replace', categories, products } as const;
 
 export const orderBody = (email: string, productUid: string): Record<string, unknown> => ({

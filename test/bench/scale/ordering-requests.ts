@@ -14,10 +14,15 @@ const fresh = (): number => {
 
 /** The request of an operation of the core: with the key of the restaurant where it reads, by the client where it changes. */
 export const read = ({ scaled }: Shop, path: string, query: Record<string, string> = {}): Request => ({
-  ...{ path: `/api${path}`, query, restuid: scaled.restuid },
+  path: `/api${path}`,
+  query,
+  restuid: scaled.restuid,
 });
 export const change = ({ scaled, token }: Shop, path: string, body: Record<string, unknown>): Request => ({
-  ...{ path: `/api${path}`, body, restuid: scaled.restuid, authorization: token },
+  path: `/api${path}`,
+  body,
+  restuid: scaled.restuid,
+  authorization: token,
 });
 
 const numbered = (prefix: string, number: number): string => `${prefix}_${String(number).padStart(9, '0')}`;

@@ -4,15 +4,15 @@ import { startProgram } from '../../support/program.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import type { ScaledStore } from './open-scaled-store.ts';
 
-/** `path`: with its query. A form is sent where `form` is given, JSON where `body` is. */
+/** A form is sent where `form` is given, JSON where `body` is; without both it is a GET. */
 export type Request = {
-  method?: 'GET' | 'POST';
   path: string;
   query?: Record<string, string>;
   body?: Record<string, unknown>;
   form?: Record<string, string>;
-  /** Default: that of the restaurant, in the query or in the body. */
+  /** Sent with the query or the body. */
   restuid?: string | undefined;
+  /** Default: the API key of the restaurant. */
   authorization?: string;
 };
 
@@ -29,7 +29,7 @@ export type Shop = {
   close: () => Promise<void>;
 };
 
-/** Settings of every process of a store. The demo restaurant and the tests of private targets do not belong to the bench. */
+/** Settings of every process of a store: its receivers are on loopback, and it makes no demo restaurant. */
 export const environmentOf = ({ url, masterKey }: ScaledStore): Record<string, string> => ({
   DATABASE_URL: url,
   ORDERPASS_MASTER_KEY: masterKey,
@@ -47,8 +47,8 @@ export const openShop = async (scaled: ScaledStore): Promise<Shop> => {
     ...{ ...env, ORDERPASS_ROLE: 'gateway' },
     ORDERPASS_UPSTREAMS: `ordering=http://127.0.0.1:${port}`,
   });
-  const send = ({ path, query = {}, body, form, restuid, ...more }: Request): Promise<Response> => {
-    const { method = body === undefined && form === undefined ? 'GET' : 'POST', authorization } = more;
+  const send = ({ path, query = {}, body, form, restuid, authorization }: Request): Promise<Response> => {
+    const method = body === undefined && form === undefined ? 'GET' : 'POST';
     const url = new URL(path, gateway.url);
     const named = restuid === undefined ? {} : { restuid };
     if (method === 'GET') url.search = new URLSearchParams({ ...named, ...query }).toString();
@@ -56,7 +56,7 @@ export const openShop = async (scaled: ScaledStore): Promise<Shop> => {
     return fetch(url, {
       method,
       headers: {
-        ...(authorization === undefined ? { 'x-api-key': scaled.apiKey } : { authorization }),
+        ...(authorization !== undefined ? { authorization } : form === undefined && { 'x-api-key': scaled.apiKey }),
         ...(body && { 'content-type': 'application/json' }),
       },
       ...(sent !== undefined && { body: sent }),
