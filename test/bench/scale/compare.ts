@@ -54,7 +54,7 @@ export type Work = {
   small: () => Promise<Cost>;
   large: () => Promise<Cost>;
   runs: number;
-  /** Rows that the program looks through at most, each on a page of its own at worst. Default: those of a list. */
+  /** Pages of what the program looks through up to a bound of its own. Default: the rows of a list, each on a page. */
   looksMax?: number | undefined;
 };
 

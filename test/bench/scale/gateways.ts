@@ -1,7 +1,8 @@
 /**
  * Many gateways in one process, each with connections, keys and caches of its own: `gateways.ts URL KEY COUNT REDIS`. They
  * are built as the program builds one, with all of their services, and have no listener. Says when they run; a line on
- * stdin is answered with the lags of revocations since the last one, in milliseconds, and the memory of the process.
+ * stdin is answered with the lags of revocations since the last one, in milliseconds, the memory that they take, and the time
+ * that the process has used of a core.
  */
 import { createInterface } from 'node:readline';
 import { createGateway, gatewaySettings } from '#src/gateway/index.ts';
@@ -62,21 +63,17 @@ const openOne = async (): Promise<() => Promise<void>> => {
   };
 };
 
-const memoryBytes = (): number => {
-  const { rss } = process.memoryUsage();
-  return rss;
-};
-
 const say = (value: object): void => {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 };
 
-const emptyBytes = memoryBytes();
+const emptyBytes = process.memoryUsage.rss();
 const closes: (() => Promise<void>)[] = [];
 for (let made = 0; made < Number(count); made += 1) closes.push(await openOne());
 say({});
 for await (const _line of createInterface({ input: process.stdin })) {
-  say({ lagsMs, bytes: memoryBytes() - emptyBytes });
+  const { user, system } = process.cpuUsage();
+  say({ lagsMs, bytes: process.memoryUsage.rss() - emptyBytes, cpuMs: (user + system) / 1000 });
   lagsMs = [];
 }
 await Promise.all(closes.map((close) => close()));
