@@ -87,7 +87,7 @@ export const openEngine = async ({ db, store, restuid }: ScaledStore): Promise<E
   };
 };
 
-/** Of the values of support/grown/grown-audit.ts: what nearly all events have, what few have, and what none has. */
+/** Of the values of support/grown/grown-audit.ts: what nearly all events have, and what few have. */
 export const auditSearches: Readonly<Record<string, (store: ScaledStore) => Promise<number>>> = Object.fromEntries(
   [
     ['newest', {}],

@@ -46,7 +46,7 @@ const ordersInTime = (first: string, { restaurants, ordersOfOthers, firstShare }
    order by 4) as placed`;
 
 /** Each customer has two orders, one after the other. */
-const customerOf = (number: string): string => `'cus_' || to_char((${number} + 1) / 2, 'FM000000000')`;
+const customerOf = (order: string): string => `'cus_' || to_char((${order} + 1) / 2, 'FM000000000')`;
 
 /** When the order with this number was made: over three years, up to now. */
 const dateOf = (number: string, { ordersOfOthers }: Size): string =>
@@ -91,7 +91,7 @@ const ordersOfCustomer = 2;
 const hasEntry = 'nth % 4 = 0';
 
 const fillCustomers = async (client: pg.PoolClient, first: string, size: Size): Promise<void> => {
-  const entries = 'case when nth % 4 = 0 then 1 else 0 end';
+  const entries = `case when ${hasEntry} then 1 else 0 end`;
   await client.query(
     `delete from ordering.customers where restuid = ${pg.escapeLiteral(first)};
      delete from ordering.tallies where name = 'customers'`,
