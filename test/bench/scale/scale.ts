@@ -20,7 +20,7 @@
  * added for all rows at once. The events of the audit are not signed, since each would have to be signed in its turn. PostgreSQL
  * runs with the settings of the program, but without autovacuum: every table was vacuumed and analyzed before. With less
  * than 5,000,000 orders the small store has fewer rows than those bounds, so lines that look up to a bound show more pages
- * on the large one; with less than 500,000 its lists are shorter than a page.
+ * on the large one and can miss the goal; with less than 500,000 its lists are shorter than a page.
  *
  * Arguments: orders of the large store, part of the names of the lines that are wanted. TMPDIR: where the data lies.
  */
