@@ -12,33 +12,14 @@ import { lookMax } from '#src/platform/db/bounded-list.ts';
 import { openStore } from '#src/platform/db/index.ts';
 import { createLog } from '#src/platform/log.ts';
 import { type GrownShop, type ListCall, openGrownShop } from './kit/grown-shop.ts';
-import { column, median, print } from './kit/parts.ts';
+import { column, print } from './kit/parts.ts';
+import { costGoal as goal, levels, timesInTurns } from './scale/compare.ts';
 
-const goal = 1.3;
-/** Levels by which the trees of larger indexes are higher, in pages, for all statements of a call. */
-const levels = 40;
 const callsOfMeasure = 7;
 const measuresMax = 4;
 const smallRows = 10_000;
 const largeRows = Number(process.argv[2] ?? 1_000_000);
 const wanted = process.argv[3] ?? '';
-
-const time = async ({ call }: ListCall): Promise<number> => {
-  const startedAt = performance.now();
-  await call();
-  return performance.now() - startedAt;
-};
-
-/** Medians of calls that take turns, so that a disturbance of the machine meets both. */
-const timesOf = async (small: ListCall, large: ListCall): Promise<[number, number]> => {
-  const times: [number[], number[]] = [[], []];
-  for (let i = 0; i < callsOfMeasure; i += 1) {
-    if (i % 2 === 0) times[0].push(await time(small));
-    times[1].push(await time(large));
-    if (i % 2 !== 0) times[0].push(await time(small));
-  }
-  return [median(times[0]), median(times[1])];
-};
 
 type Pair = { small: ListCall; large: ListCall; pages: readonly [number, number]; times: [number, number] };
 
@@ -53,7 +34,7 @@ const hasPages = ({ pages }: Pair): boolean => pages[1] <= pages[0] * goal + lev
 /** Measures until the goal is reached, at most `measuresMax` times, and keeps the best ratio. */
 const measure = async (pair: Pair): Promise<void> => {
   for (let again = 0; again < measuresMax && !hasTime(pair); again += 1) {
-    const next = await timesOf(pair.small, pair.large);
+    const next = await timesInTurns(callsOfMeasure, pair.small.call, pair.large.call);
     if (next[1] / next[0] < pair.times[1] / pair.times[0]) pair.times = next;
   }
 };

@@ -12,19 +12,13 @@ import { openStore } from '#src/platform/db/index.ts';
 import { createLog } from '#src/platform/log.ts';
 import { openScaled, type Scaled } from './kit/order-scaled.ts';
 import { column, median, print } from './kit/parts.ts';
+import { costGoal as goal, timesInTurns } from './scale/compare.ts';
 
-const goal = 1.3;
 const roundsDefault = 15;
 const callsOfRound = 12;
 const warmUpCalls = 60;
 const smallOrders = 10_000;
 const largeOrders = Number(process.argv[3] ?? 1_000_000);
-
-const time = async (call: () => Promise<unknown>): Promise<number> => {
-  const startedAt = performance.now();
-  await call();
-  return performance.now() - startedAt;
-};
 
 const measure = async (small: Scaled, large: Scaled, rounds: number): Promise<boolean> => {
   print(`${''.padEnd(46)}${column('small', 10)}${column('large', 10)}${column('ratio', 8)}`);
@@ -38,14 +32,7 @@ const measure = async (small: Scaled, large: Scaled, rounds: number): Promise<bo
     }
     const figures: [number, number][] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const times: [number[], number[]] = [[], []];
-      for (let i = 0; i < callsOfRound; i += 1) {
-        // The sides alternate, so neither always comes second.
-        if ((i + round) % 2 === 0) times[0].push(await time(callSmall));
-        times[1].push(await time(callLarge));
-        if ((i + round) % 2 !== 0) times[0].push(await time(callSmall));
-      }
-      figures.push([median(times[0]), median(times[1])]);
+      figures.push(await timesInTurns(callsOfRound, callSmall, callLarge, round));
     }
     const ratio = median(figures.map(([few, many]) => many / few));
     const ok = ratio <= goal;

@@ -5,10 +5,13 @@ import type { AskedFilter } from '#src/gateway/audit/search/issued-use.ts';
 import { allowSilence } from '#src/platform/db/driver/pg-client.ts';
 import type { Grown } from './grown-lists.ts';
 
-const chain = 7;
+type GrownAudit = Omit<Grown, 'clientId'> & {
+  /** Where gateways run, one that none of them gets. Default: 7. */
+  chain?: number;
+};
 
 /** Values are skewed as those of grown-lists.ts. */
-export const growAudit = async (pool: pg.Pool, { restuid, rows, now }: Omit<Grown, 'clientId'>): Promise<void> => {
+export const growAudit = async (pool: pg.Pool, { restuid, rows, now, chain = 7 }: GrownAudit): Promise<void> => {
   const client = await pool.connect();
   try {
     allowSilence(client);
