@@ -83,7 +83,7 @@ const startOnce = async ({ settings, source, log, stopping, supervising }: Start
     const certificates = openCertificates(settings, metrics, log);
     const services = [
       installation.clockService,
-      holder.service(installation.store.db),
+      holder.service(installation.store.background),
       ...secrets.services,
       ...certificates.services,
     ];
@@ -217,6 +217,7 @@ const openGateway = async (
     readAuditAuthorization: () => secrets.read('gateway.audit_http_authorization'),
     origin,
     db: store.db,
+    background: store.background,
     pool: store.pool,
     sessions: store.sessions,
     box,
@@ -259,16 +260,18 @@ const startWorkers = ({
   const { store, box, clock, log } = installation;
   const webhooks = createWebhooks({
     db: store.db,
+    background: store.background,
     pool: store.sessions,
     box,
     clock,
     log,
     settings: settings.webhooks,
     observers: { metrics: rest.metrics, traces: rest.traces },
-    rights: ownerRights(store),
+    rights: ownerRights(store.background),
     rules: targetRules(settings, ownOrigins),
   });
-  services.push(...webhooks.services, ...createOrdering(orderingDeps(settings, installation, secrets)).services);
+  const ordering = createOrdering({ ...orderingDeps(settings, installation, secrets), db: store.background });
+  services.push(...webhooks.services, ...ordering.services);
   return webhooks;
 };
 

@@ -43,6 +43,7 @@ import { createAllowOrigins } from './routing/cors.ts';
 import { loadVersion } from './routing/load-route-table.ts';
 import { createMatchRoute } from './routing/match-route.ts';
 import { createCurrent } from './routing/reload/current.ts';
+import { createRequestWatch } from './routing/reload/follow-requests.ts';
 import { openReload } from './routing/reload/open-reload.ts';
 import type { Reloaded, TableReloader } from './routing/reload/reload-table.ts';
 import { readRequest } from './routing/reload/served-store.ts';
@@ -80,7 +81,7 @@ export { listVerifications, startVerification } from './audit/verify/verify-in-b
 export { gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export { readChangedCredentials, readClientRights } from './credentials/lookup/client-rights-store.ts';
-export { type CredentialState, readEpoch } from './credentials/lookup/epoch-store.ts';
+export { type CredentialState, credentialVersion, readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
 export { listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
@@ -121,6 +122,8 @@ export type GatewayDeps = {
   /** Public address: issuer of tokens and base of links. */
   origin: string;
   db: Kysely<unknown>;
+  /** For loops that have time (platform/db/pool.ts, createBackground). Default: `db`. */
+  background?: Kysely<unknown>;
   pool: Pool;
   /** Connections that keep their session, for LISTEN. Default: `pool`. */
   sessions?: Pool;
@@ -165,8 +168,8 @@ export type Gateway = PublicDoor & {
 
 /** Rejects when the route table cannot be used or the store cannot be read. */
 export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
-  const { settings, db, box, clock, log } = deps;
-  const firstRequest = (await readRequest(db)).number;
+  const { settings, db, background = db, box, clock, log } = deps;
+  const requests = createRequestWatch((await readRequest(db)).number);
   const first = loadVersion(routesFileOf(settings), Object.keys(deps.upstreams));
   const current = createCurrent<ServedTable>();
   const kv = deps.kv ?? createMemoryKv();
@@ -175,11 +178,12 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
   const { readAuditAuthorization: readAuthorization } = deps;
-  const audit = await openAudit({ settings, db, box, clock, log, readAuthorization });
+  const audit = await openAudit({ settings, db, background, box, clock, log, readAuthorization });
   const known = { ...deps, limits, audit, keys, kv };
   const access = openAccess({
     ...known,
     pool: deps.sessions ?? deps.pool,
+    beside: requests.beside,
     countAuthentication,
     observeLag: metrics.revocationLag,
     authenticate: (...presented) => current.get().authenticate(...presented),
@@ -197,7 +201,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   };
   prepare(first.table).swap();
   const file = routesFileOf(settings);
-  const reload = openReload({ ...deps, file, first, firstRequest, prepare, count: metrics.reloaded });
+  const reload = openReload({ ...deps, background, file, first, requests, prepare, count: metrics.reloaded });
   const oauth = openOAuth({
     ...known,
     access,

@@ -21,13 +21,15 @@ import type { Api, KindScopes } from './api/api.ts';
 import { deliveryOperations } from './api/delivery-operations.ts';
 import { endpointOperations } from './api/endpoint-operations.ts';
 import type { WebhooksSettings } from './config.ts';
-import { createDeliver, type Deliver } from './deliver/deliver.ts';
+import { createDeliver, type Deliver, type DeliverLook } from './deliver/deliver.ts';
 import { createFastPath, type FastPath } from './deliver/fast-path.ts';
 import { createSender } from './deliver/sender.ts';
 import { createWorkerIdentity } from './deliver/worker-identity.ts';
+import { createWorkerPolls } from './deliver/worker-polls.ts';
 import { createDispatch } from './dispatch/dispatch.ts';
 import { createForward, type Forward } from './forward/forward.ts';
 import { createForwardWithSecret, type SecretForward } from './forward/forward-with-secret.ts';
+import { looking } from './pacing/bounds.ts';
 import { createRedeliver } from './redeliver/redeliver.ts';
 import { createSend, type Send } from './send/send.ts';
 import { endpointSecretLabel } from './signing/opened-secrets.ts';
@@ -82,6 +84,8 @@ type SendingDeps = {
 };
 
 type WebhooksDeps = SendingDeps & {
+  /** For loops that have time (platform/db/pool.ts, createBackground). Default: `db`. */
+  background?: Kysely<unknown>;
   /** Connections that keep their session: they listen, hold the lock of the worker, and have settings of their own. */
   pool: Pool;
   /** The same for all workers on all machines (platform/db/database-clock.ts), because leases are compared by it. */
@@ -90,8 +94,8 @@ type WebhooksDeps = SendingDeps & {
   /** What the owners of endpoints may read. */
   rights: OwnerRights;
   random?: () => number;
-  /** How often the dispatcher looks for events without a hint. Default: bounds of `pacing`. */
-  dispatchPollMs?: number;
+  /** How often the worker looks for work without a hint. Default: bounds of `pacing`. */
+  lookEveryMs?: number;
   /** Default: nothing is counted or traced. */
   observers?: Observers;
 };
@@ -122,24 +126,31 @@ export type Webhooks = {
 };
 
 export const createWebhooks = (deps: WebhooksDeps): Webhooks => {
-  const { db, pool, clock, log } = deps;
+  const { pool, clock, log } = deps;
+  const db = deps.background ?? deps.db;
   const readQueue = createReadQueue(deps);
   if (deps.observers !== undefined) watchQueue(deps.observers.metrics, readQueue, clock);
-  const cancel = createCancelBacklog({ db, clock });
-  const withhold = createWithholdKinds({ db, clock, rights: deps.rights });
-  const { deliver, fastPath, isLeaseHeld } = createDelivering(deps, withhold, cancel.wake);
+  const lookEveryMs = deps.lookEveryMs ?? looking.everyMs;
+  const polls = createWorkerPolls(lookEveryMs);
+  const withhold = createWithholdKinds({ db, clock, rights: deps.rights, polls });
+  const { deliver, fastPath, isLeaseHeld } = createDelivering(deps, withhold, polls.cancel.now, {
+    everyMs: lookEveryMs,
+    at: () => ({ floor: dispatch.floor(), rightsVersion: deps.rights.version }),
+    onLooked: (found) => polls.settle(found, dispatch.isSettling()),
+  });
   const onDeliveries = deliver.wake;
+  const dispatch = createDispatch({
+    ...{ pool, clock, fastPath, onDeliveries },
+    queuesCount: deps.settings.dispatch_queues,
+    poll: polls.dispatch,
+  });
   return {
     services: [
-      createDispatch({
-        ...{ pool, clock, fastPath, onDeliveries },
-        queuesCount: deps.settings.dispatch_queues,
-        pollMs: deps.dispatchPollMs,
-      }),
-      createRedeliver({ db, clock, onDeliveries }),
+      dispatch.service,
+      createRedeliver({ db, clock, onDeliveries, poll: polls.redeliver }),
       deliver.service,
       ...withhold.services,
-      cancel.service,
+      createCancelBacklog({ db, clock, poll: polls.cancel }),
       createDigest({ db, clock, onDeliveries }),
       createDeliveryRetention({ db, clock, log }),
     ],
@@ -155,6 +166,7 @@ const createDelivering = (
   deps: WebhooksDeps,
   { isKnown, isWithheld }: Pick<WithholdKinds, 'isKnown' | 'isWithheld'>,
   onDisabled: () => void,
+  look: DeliverLook,
 ): { deliver: Deliver; fastPath: FastPath | undefined; isLeaseHeld: () => boolean } => {
   const { db, pool, clock, log, settings } = deps;
   const { send, close, headersFor } = sendingWith(deps);
@@ -178,7 +190,7 @@ const createDelivering = (
     areRightsKnown: isKnown,
     onDisabled,
   });
-  const deliver = createDeliver({ pool, clock, sender });
+  const deliver = createDeliver({ pool, clock, sender, look });
   const run = async (signal: AbortSignal): Promise<void> => {
     identity.start();
     try {

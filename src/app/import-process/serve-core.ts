@@ -15,7 +15,7 @@ import { lowerOther } from './niceness.ts';
 const host = '127.0.0.1';
 
 /** Two large imports with the connections that report their progress, and some short requests beside them. */
-const connectionsMax = 6;
+export const connectionsMax = 6;
 
 /** Resolves when it listens and has sent its port. A later message ends the process. */
 export const serveCore = async (settings: ImportSettings, send: (message: ChildMessage) => void): Promise<void> => {

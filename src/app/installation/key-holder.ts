@@ -11,7 +11,9 @@ import { deleteHolder, hasTable, type KeyHolderRow, listHolders, writeHolder } f
 import { idsOf, type MasterKeys } from './master-keys.ts';
 
 /** A stored row lags behind a changed file by this at most. */
-const renewEveryMs = 3_000;
+const readEveryMs = 3_000;
+/** An unchanged row is written so often, since it counts for `aliveSeconds`. */
+const renewEveryMs = 8_000;
 /** Longer than a database that is slow or fails over lets a process wait. */
 const aliveSeconds = 20;
 
@@ -27,6 +29,9 @@ export const createKeyHolder = (role: string, readKeys: () => MasterKeys, log: L
   const process = randomUUID();
   const name = `${hostname()}:${globalThis.process.pid}`;
   let refused = '';
+  let hasList = false;
+  let written = '';
+  let writtenMs = Number.NEGATIVE_INFINITY;
 
   const holderNow = (): KeyHolderRow => {
     try {
@@ -43,7 +48,17 @@ export const createKeyHolder = (role: string, readKeys: () => MasterKeys, log: L
   };
 
   const write = async (db: Kysely<unknown>): Promise<void> => {
-    if (await hasTable(db, 'key_holders')) await writeHolder(db, process, holderNow());
+    hasList ||= await hasTable(db, 'key_holders');
+    if (hasList) await writeHolder(db, process, holderNow());
+  };
+
+  const writeIfDue = async (db: Kysely<unknown>): Promise<void> => {
+    const keys = holderNow().keys.join();
+    const nowMs = performance.now();
+    if (keys === written && nowMs - writtenMs < renewEveryMs) return;
+    await write(db);
+    written = keys;
+    writtenMs = nowMs;
   };
 
   return {
@@ -52,10 +67,10 @@ export const createKeyHolder = (role: string, readKeys: () => MasterKeys, log: L
       name: 'key-holder',
       run: async (signal) => {
         while (!signal.aborted) {
-          await write(db);
-          await pause(renewEveryMs, signal);
+          await writeIfDue(db);
+          await pause(readEveryMs, signal);
         }
-        if (await hasTable(db, 'key_holders')) await deleteHolder(db, process);
+        if (hasList) await deleteHolder(db, process);
       },
     }),
   };

@@ -1,5 +1,5 @@
 /**
- * The public documents: /api/openapi.json, /docs/asyncapi.json, /docs, /docs/errors, /docs/webhooks, /docs/callers and /docs/changelog. They are rendered once at
+ * The public documents: /api/openapi.json, /docs/asyncapi.json, /docs, /docs/errors, /docs/webhooks, /docs/callers, /docs/cells and /docs/changelog. They are rendered once at
  * start from data that every gateway has, so a gateway without a core serves them too.
  */
 import { readFileSync } from 'node:fs';
@@ -19,6 +19,7 @@ import { changelogPage } from './changelog-page.ts';
 import { buildAsyncApi } from './document/asyncapi.ts';
 import { buildOpenApi } from './document/openapi.ts';
 import { errorsPage } from './errors-page.ts';
+import { cellsPage } from './pages/cells-page.ts';
 import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';
 import { webhooksPage } from './webhooks-page.ts';
 
@@ -33,6 +34,7 @@ export const createReference = (
     ['/docs/errors', html(errorsPage())],
     ['/docs/webhooks', html(webhooksPage(webhooks.signature_header))],
     ['/docs/callers', html(callersPage())],
+    ['/docs/cells', html(cellsPage())],
     ['/docs/changelog', html(changelogPage())],
     ['/docs/assets/reference.js', script(viewerScript)],
     ['/docs/assets/reference.css', style(viewerStyle)],

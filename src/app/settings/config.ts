@@ -129,7 +129,7 @@ export const settingsSchema = z.strictObject({
       'What a start does when migrations are missing: `auto` applies them, `check` refuses to start, `off` starts with any schema and logs the difference',
     env: 'ORDERPASS_MIGRATE',
   }),
-  database_connections_max: number(2, 500, 20).meta({
+  database_connections_max: number(2, 500, 12).meta({
     description: 'Connections to PostgreSQL that this process may hold; six more while the core imports menus',
     env: 'ORDERPASS_DATABASE_CONNECTIONS_MAX',
   }),

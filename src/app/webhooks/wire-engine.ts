@@ -1,8 +1,12 @@
 /** Wires the webhook engine to the ordering core: kinds of events, the scopes that read them, dates of a restaurant. */
 import type { Kysely } from 'kysely';
-import { type CredentialState, readChangedCredentials, readClientRights } from '#src/gateway/index.ts';
+import {
+  type CredentialState,
+  credentialVersion,
+  readChangedCredentials,
+  readClientRights,
+} from '#src/gateway/index.ts';
 import { isoDate, legacyDate, requireRestaurant } from '#src/ordering/index.ts';
-import type { Store } from '#src/platform/db/index.ts';
 import {
   createWebhookApi,
   type KindScopes,
@@ -38,8 +42,9 @@ export const targetRules = (settings: Settings, allowedOrigins: readonly string[
 });
 
 /** The engine sends to an API client what the client itself may read. */
-export const ownerRights = ({ db }: Store): OwnerRights => ({
+export const ownerRights = (db: Kysely<unknown>): OwnerRights => ({
   kinds: eventKinds,
+  version: credentialVersion,
   changesSince: async (version) => {
     const known = version === undefined ? undefined : (JSON.parse(version) as CredentialState);
     const { state, changed } = await readChangedCredentials(db, known);

@@ -31,6 +31,8 @@ type AccessDeps = {
   db: Kysely<unknown>;
   /** Connections that also listen for credential changes. */
   pool: Parameters<typeof createCredentialCache>[0]['pool'];
+  /** See createEpochWatch. */
+  beside: Parameters<typeof createCredentialCache>[0]['beside'];
   box: SecretBox;
   clock: Clock;
   log: Logger;
@@ -76,8 +78,9 @@ const uncounted = { blockedSeconds: () => undefined, countFailure: () => undefin
 export const openAccess = (deps: AccessDeps): Access => {
   const { settings, origin, db, pool, box, clock, log, limits, audit, keys } = deps;
   const { failures, sourceOf } = limits;
-  const { observeLag } = deps;
-  const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onAllChanged: keys.reload });
+  const { observeLag, beside } = deps;
+  const onAllChanged = keys.reload;
+  const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onAllChanged, beside });
   const use = createCredentialUse({ db, clock, log });
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
   const dpop = createDpop({ settings, origin, db, box, clock, failures, sourceOf });

@@ -11,13 +11,15 @@ import type { AuditSettings } from './config.ts';
 import { createFingerprint, type Fingerprint } from './event/fingerprint.ts';
 import { openRecorder, type Recorder } from './record/recorder.ts';
 import { createAuditRetention } from './retention/retention.ts';
-import { createAuditHours } from './search/hours.ts';
+import { createAuditHours, createHoursPoll } from './search/hours.ts';
 import { createAuditSinks } from './sinks/feed-sinks.ts';
 import { createAuditGuard } from './verify/guard.ts';
 
 type AuditDeps = {
   settings: AuditSettings;
   db: Kysely<unknown>;
+  /** For the services that have time. */
+  background: Kysely<unknown>;
   box: SecretBox;
   clock: Clock;
   log: Logger;
@@ -33,8 +35,10 @@ export type Audit = {
   services: Service[];
 };
 
-export const openAudit = async ({ settings, db, box, clock, log, readAuthorization }: AuditDeps): Promise<Audit> => {
+export const openAudit = async (deps: AuditDeps): Promise<Audit> => {
+  const { settings, db, background, box, clock, log, readAuthorization } = deps;
   const process = processName();
+  const hours = createHoursPoll();
   const recorder = await openRecorder({ db, box, clock, log, process });
   return {
     recorder,
@@ -43,8 +47,8 @@ export const openAudit = async ({ settings, db, box, clock, log, readAuthorizati
     services: [
       recorder.service,
       createAuditRetention({ db, box, clock, log }, settings.audit_days),
-      createAuditGuard({ db, box, clock, log }),
-      createAuditHours({ db, clock, log }),
+      createAuditGuard({ db: background, box, clock, log, onHeads: hours.onHeads }),
+      createAuditHours({ db: background, clock, log, poll: hours.poll }),
       ...createAuditSinks({ db, box, log, readAuthorization, holder: `${process}:${randomUUID()}` }, settings),
     ],
   };

@@ -13,7 +13,8 @@ import { listOverdueOrders } from './order/order-store.ts';
 import type { OrderToken } from './order/order-token.ts';
 import { moveOrder } from './order/transitions.ts';
 
-const pollMs = 1000;
+/** chosen: far below the 5 s that an order may time out late (interface 10.7). */
+const pollMs = 2_000;
 const batchMax = 50;
 
 export const createTimeOutOrders = (deps: {

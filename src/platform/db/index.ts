@@ -10,7 +10,7 @@ import { leaveTogether } from './driver/host-pool.ts';
 import { connectionUrl, type SocketConnection } from './driver/socket-connection.ts';
 import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded/embedded.ts';
 import { shareHints } from './hints/hints.ts';
-import { createDatabase, createPool, endPool } from './pool.ts';
+import { createBackground, createDatabase, createPool, endPool } from './pool.ts';
 import { loadMigrations } from './schema/migrate.ts';
 
 export { EmbeddedError } from './embedded/embedded.ts';
@@ -38,6 +38,8 @@ export type Store = {
   sessions: pg.Pool;
   /** On `pool`. */
   db: Kysely<unknown>;
+  /** The same for loops that have time: they wait for each other, so they keep one connection open. */
+  background: Kysely<unknown>;
   /** The address of the database, in the form of `DATABASE_URL`. */
   url: string;
   connection: SocketConnection | string;
@@ -135,6 +137,7 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
     pool,
     sessions,
     db: createDatabase(pool, { isPooled }),
+    background: createBackground(pool, { isPooled }),
     url: typeof connection === 'string' ? connection : connectionUrl(connection),
     connection,
     embedded: typeof connection !== 'string',

@@ -1,7 +1,8 @@
 /** Connections to PostgreSQL: a bounded pool, the types of the values it returns, and the query builder on top of it. */
-import { Kysely } from 'kysely';
+import { Kysely, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { createSemaphore } from '../semaphore.ts';
 import { hostListOf, oneSocket } from './driver/host-list.ts';
 import { createHostPool } from './driver/host-pool.ts';
 import { createHosts } from './driver/hosts.ts';
@@ -44,6 +45,9 @@ const localTimeouts = Object.entries(timeouts)
 /** The first statement of a new connection takes ten times as long, since its process must load the catalogue. */
 const idleTimeoutMs = 60_000;
 const keepAliveDelayMs = 10_000;
+const loopsMax = 100;
+/** chosen: after this wait a loop takes a second connection, since one long transaction must not stop the others. */
+const turnMsMax = 1_000;
 
 const int8 = 20;
 const date = 1082;
@@ -103,13 +107,48 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   return pool;
 };
 
-/**
- * `close` of the store ends the pool. `destroy()` of the result would end only a pool that kysely has used. `isPooled`: that of
- * the pool.
- */
-export const createDatabase = (pool: pg.Pool, { isPooled = false } = {}): Kysely<unknown> => {
-  const dialect = new PipelinedDialect({ pool }, isPooled ? localTimeouts : undefined);
+type DatabaseOptions = {
+  /** That of the pool. */
+  isPooled?: boolean;
+  /** Takes a connection of the pool. Default: at once. */
+  connect?: () => Promise<PostgresPoolClient>;
+};
+
+/** `close` of the store ends the pool. `destroy()` of the result would end only a pool that kysely has used. */
+export const createDatabase = (
+  pool: pg.Pool,
+  { isPooled = false, connect = () => pool.connect() }: DatabaseOptions = {},
+): Kysely<unknown> => {
+  const source = { connect, end: () => pool.end(), options: pool.options };
+  const dialect = new PipelinedDialect({ pool: source }, isPooled ? localTimeouts : undefined);
   return Object.assign(new Kysely<unknown>({ dialect }), { hints: hintsOf(pool) });
+};
+
+/**
+ * The same for loops that have time. Those of one process use the pool one after the other, so that together they keep one
+ * connection open, and a burst of them takes none from requests.
+ */
+export const createBackground = (pool: pg.Pool, options: { isPooled: boolean }): Kysely<unknown> => {
+  const turns = createSemaphore({ atOnceMax: 1, waitingMax: loopsMax, waitMsMax: turnMsMax });
+  const { signal } = new AbortController();
+  const connect = async (): Promise<PostgresPoolClient> => {
+    const leave = await turns.acquire(signal);
+    try {
+      const client = await pool.connect();
+      return {
+        // Without cursors kysely calls `query` with a text and its values only.
+        query: client.query.bind(client) as PostgresPoolClient['query'],
+        release: () => {
+          leave?.();
+          client.release();
+        },
+      };
+    } catch (error) {
+      leave?.();
+      throw error;
+    }
+  };
+  return createDatabase(pool, { ...options, connect });
 };
 
 /** Ends the pool after the hints of the last commits, which a command would otherwise take with it. */

@@ -17,14 +17,7 @@ import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
 import { heartbeats } from '../pacing/bounds.ts';
-import {
-  deregisterWorker,
-  listSilentWorkers,
-  lockWorker,
-  registerWorker,
-  sendHeartbeat,
-  type Worker,
-} from '../queue/worker-store.ts';
+import { deregisterWorker, lockWorker, registerWorker, sendHeartbeat, type Worker } from '../queue/worker-store.ts';
 import { createTakeOver } from './take-over.ts';
 
 type IdentityDeps = {
@@ -69,7 +62,8 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
   const runHeartbeats = async ({ client, over }: Session): Promise<void> => {
     while (!stopping.signal.aborted && !over.aborted) {
       const askedMs = performance.now();
-      if (await sendHeartbeat(client, worker.uid)) permission.confirm(askedMs);
+      const { isHeld, silent } = await sendHeartbeat(client, worker.uid, { deadMs, forgottenMs });
+      if (isHeld) permission.confirm(askedMs);
       else {
         // Other workers have taken over its leases.
         permission.cut();
@@ -77,7 +71,7 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
         await registerWorker(client, worker);
         continue;
       }
-      takeOver.start(await listSilentWorkers(client, worker.uid, { deadMs, forgottenMs }));
+      takeOver.start(silent);
       await pause(everyMs, AbortSignal.any([stopping.signal, over]));
     }
   };

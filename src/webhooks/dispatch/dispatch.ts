@@ -19,7 +19,7 @@ import {
 } from '#src/platform/db/outbox/outbox-queue.ts';
 import { inTransaction, isUniqueViolation, withCommit } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { createWake } from '#src/platform/wake.ts';
+import type { Poll } from '#src/platform/wake.ts';
 import type { FastBatch, FastPath } from '../deliver/fast-path.ts';
 import { dispatching } from '../pacing/bounds.ts';
 import { insertDeliveries, insertedOf, type NewDelivery } from '../queue/delivery-store.ts';
@@ -36,19 +36,29 @@ type DispatchDeps = {
   queuesCount: number;
   /** Deliveries are due and have to be claimed. */
   onDeliveries: () => void;
-  /** How long it waits for a hint. */
-  pollMs?: number | undefined;
+  /** Ends its waits for a hint. */
+  poll: Poll;
+};
+
+type Dispatch = {
+  service: Service;
+  /** The position below which no event waits in any queue. */
+  floor(): number;
+  /** Events were dispatched a moment ago, so the floors of the queues still rise. */
+  isSettling(): boolean;
 };
 
 const { batchMax, batchMin } = dispatching;
 
-export const createDispatch = (deps: DispatchDeps): Service => ({
-  name: 'webhook-dispatch',
-  run: async (signal) => {
-    const wake = createWake(signal);
-    const hints = await listenForHints(deps.pool, wake);
+export const createDispatch = (deps: DispatchDeps): Dispatch => {
+  let visits: Visit[] = [];
+  let tookMs = Number.NEGATIVE_INFINITY;
+  const run = async (signal: AbortSignal): Promise<void> => {
+    const wait = deps.poll.begin(signal);
+    const hints = await listenForHints(deps.pool, deps.poll.now);
     const findRecipients = createFindRecipients();
-    const visits = dispatchQueues(deps.queuesCount).map(firstVisit);
+    // The floors live as long as the connection.
+    visits = dispatchQueues(deps.queuesCount).map(firstVisit);
     // Workers that start together begin at different queues.
     let turn = Math.floor(Math.random() * visits.length);
     let inVain = 0;
@@ -63,6 +73,7 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
           findRecipients,
         });
         if (isToClaim) deps.onDeliveries();
+        if (taken > 0) tookMs = performance.now();
         visit.ahead = ahead;
         visit.isRest = isRest;
         visit.limit = isRest ? Math.max(batchMin, taken * 2) : batchMax;
@@ -70,15 +81,20 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
         else if (visits.every((one) => !one.isRest)) deps.fastPath?.stopWaiting();
         inVain = isRest || isMore ? 0 : inVain + 1;
         if (inVain >= visits.length) {
-          await wake.wait(deps.pollMs ?? dispatching.pollMs);
+          await wait();
           inVain = 0;
         }
       }
     } finally {
       hints.stop();
     }
-  },
-});
+  };
+  return {
+    service: { name: 'webhook-dispatch', run },
+    floor: () => (visits.length === 0 ? 0 : Math.min(...visits.map(({ floor }) => floor.get()))),
+    isSettling: () => performance.now() - tookMs < dispatching.settleMs,
+  };
+};
 
 /** What the dispatcher knows of a queue when it comes back to it. */
 type Visit = {

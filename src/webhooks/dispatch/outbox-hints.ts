@@ -7,7 +7,6 @@ import type { Pool, PoolClient } from 'pg';
 import { createPreparedDatabase } from '#src/platform/db/driver/prepared.ts';
 import { hintsOf } from '#src/platform/db/hints/hints.ts';
 import { outboxChannel } from '#src/platform/db/outbox/outbox.ts';
-import type { Wake } from '#src/platform/wake.ts';
 import { loopSettings } from '../queue/loop-connection.ts';
 
 export type Hints = { db: Kysely<unknown>; lost: Error | undefined; stop(): void };
@@ -16,9 +15,9 @@ export type Hints = { db: Kysely<unknown>; lost: Error | undefined; stop(): void
  * Opens a connection that only the dispatcher uses, because it listens. The dispatcher also runs its transactions on
  * it.
  */
-export const listenForHints = async (pool: Pool, wake: Wake): Promise<Hints> => {
+export const listenForHints = async (pool: Pool, onHint: () => void): Promise<Hints> => {
   const client: PoolClient = await pool.connect();
-  const end = hintsOf(pool).receive(client, [outboxChannel], wake.now);
+  const end = hintsOf(pool).receive(client, [outboxChannel], onHint);
   const hints: Hints = {
     db: createPreparedDatabase(client),
     lost: undefined,
@@ -30,7 +29,7 @@ export const listenForHints = async (pool: Pool, wake: Wake): Promise<Hints> => 
   };
   function onError(error: Error): void {
     hints.lost = error;
-    wake.now();
+    onHint();
   }
   client.on('error', onError);
   try {

@@ -22,10 +22,24 @@ export const dispatching = {
   batchMax: 200,
   /** chosen: while few deliveries find slots, the dispatcher reads few events, since it reads them again in the next batch. */
   batchMin: 32,
-  /** chosen: hints wake the dispatcher; polling covers a lost hint within half a second. */
-  pollMs: 500,
+  /** chosen: after the last event the dispatcher polls so long by itself, so that the floors of its queues rise. */
+  settleMs: 5_000,
   /** chosen: a commit that took longer used up a visible part of the lease, so the schedule gets an earlier look. */
   lateCommitMs: 1_000,
+} as const;
+
+/** The look for work that the loops of a worker share (`queue/look-store.ts`). */
+export const looking = {
+  /** chosen: hints wake the dispatcher and inserts the claims; a look covers lost hints and rows of other processes. */
+  everyMs: 500,
+  /** chosen: a loop polls by itself when the shared look is so late. Rights have to hold within a second (interface 12.4). */
+  lateMs: 250,
+  /** chosen: rights are read so often in any case, since some are due by a time, which no look sees. */
+  rightsMs: 5_000,
+  /** chosen: the same of redeliveries, whose loop removes secrets that have no effect any more. */
+  removingMs: 30_000,
+  /** chosen: the same of the dispatcher, whose floors rise meanwhile. */
+  dispatchMs: 10_000,
 } as const;
 
 /** The fast path: how many deliveries it holds and how long the dispatcher waits for slots. */
@@ -46,8 +60,6 @@ export const fastPath = {
 
 /** The claim loop and the end of a worker. */
 export const claiming = {
-  /** chosen: a wake-up follows every insert in the process; polling covers rows of other processes. */
-  pollMs: 250,
   /** chosen: pause between claims, since a claim of many deliveries costs about as much as a claim of one. */
   gapMs: 10,
   /** chosen: ended attempts after which the next claim starts before `gapMs` is over. */

@@ -26,29 +26,35 @@ export const registerWorker = async (client: Client, worker: Worker): Promise<vo
   );
 };
 
-/** False when other workers found this one dead and took over its leases. */
-export const sendHeartbeat = async (client: Client, uid: string): Promise<boolean> => {
-  const { rowCount } = await client.query('update webhooks.workers set seen = clock_timestamp() where uid = $1', [uid]);
-  return rowCount === 1;
+/** `isHeld`: false when other workers found this one dead and took over its leases. `silent`: other workers. */
+export type Heartbeat = { isHeld: boolean; silent: string[] };
+
+/**
+ * Finds other workers without a heartbeat for `deadMs` too. Removes the rows of those that cannot hold a lease any more, which
+ * are silent for `forgottenMs`.
+ */
+export const sendHeartbeat = async (
+  client: Client,
+  uid: string,
+  { deadMs, forgottenMs }: { deadMs: number; forgottenMs: number },
+): Promise<Heartbeat> => {
+  const { rows } = await client.query<Heartbeat & { forgotten: string[] }>(
+    `with beat as (update webhooks.workers set seen = clock_timestamp() where uid = $1 returning uid),
+       quiet as materialized (
+         select uid, seen < clock_timestamp() - $3 * interval '1 millisecond' as forgotten from webhooks.workers
+         where uid <> $1 and seen < clock_timestamp() - $2 * interval '1 millisecond'
+       )
+     select exists (select from beat) as "isHeld", array(select uid from quiet where not forgotten) as silent,
+       array(select uid from quiet where forgotten) as forgotten`,
+    [uid, deadMs, forgottenMs],
+  );
+  const { isHeld = false, silent = [], forgotten = [] } = rows[0] ?? {};
+  for (const one of forgotten) await deregisterWorker(client, one);
+  return { isHeld, silent };
 };
 
 export const deregisterWorker = async (client: Client, uid: string): Promise<void> => {
   await client.query('delete from webhooks.workers where uid = $1', [uid]);
-};
-
-/** Other workers without a heartbeat for `deadMs`. Removes the rows of those that cannot hold a lease any more. */
-export const listSilentWorkers = async (
-  client: Client,
-  uid: string,
-  { deadMs, forgottenMs }: { deadMs: number; forgottenMs: number },
-): Promise<string[]> => {
-  const { rows } = await client.query<{ uid: string; forgotten: boolean }>(
-    `select uid, seen < clock_timestamp() - $3 * interval '1 millisecond' as forgotten from webhooks.workers
-     where uid <> $1 and seen < clock_timestamp() - $2 * interval '1 millisecond'`,
-    [uid, deadMs, forgottenMs],
-  );
-  for (const one of rows) if (one.forgotten) await deregisterWorker(client, one.uid);
-  return rows.filter(({ forgotten }) => !forgotten).map((one) => one.uid);
 };
 
 /**

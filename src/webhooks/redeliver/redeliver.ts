@@ -16,7 +16,7 @@ import {
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { createWake } from '#src/platform/wake.ts';
+import type { Poll } from '#src/platform/wake.ts';
 import { type Endpoint, sentKindsOf, type Viewer } from '../endpoints/endpoint.ts';
 import { dropPreviousSecrets, findEndpoint } from '../endpoints/endpoint-store.ts';
 import { attemptsMax } from '../pacing/retry-schedule.ts';
@@ -29,8 +29,6 @@ type RedeliverOutcome = Redelivered | 'no_endpoint' | 'no_event' | 'withheld' | 
 
 /** chosen: events of one step, so that its transaction stays short. */
 const stepMax = 100;
-/** chosen: how soon another worker goes on after a request or a worker has ended. */
-const pollMs = 1_000;
 
 /** Sends one event again, also when it succeeded there before. */
 export const redeliverEvent = async (
@@ -170,19 +168,19 @@ const queue = async (
   return wanted.length;
 };
 
-type RedeliverDeps = { db: Kysely<unknown>; clock: Clock; onDeliveries: () => void };
+type RedeliverDeps = { db: Kysely<unknown>; clock: Clock; onDeliveries: () => void; poll: Poll };
 
 /** Runs the later steps of redeliveries, one step of each in turn. */
-export const createRedeliver = ({ db, clock, onDeliveries }: RedeliverDeps): Service => ({
+export const createRedeliver = ({ db, clock, onDeliveries, poll }: RedeliverDeps): Service => ({
   name: 'webhook-redeliver',
   run: async (signal) => {
-    const wake = createWake(signal);
+    const wait = poll.begin(signal);
     while (!signal.aborted) {
       const worked = await redeliverOnce(db, clock.now());
       if (worked) onDeliveries();
       else {
         await dropPreviousSecrets(db, clock.now());
-        await wake.wait(pollMs);
+        await wait();
       }
     }
   },

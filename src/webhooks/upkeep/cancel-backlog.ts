@@ -7,39 +7,28 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { createWake, type Wake } from '#src/platform/wake.ts';
+import type { Poll } from '#src/platform/wake.ts';
 import { lockEntityQueues, releaseNext } from '../queue/entity-queue-store.ts';
 import { type Cancelling, cancelPiece, endCancelling, findPiece, listCancelling } from './cancel-store.ts';
 
-type CancelDeps = { db: Kysely<unknown>; clock: Clock };
-
-type CancelBacklog = { service: Service; wake(): void };
+type CancelDeps = { db: Kysely<unknown>; clock: Clock; poll: Poll };
 
 /** chosen: deliveries in one transaction, so that it stays short. */
 const pieceMax = 500;
-/** chosen: `wake` starts most work; polling finds endpoints that other processes have disabled. */
-const pollMs = 1_000;
 
-export const createCancelBacklog = ({ db, clock }: CancelDeps): CancelBacklog => {
-  let current: Wake | undefined;
-  return {
-    wake: () => current?.now(),
-    service: {
-      name: 'webhook-cancel',
-      run: async (signal) => {
-        const wake = createWake(signal);
-        current = wake;
-        while (!signal.aborted) {
-          let cancelled = 0;
-          for (const endpoint of await listCancelling(db)) {
-            if (!signal.aborted) cancelled += await cancelSome(db, endpoint, clock.now());
-          }
-          if (cancelled === 0) await wake.wait(pollMs);
-        }
-      },
-    },
-  };
-};
+export const createCancelBacklog = ({ db, clock, poll }: CancelDeps): Service => ({
+  name: 'webhook-cancel',
+  run: async (signal) => {
+    const wait = poll.begin(signal);
+    while (!signal.aborted) {
+      let cancelled = 0;
+      for (const endpoint of await listCancelling(db)) {
+        if (!signal.aborted) cancelled += await cancelSome(db, endpoint, clock.now());
+      }
+      if (cancelled === 0) await wait();
+    }
+  },
+});
 
 /**
  * Returns how many deliveries were cancelled. Once none is left, an endpoint that is enabled again may receive new

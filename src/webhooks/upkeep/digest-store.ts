@@ -5,6 +5,15 @@ import { sentKinds } from '../endpoints/endpoint-store.ts';
 /** A digest is sent as long as the owner may read one of the kinds. */
 const wanting = sql`enabled and digest and removed is null and not kinds <@ withheld_kinds`;
 
+/** False when there is nothing to begin, to send or to end. */
+export const areDigestsAsked = async (db: Kysely<unknown>): Promise<boolean> => {
+  const { rows } = await sql<{ asked: boolean }>`
+    select exists (select from webhooks.digests) or exists (select from webhooks.endpoints where ${wanting}) as asked`.execute(
+    db,
+  );
+  return rows[0]?.asked === true;
+};
+
 /** For endpoints that asked for digests since: their first hour is the running one. */
 export const beginDigests = async (db: Kysely<unknown>, from: Date): Promise<void> => {
   await sql`

@@ -14,6 +14,7 @@ import { newId } from '#src/platform/ids.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createWake } from '#src/platform/wake.ts';
 import {
+  areDigestsAsked,
   beginDigests,
   claimDigests,
   type DueDigest,
@@ -52,6 +53,7 @@ export const createDigest = ({ db, clock, onDeliveries }: DigestDeps): Service =
 
 /** Returns how many digests were made. */
 const digestOnce = async (db: Kysely<unknown>, now: Date): Promise<number> => {
+  if (!(await areDigestsAsked(db))) return 0;
   await endDigests(db);
   await beginDigests(db, hourOf(now));
   const settled = now.getTime() - settleMs;

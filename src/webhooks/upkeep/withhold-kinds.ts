@@ -3,15 +3,15 @@
  * tenant or the read scope of the kind, or API access was switched off. The endpoint itself stays as it is. When the
  * right is back, later events are sent again, and a redelivery sends those between.
  *
- * Every worker looks for changed rights twice a second, which costs one small query, and reads only the endpoints of clients
- * that have changed. What it has read counts at once for attempts that wait in this worker for a slot. Then it stores
- * the kinds, from which on no delivery of them is made, and cancels the unfinished ones.
+ * The look of every worker tells twice a second whether rights have changed (`deliver/worker-polls.ts`). Then the worker reads
+ * the endpoints of clients that have changed. What it has read counts at once for attempts that wait in this worker for a
+ * slot. Then it stores the kinds, from which on no delivery of them is made, and cancels the unfinished ones.
  */
-import type { Kysely } from 'kysely';
+import type { Kysely, RawBuilder } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { createWake } from '#src/platform/wake.ts';
+import type { Poll } from '#src/platform/wake.ts';
 import { lockEntityQueues, releaseNext } from '../queue/entity-queue-store.ts';
 import { cancelPiece } from './cancel-store.ts';
 import { digestKind } from './digest.ts';
@@ -37,11 +37,19 @@ export type OwnerRights = {
    * earlier version; `all`: any of them, as without such a version.
    */
   changesSince(version: string | undefined): Promise<{ version: string; changed: Clients }>;
+  /** A text that differs after every change of a right, for a statement that reads other things too. Default: none. */
+  version?: RawBuilder<string>;
   /** The kinds that each client may read of its tenant, in the given sequence; undefined for an owner that is no client. */
   kindsOf(owners: readonly { tenant: string; clientId: string }[]): Promise<readonly (readonly string[] | undefined)[]>;
 };
 
-type WithholdDeps = { db: Kysely<unknown>; clock: Clock; rights: OwnerRights };
+type WithholdDeps = {
+  db: Kysely<unknown>;
+  clock: Clock;
+  rights: OwnerRights;
+  /** End the waits for changed rights, and for endpoints with something to cancel. */
+  polls: { rights: Poll; withhold: Poll };
+};
 
 export type WithholdKinds = {
   /** Reads and stores the rights, and cancels what is withheld. Two services: a long backlog must not delay the reading. */
@@ -52,8 +60,6 @@ export type WithholdKinds = {
   isWithheld(delivery: { endpointUid: string; kind: string }): boolean;
 };
 
-/** chosen: with it and the time of a check, sending ends within a second of the change. */
-const pollMs = 500;
 /** chosen: a request that was accepted before the change may make an endpoint after the first check. */
 const againMs = 10_000;
 /** chosen: for changes of endpoints by others than their owners. */
@@ -68,7 +74,7 @@ const savedMax = 100;
 const pieceMax = 500;
 
 export const createWithholdKinds = (deps: WithholdDeps): WithholdKinds => {
-  const { db, clock, rights } = deps;
+  const { db, clock, rights, polls } = deps;
   let withheldOf: Map<string, readonly string[]> = new Map();
   let isKnown = false;
   /** Endpoints with a withheld delivery that is pending all the same. */
@@ -99,18 +105,18 @@ export const createWithholdKinds = (deps: WithholdDeps): WithholdKinds => {
         withheldOf = read.withheldOf;
         isKnown = true;
       }
-      if (!(await saveAll(deps, read.changes, signal))) return;
+      if (!(await saveAll(deps, read.changes, signal))) return polls.rights.now();
       if (clients === 'all') nextMs = nowMs + everyMs;
     }
     seen = version;
     for (const client of due) again.delete(client);
     readAgain(changed);
   };
-  const poll = async (signal: AbortSignal, work: () => Promise<void>): Promise<void> => {
-    const wake = createWake(signal);
+  const repeat = async (poll: Poll, signal: AbortSignal, work: () => Promise<void>): Promise<void> => {
+    const wait = poll.begin(signal);
     while (!signal.aborted) {
       await work();
-      await wake.wait(pollMs);
+      await wait();
     }
   };
   return {
@@ -118,14 +124,15 @@ export const createWithholdKinds = (deps: WithholdDeps): WithholdKinds => {
     isWithheld: ({ endpointUid, kind }) => {
       if (withheldOf.get(endpointUid)?.includes(kind) !== true) return false;
       met.add(endpointUid);
+      polls.withhold.now();
       return true;
     },
     services: [
-      { name: 'webhook-rights', run: (signal) => poll(signal, () => check(signal)) },
+      { name: 'webhook-rights', run: (signal) => repeat(polls.rights, signal, () => check(signal)) },
       {
         name: 'webhook-withhold',
         run: (signal) =>
-          poll(signal, async () => {
+          repeat(polls.withhold, signal, async () => {
             const uids = [...met];
             if (uids.length > 0) await inTransaction(db, (tx) => beginWithholding(tx, uids, clock.now()));
             for (const uid of uids) met.delete(uid);

@@ -9,9 +9,11 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import { createLog } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
+import { createPoll } from '#src/platform/wake.ts';
 import { claim } from '#src/webhooks/deliver/claim.ts';
 import type { Leased } from '#src/webhooks/deliver/leased.ts';
 import { createDispatch } from '#src/webhooks/dispatch/dispatch.ts';
+import { looking } from '#src/webhooks/pacing/bounds.ts';
 import { createSlots } from '#src/webhooks/pacing/slots.ts';
 import { openLoop } from '#src/webhooks/queue/loop-connection.ts';
 import { timeOf } from './compare.ts';
@@ -33,9 +35,10 @@ export type Engine = {
 export const openEngine = async ({ db, store, restuid }: ScaledStore): Promise<Engine> => {
   const made = new EventEmitter();
   const ended = new AbortController();
-  const service = createDispatch({
+  const { service } = createDispatch({
     ...{ pool: store.pool, clock: systemClock, fastPath: undefined, queuesCount: 1 },
     onDeliveries: () => void made.emit('deliveries'),
+    poll: createPoll({ pollMs: looking.everyMs, quietMs: looking.everyMs }),
   });
   const running = supervise([service], ended.signal, log);
   const loop = await openLoop(store.pool);

@@ -48,7 +48,7 @@ test('a commit wakes the dispatcher of another process without a poll', async ()
 });
 
 test('a commit wakes the dispatcher of its own process in memory, without a notification', async () => {
-  engine.startWorker({ dispatchPollMs: neverMs });
+  engine.startWorker({ lookEveryMs: neverMs });
   await sendThree();
 });
 

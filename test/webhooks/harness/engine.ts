@@ -44,7 +44,7 @@ export type WorkerOptions = {
   resolve?: Resolve;
   attemptTimeoutMs?: number;
   random?: () => number;
-  dispatchPollMs?: number;
+  lookEveryMs?: number;
   settings?: Partial<WebhooksSettings>;
 };
 

@@ -1,7 +1,7 @@
 /**
  * A process of its own for tests that kill one: `deliver` runs a worker until SIGTERM, `record` writes one event and
  * dies after the commit and before its hint, `change` dies before the commit. The last argument is the entity of the event, or
- * for `deliver` the milliseconds between two looks of the dispatcher without a hint.
+ * for `deliver` the milliseconds between two looks for work without a hint.
  */
 import { pino } from 'pino';
 import { systemClock } from '#src/platform/clock.ts';
@@ -30,7 +30,7 @@ if (mode === 'deliver') {
     settings: testSettings(),
     rights: allRights,
     rules: { allowPrivate: true, allowedOrigins: [] },
-    ...(last === '' ? undefined : { dispatchPollMs: Number(last) }),
+    ...(last === '' ? undefined : { lookEveryMs: Number(last) }),
   });
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort());

@@ -7,11 +7,22 @@ import { type Clock, dayMs } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
+import { createPoll, type Poll } from '#src/platform/wake.ts';
+import type { ChainRow } from '../chain/event-store.ts';
 import { countPage, deleteOldHours, listUncounted, lockHours } from './hours-store.ts';
 
-type AuditHoursDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
+type AuditHoursDeps = {
+  db: Kysely<unknown>;
+  clock: Clock;
+  log: Logger;
+  /** Ends the waits for new events. */
+  poll: Poll;
+};
 
-const everyMs = 3_000;
+/** chosen: when the heads of the chains are not known. */
+const everyMs = 10_000;
+/** chosen: a gateway that counted may have died before its commit, so others look in any case. */
+const quietEveryMs = 60_000;
 /** Pause between two pages of a backlog, so that the store can serve other work. */
 const pageMs = 20;
 const pageEvents = 5_000;
@@ -25,17 +36,34 @@ export const countAudit = ({ db, clock }: Pick<AuditHoursDeps, 'db' | 'clock'>):
   inTransaction(db, async (tx) => {
     if (!(await lockHours(tx))) return false;
     const since = new Date(clock.now().getTime() - hoursKeptDays * dayMs);
-    let more = false;
-    for (const chain of await listUncounted(tx, chainsMax)) {
+    const chains = await listUncounted(tx, chainsMax);
+    let more = chains.length === chainsMax;
+    for (const chain of chains) {
       more = (await countPage(tx, chain, { limit: pageEvents, valuesMax, since })) === pageEvents || more;
     }
     await deleteOldHours(tx, since);
     return more;
   });
 
-export const createAuditHours = ({ db, clock, log }: AuditHoursDeps): Service => ({
+/** The service counts when the heads that the guard reads have moved. */
+export const createHoursPoll = (): { poll: Poll; onHeads: (rows: readonly ChainRow[]) => void } => {
+  const poll = createPoll({ pollMs: everyMs, quietMs: quietEveryMs });
+  let before = '';
+  return {
+    poll,
+    onHeads: (rows) => {
+      const ends = rows.map(({ chain, seq }) => `${chain}:${seq}`).join();
+      if (ends === before) poll.none();
+      else poll.now();
+      before = ends;
+    },
+  };
+};
+
+export const createAuditHours = ({ db, clock, log, poll }: AuditHoursDeps): Service => ({
   name: 'audit-hours',
   run: async (signal) => {
+    const wait = poll.begin(signal);
     while (!signal.aborted) {
       let more = false;
       try {
@@ -43,7 +71,7 @@ export const createAuditHours = ({ db, clock, log }: AuditHoursDeps): Service =>
       } catch (error) {
         log.warn({ err: error }, 'the audit could not be counted by the hour; trying again');
       }
-      await pause(more ? pageMs : everyMs, signal);
+      await (more ? pause(pageMs, signal) : wait());
     }
   },
 });

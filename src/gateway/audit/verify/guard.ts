@@ -1,5 +1,5 @@
 /**
- * Service that checks the heads of all chains every two seconds, independently of requests. Each head must be signed
+ * Service that checks the heads of all chains every three seconds, independently of requests. Each head must be signed
  * and must continue the end that this installation knew before (external-heads.ts). Problems are recorded permanently.
  * Chains of processes that ended without closing them are verified and closed.
  */
@@ -18,9 +18,16 @@ import { type AuditProblem, auditProblems, isSameProblem } from '../chain/proble
 import { type ProblemAction, recordProblem } from '../chain/record-problem.ts';
 import { createAbandonedWatch } from './close-abandoned.ts';
 
-export type AuditGuardDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock; log: Logger };
+export type AuditGuardDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'derive'>;
+  clock: Clock;
+  log: Logger;
+  /** Called with the heads of all chains after each reading. */
+  onHeads?: (rows: readonly ChainRow[]) => void;
+};
 
-const everyMs = 2_000;
+const everyMs = 3_000;
 /** Checking a head takes some microseconds; a long list of chains is checked less often. */
 const perChainMs = 5;
 const chainsPage = 500;
@@ -127,6 +134,7 @@ export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
         const fresh = looked.findings.filter(({ problem }) => !reported.some((one) => isSameProblem(one, problem)));
         await recordFindings(deps, fresh);
         await abandoned.look(rows);
+        deps.onHeads?.(rows);
         for (const problem of external.problems()) {
           if (reported.some((one) => isSameProblem(one, problem))) continue;
           reported.push(problem);

@@ -3,7 +3,7 @@
  * belongs to one confirmed state of the store, its epoch (epoch-store.ts).
  *
  * - A background service reads the epoch about every 400 ms, with the changes since the confirmed state; a notification
- *   makes it read at once (epoch-watch.ts).
+ *   makes it read at once, and without requests it reads every 800 ms (epoch-watch.ts).
  * - The keys and clients that the changes name are forgotten, and are read again at their next use.
  * - Everything is forgotten when the changes do not lead without a gap from the confirmed state to the epoch
  *   (change-feed.ts): a number is missing, a random mark is another one (a restored or failed-over store repeats numbers),
@@ -28,7 +28,7 @@ import { idOfValue, isApiKey, isClientId } from '../../model/credential-values.t
 import { orFault } from './cannot-check.ts';
 import { createEpochConfirmation, type Remembered, storeWaitMsMax } from './confirm-epoch.ts';
 import { findApiKey, findClient } from './credential-store.ts';
-import { createEpochWatch } from './epoch-watch.ts';
+import { type Beside, createEpochWatch } from './epoch-watch.ts';
 import { createLookupCache, type Found, type LookupFigures } from './lookup-cache.ts';
 import { type ClientRecord, type KeyRecord, toClientRecord, toKeyRecord } from './records.ts';
 import { createRevokedTokens, type RevokedTokens } from './revoked-tokens.ts';
@@ -67,6 +67,7 @@ type CredentialCacheDeps = {
   onAllChanged?: () => Promise<void>;
   /** Monotonic milliseconds. */
   elapsedMs?: () => number;
+  beside?: Beside | undefined;
 };
 
 const entriesMaxDefault = 20_000;
@@ -141,6 +142,6 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
         clears: confirmation.generation(),
       };
     },
-    service: createEpochWatch({ pool, log, elapsedMs, confirmation }),
+    service: createEpochWatch({ pool, log, elapsedMs, confirmation, beside: deps.beside }),
   };
 };

@@ -23,8 +23,12 @@ export type EpochConfirmation = {
   confirm(reading: EpochReading, askedAtMs: number, anew?: boolean): Promise<void>;
   /** Reads the epoch now and applies it. */
   refresh(): Promise<void>;
-  /** True while the last confirmed reading is not older than `trustMs`. */
+  /** True while the last confirmed reading is not older than `trustMs`. A request asks it, which counts as a use. */
   isFresh(): boolean;
+  /** True when a request has asked for a credential within `ms`. */
+  wasUsed(ms: number): boolean;
+  /** Called when a request finds the confirmation too old. */
+  onStale(run: () => void): void;
   /** Reads the epoch until the confirmation is fresh. Rejects with OVERLOADED when the store is too slow. */
   makeFresh(): Promise<void>;
   /** The confirmed state; undefined before the first reading. */
@@ -70,6 +74,8 @@ export const createEpochConfirmation = (deps: EpochConfirmationDeps): EpochConfi
   let generation = 0;
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
   let shared: Promise<void> | undefined;
+  let usedAtMs = Number.NEGATIVE_INFINITY;
+  let reportStale = (): void => undefined;
 
   const isOlder = (askedAtMs: number): boolean => askedAtMs <= confirmedAtMs;
 
@@ -112,13 +118,21 @@ export const createEpochConfirmation = (deps: EpochConfirmationDeps): EpochConfi
     return shared;
   };
 
-  const isFresh = (): boolean => elapsedMs() - confirmedAtMs <= trustMs;
+  const isFresh = (): boolean => {
+    usedAtMs = elapsedMs();
+    return usedAtMs - confirmedAtMs <= trustMs;
+  };
 
   return {
     confirm,
     refresh: () => answerInTime(readAndConfirm(), storeWaitMsMax),
     isFresh,
+    wasUsed: (ms) => elapsedMs() - usedAtMs < ms,
+    onStale: (run) => {
+      reportStale = run;
+    },
     makeFresh: async () => {
+      reportStale();
       // A shared reading may be too old by the time it arrives, so there is a second one.
       for (let attempt = 0; attempt < readingsMax; attempt += 1) {
         await readShared();

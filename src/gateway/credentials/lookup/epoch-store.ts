@@ -99,6 +99,10 @@ export const stateOf = ({ state_epoch, state_mark, state_store }: StateColumns):
   store: state_store,
 });
 
+/** For a statement that reads other things: a text that differs after every change of a credential. */
+export const credentialVersion = sql<string>`
+  (select concat_ws(' ', e.epoch, e.mark, ${sql.raw(storeText)}) from gateway.credential_epoch e)`;
+
 export const isSameState = (one: EpochPart, other: EpochPart): boolean =>
   one.epoch === other.epoch && one.mark === other.mark;
 
@@ -136,9 +140,17 @@ export const readChanges = async (db: Kysely<unknown>, after: number | undefined
   return readingOf((await sql<FedRow>`${sql.raw(first)}${after ?? null}${sql.raw(second)}`.execute(db)).rows);
 };
 
-/** The same over a connection that the caller holds. */
-export const readChangesOn = async (client: PoolClient, after: number | undefined): Promise<EpochReading> =>
-  readingOf((await client.query<FedRow>(changesText.join('$1'), [after ?? null])).rows);
+/** The same over a connection that the caller holds. `beside`: one more column of the same statement, a number. */
+export const readChangesOn = async (
+  client: PoolClient,
+  after: number | undefined,
+  beside = 'null',
+): Promise<{ reading: EpochReading; beside: number | null }> => {
+  const [first, second] = changesText;
+  const text = `${first.replace('select ', `select ${beside} as beside, `)}$1${second}`;
+  const { rows } = await client.query<FedRow & { beside: number | null }>(text, [after ?? null]);
+  return { reading: readingOf(rows), beside: rows[0]?.beside ?? null };
+};
 
 export const listenOn = async (client: PoolClient): Promise<void> => {
   await client.query(`listen ${channel}`);

@@ -1,30 +1,51 @@
 /** Service that carries out requests to reload the route table, and writes to the database what this gateway serves. */
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import { pause, type Service } from '#src/platform/supervisor.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import { createPoll, type Poll } from '#src/platform/wake.ts';
 import type { Reloaded, TableReloader } from './reload-table.ts';
-import { deleteServed, readRequest, writeServed } from './served-store.ts';
+import { deleteServed, renewServed, requestNumber, writeServed } from './served-store.ts';
 
 type FollowDeps = {
   db: Kysely<unknown>;
   reloader: TableReloader;
   /** Shown to the operator. */
   gateway: string;
-  /** The number of the last request when this gateway read its table. */
-  firstRequest: number;
+  requests: RequestWatch;
 };
 
+/** The watch of the credentials reads the number of the last request with each of its readings, several times a second. */
+export type RequestWatch = {
+  /** The number of the last request that this gateway carried out, or that was there when it read its table. */
+  done: number;
+  poll: Poll;
+  beside: { column: string; onRead(number: number): void };
+};
+
+/** chosen: while the other watch reads nothing. A change is served within a second of its request (interface 19). */
 const lookEveryMs = 1_000;
+/** chosen: the row of a gateway counts for 15 s (request-reload.ts). */
 const renewEveryMs = 4_000;
+
+export const createRequestWatch = (first: number): RequestWatch => {
+  const poll = createPoll({ pollMs: lookEveryMs, quietMs: renewEveryMs });
+  const watch = {
+    done: first,
+    poll,
+    beside: {
+      column: requestNumber,
+      onRead: (number: number): void => (number === watch.done ? poll.none() : poll.now()),
+    },
+  };
+  return watch;
+};
 
 /** Longer lists are in the log. */
 const problemsMax = 100;
 
-export const createFollowRequests = ({ db, reloader, gateway, firstRequest }: FollowDeps): Service => {
+export const createFollowRequests = ({ db, reloader, gateway, requests }: FollowDeps): Service => {
   const processId = randomUUID();
-  let request = firstRequest;
   let written: Reloaded | undefined;
-  let writtenAtMs = Number.NEGATIVE_INFINITY;
 
   const stateNow = (): Reloaded => {
     const problems = reloader.problems().slice(0, problemsMax);
@@ -32,26 +53,26 @@ export const createFollowRequests = ({ db, reloader, gateway, firstRequest }: Fo
     return { version, problems, result: problems.length > 0 ? 'refused' : 'reloaded' };
   };
 
-  const writeState = async (): Promise<void> => {
+  const writeState = async (isRenewed: boolean): Promise<void> => {
     const state = stateNow();
-    if (JSON.stringify(state) === JSON.stringify(written) && performance.now() - writtenAtMs < renewEveryMs) return;
-    await writeServed(db, processId, { gateway, request, ...state });
+    if (isRenewed && JSON.stringify(state) === JSON.stringify(written)) return;
+    await writeServed(db, processId, { gateway, request: requests.done, ...state });
     written = state;
-    writtenAtMs = performance.now();
   };
 
   return {
     name: 'route-table-reload',
     run: async (signal) => {
+      const wait = requests.poll.begin(signal);
       while (!signal.aborted) {
-        const asked = await readRequest(db);
-        if (asked.number !== request) {
+        const asked = await renewServed(db, processId);
+        if (asked.number !== requests.done) {
           await reloader.reload(asked.actor);
-          request = asked.number;
+          requests.done = asked.number;
           written = undefined;
         }
-        await writeState();
-        await pause(lookEveryMs, signal);
+        await writeState(asked.isRenewed);
+        await wait();
       }
       await deleteServed(db, processId);
     },

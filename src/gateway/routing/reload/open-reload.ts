@@ -11,21 +11,21 @@ import { appendChange } from '../../audit/record/append-change.ts';
 import type { RouteTable } from '../../model/route.ts';
 import { loadVersion, plainAddressProblems, routeTableProblems } from '../load-route-table.ts';
 import type { VersionedTable } from '../table-changes.ts';
-import { createFollowRequests } from './follow-requests.ts';
+import { createFollowRequests, type RequestWatch } from './follow-requests.ts';
 import { createTableReloader, type Reloaded, type TableReloader } from './reload-table.ts';
 
 type OpenReloadDeps = {
   settings: { routes_watch: 'on' | 'off'; auth_check_audiences: readonly string[] };
   file: string;
   first: VersionedTable;
-  /** Number of the last request to reload when `first` was read. */
-  firstRequest: number;
+  requests: RequestWatch;
   /** Name -> address, from the settings. */
   upstreams: Readonly<Record<string, string>>;
   /** See createTableReloader. */
   prepare: (table: RouteTable) => { swap: () => void; discard: () => Promise<void> };
   count: (result: Reloaded['result']) => void;
   db: Kysely<unknown>;
+  background: Kysely<unknown>;
   box: SecretBox;
   clock: Clock;
   log: Logger;
@@ -47,7 +47,7 @@ export const openReload = (deps: OpenReloadDeps): TableReloader & { services: Se
         }),
       ),
   });
-  const follow = createFollowRequests({ db, reloader, gateway, firstRequest: deps.firstRequest });
+  const follow = createFollowRequests({ db: deps.background, reloader, gateway, requests: deps.requests });
   const watch: Service = {
     name: 'route-table-watch',
     run: (signal) =>

@@ -13,10 +13,25 @@ export type ServedTable = {
   problems: readonly string[];
 };
 
+/** For a statement that reads other things too: the number of the last request. */
+export const requestNumber = '(select number from gateway.reload_request)';
+
 export const readRequest = async (db: Kysely<unknown>): Promise<ReloadRequest> => {
   const { rows } = await sql<{ number: string; actor: string }>`
     select number, actor from gateway.reload_request`.execute(db);
   return { number: Number(rows[0]?.number ?? 0), actor: rows[0]?.actor ?? '' };
+};
+
+/** Reads the last request, and renews the row of this process. `isRenewed`: false when it has none. */
+export const renewServed = async (
+  db: Kysely<unknown>,
+  process: string,
+): Promise<ReloadRequest & { isRenewed: boolean }> => {
+  const { rows } = await sql<{ number: string; actor: string; isRenewed: boolean }>`
+    with renewed as (update gateway.served_tables set seen = now() where process = ${process} returning process)
+    select number, actor, exists (select from renewed) as "isRenewed" from gateway.reload_request`.execute(db);
+  const { number = '0', actor = '', isRenewed = false } = rows[0] ?? {};
+  return { number: Number(number), actor, isRenewed };
 };
 
 /** Returns the number of the new request. */

@@ -60,6 +60,10 @@ const waitingOf = ({ groups }: DispatchQueue, floor: number, limit: number): Raw
           where waiting.tenant_group = wanted.tenant_group and position >= ${floor} order by position limit ${limit}
         ) as of_group)`;
 
+/** For a statement of a worker: true when an event waits in any queue, from the position `floor` on. */
+export const isAnyWaiting = (floor: number): RawBuilder<boolean> =>
+  sql`exists (select from outbox.waiting where position >= ${floor})`;
+
 /**
  * The oldest undispatched events of a queue, in the order of recording, from the position `floor` on. It may be pipelined
  * behind `lockDispatch` in the same transaction: without the lock it reads nothing. Mark the events whose deliveries are
@@ -92,8 +96,8 @@ export const countWaiting = async (tx: Kysely<unknown>, positions: readonly numb
 };
 
 const lookEveryMs = 1_000;
-/** Every so many looks, one look covers the whole queue. */
-const wholeLookEvery = 30;
+/** One look in this time covers the whole queue. */
+const wholeLookEveryMs = 30_000;
 
 /**
  * The low-water mark of a queue. Dispatched rows stay as dead tuples until vacuum removes them, which an open snapshot
@@ -107,14 +111,16 @@ export const createQueueFloor = (queue: DispatchQueue) => {
   let lookedMs: number | undefined;
   let drawnBefore: number | undefined;
   let candidate: { drawn: number; next: number } | undefined;
-  let looks = 0;
+  let wholeMs: number | undefined;
   return {
     get: (): number => floor,
     isDue: (nowMs: number): boolean => lookedMs === undefined || nowMs - lookedMs >= lookEveryMs,
     look: async (tx: Kysely<unknown>, nowMs: number): Promise<void> => {
       lookedMs = nowMs;
-      looks += 1;
-      const from = looks % wholeLookEvery === 0 ? 0 : floor;
+      wholeMs ??= nowMs;
+      const isWhole = nowMs - wholeMs >= wholeLookEveryMs;
+      if (isWhole) wholeMs = nowMs;
+      const from = isWhole ? 0 : floor;
       const { rows } = await sql<{ drawn: number; oldest: number; next: number; lowest: number | null }>`
         select last_value - case when is_called then 0 else 1 end as drawn, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as oldest,
           pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next,

@@ -1,0 +1,41 @@
+/**
+ * One statement that says which loops of a worker have work. An idle worker asks it twice a second, in place of a statement or
+ * a transaction of each loop. It reads the first entries of indexes, whose cost depends on no backlog.
+ */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { isAnyWaiting } from '#src/platform/db/outbox/outbox-queue.ts';
+import { quick, slow, unknown } from '../pacing/concurrency-limit.ts';
+
+export type Look = {
+  isEventWaiting: boolean;
+  isCancelling: boolean;
+  isWithholding: boolean;
+  isRedelivering: boolean;
+  /** When the first endpoint is due, or was; null while none is scheduled. */
+  dueAt: Date | null;
+  /** Of `rightsVersion`; null without one. */
+  rights: string | null;
+};
+
+export type LookAt = {
+  /** Below it no event waits. */
+  floor: number;
+  /** A text that differs after every change of a right. */
+  rightsVersion: RawBuilder<string> | undefined;
+};
+
+export const lookForWork = async (db: Kysely<unknown>, { floor, rightsVersion }: LookAt): Promise<Look> => {
+  const { rows } = await sql<Look>`
+    select ${isAnyWaiting(floor)} as "isEventWaiting",
+      exists (select from webhooks.endpoints where cancel_through is not null) as "isCancelling",
+      exists (select from webhooks.endpoints where withheld_through is not null) as "isWithholding",
+      exists (select from webhooks.redeliveries where state = 'running') as "isRedelivering",
+      (select min(first.due_at) from unnest(${[quick, unknown, slow]}::smallint[]) as kind (class) cross join lateral (
+        select due_at from webhooks.ready as turn where turn.class = kind.class and due_at < 'infinity'
+        order by turn.class, due_at limit 1
+      ) as first) as "dueAt",
+      ${rightsVersion ?? sql`null::text`} as rights`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error('a look without a row');
+  return row;
+};
