@@ -5,8 +5,8 @@
  * Exit code 1 when a goal is missed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startCountingServer, startFleet, statementsBetween } from '../platform/idle/idle-fleet.ts';
-import { column, print } from './kit/parts.ts';
+import { startCountingServer, startFleet, statementsBetween } from '../../platform/idle/idle-fleet.ts';
+import { column, print } from '../kit/parts.ts';
 
 const seconds = Number(process.argv[2] ?? 60);
 /** Longer than the pool keeps a connection that is not used. */

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
-import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
-import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { until } from '../support/until.ts';
+import { openStoreLine, type StoreLine } from '../../gateway/harness/store-line.ts';
+import { createEmptyDatabase, type TestDatabase } from '../../support/database.ts';
+import { until } from '../../support/until.ts';
 
 const log = pino({ level: 'silent' });
 const silentMsMax = 500;
