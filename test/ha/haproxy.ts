@@ -16,17 +16,29 @@ export type LoadBalancer = {
   close(): Promise<void>;
 };
 
+/** Starts HAProxy in the foreground with this configuration. */
+export const runHaproxy = (configuration: string): { close(): Promise<void> } => {
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-fleet-'));
+  const file = join(folder, 'haproxy.cfg');
+  writeFileSync(file, configuration);
+  const child = spawn(command, ['-q', '-db', '-f', file], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  return {
+    close: async () => {
+      child.kill('SIGTERM');
+      await ended;
+      rmSync(folder, { recursive: true });
+    },
+  };
+};
+
 /** `gateways`: host and port of each. */
 export const startHaproxy = async (gateways: readonly string[]): Promise<LoadBalancer> => {
-  const folder = mkdtempSync(join(tmpdir(), 'orderpass-fleet-'));
   const [port, statsPort] = [await freePort(), await freePort()];
-  const file = join(folder, 'haproxy.cfg');
   const servers = gateways.map(
     (address, index) => `  server gateway-${index + 1} ${address} check inter 300ms fall 3 rise 2`,
   );
-  writeFileSync(
-    file,
-    `global
+  const { close } = runHaproxy(`global
   maxconn 2000
 defaults
   mode http
@@ -45,10 +57,7 @@ frontend door
 backend gateways
   option httpchk GET /readyz
 ${servers.join('\n')}
-`,
-  );
-  const child = spawn(command, ['-q', '-db', '-f', file], { stdio: ['ignore', 'ignore', 'inherit'] });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+`);
   const url = `http://127.0.0.1:${port}`;
   await until(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200);
   return {
@@ -58,10 +67,6 @@ ${servers.join('\n')}
       return rows.split('\n').filter((row) => row.startsWith('gateways,gateway-') && row.split(',')[17] === 'UP')
         .length;
     },
-    close: async () => {
-      child.kill('SIGTERM');
-      await ended;
-      rmSync(folder, { recursive: true });
-    },
+    close,
   };
 };
