@@ -1,12 +1,12 @@
 /** What is stored is what was sent: every value of every operation, with numbers that a double cannot hold. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { z } from 'zod';
 import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
 import { describedOperations } from '#src/ordering/index.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { describedOperations as describedWebhookOperations } from '#src/webhooks/index.ts';
 import type { Answer, Json } from '../../support/ordering.ts';
 import { startWebhookApi, type WebhookApi } from '../../webhooks/harness/webhook-api.ts';
+import { paramsSchemaOf } from './params-schema.ts';
 
 /** As they stand in a text: a JavaScript number could not hold them. */
 const hostile = [
@@ -44,9 +44,7 @@ const leavesOf = (schema: Json, path: string[] = []): Leaf[] => {
 
 /** Checked against the restaurant before the values are validated. */
 const leaves = (operation: Operation): Leaf[] =>
-  leavesOf(z.toJSONSchema(operation.params, { io: 'input', unrepresentable: 'any' })).filter(
-    ({ path }) => path[0] !== 'restuid',
-  );
+  leavesOf(paramsSchemaOf(operation)).filter(({ path }) => path[0] !== 'restuid');
 
 /** JSON text of a body in which every leaf is `text`. */
 const bodyOf = (found: readonly Leaf[], text: (leaf: Leaf) => string): string => {
