@@ -195,6 +195,19 @@ describe.skipIf(!present)('A-240 in front of own services by the README alone', 
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST, OPTIONS']);
   });
 
+  test('the OpenAPI document has an operation of its own id for each method of each route', async () => {
+    const { status, content } = await call('GET', '/api/openapi.json', {});
+    const document = JSON.parse(content.toString()) as {
+      paths: Record<string, Record<string, { operationId: string }>>;
+    };
+    const ids = Object.values(document.paths).flatMap((item) =>
+      Object.values(item).map(({ operationId }) => operationId),
+    );
+    expect(status).toBe(200);
+    expect(ids.filter((id) => /\.(put|patch|delete)$/.test(id)).length).toBeGreaterThan(2);
+    expect(ids).toEqual([...new Set(ids)]);
+  });
+
   test('the client is refused within a second of the last command', async () => {
     expect((await call('GET', '/items', bearer)).status).toBe(200);
     const disable = (commands[1] ?? '').split('\n').find((one) => one.includes('client disable')) ?? '';

@@ -4,7 +4,6 @@ import type { Route } from '#src/gateway/config.ts';
 import type { OwnError } from '#src/platform/http/operation.ts';
 import { errorAnswers, rateHeaders } from './error-answers.ts';
 import { type Json, nameKey, schemaOf } from './json-schema.ts';
-import { pascalCase } from './name-schemas.ts';
 import { requestSamples } from './request-samples.ts';
 import { sampleOf } from './sample-of.ts';
 import { tagOf } from './tags.ts';
@@ -28,12 +27,17 @@ const security = {
   bearer: (scopes: readonly string[]): Json => ({ bearer: scopes }),
 };
 
-export const describeOperation = (origin: string, route: Route, described: Described | undefined): Json => {
+/** `operationId`: that of the route, unless the route has several methods. */
+export const describeOperation = (
+  { origin, operationId }: { origin: string; operationId: string },
+  route: Route,
+  described: Described | undefined,
+): Json => {
   const params = described?.params === undefined ? undefined : schemaOf(described.params, 'input');
   const answer = answerSchema(route, described);
   const hasBody = route.method === 'POST' && params !== undefined;
   return {
-    operationId: route.id,
+    operationId,
     tags: [tagOf(route.path).name],
     summary: described?.summary ?? route.id,
     description: descriptionOf(route, described),
@@ -48,7 +52,7 @@ export const describeOperation = (origin: string, route: Route, described: Descr
       },
       ...errorAnswers({
         origin,
-        id: route.id,
+        id: operationId,
         method: route.method,
         hasScopes: route.scopes.length > 0,
         own: described?.errors ?? [],
@@ -65,11 +69,18 @@ const replayHeaders: Json = {
   'Idempotency-Expires': { $ref: '#/components/headers/IdempotencyExpires' },
 };
 
-/** A service that describes nothing may answer with any object. */
-const answerSchema = (route: Route, described: Described | undefined): Json => {
-  const description = `Answer of ${route.method} ${route.path}`;
-  if (described === undefined) return { type: 'object', description, [nameKey]: `${pascalCase(route.id)}Answer` };
-  return { ...envelopeSchema(schemaOf(described.answer, 'output')), description };
+const answerSchema = (route: Route, described: Described | undefined): Json =>
+  described === undefined
+    ? anyAnswer
+    : {
+        ...envelopeSchema(schemaOf(described.answer, 'output')),
+        description: `Answer of ${route.method} ${route.path}`,
+      };
+
+const anyAnswer: Json = {
+  type: 'object',
+  description: 'Any object: the service behind this route does not describe its answers',
+  [nameKey]: 'AnyAnswer',
 };
 
 const envelopeSchema = (answer: Json): Json => ({

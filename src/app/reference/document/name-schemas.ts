@@ -81,12 +81,18 @@ const withReferences = (names: Names, schema: Json, { name, suffix }: Place): Js
 
 const add = (names: Names, schema: Json, { name, suffix }: Place): string => {
   const text = JSON.stringify(schema);
-  for (const wanted of [name, `${name}${suffix}`]) {
+  for (let number = 0; ; number += 1) {
+    const wanted = nameAfter(number, name, suffix);
     const present = names.get(wanted);
     if (present === undefined) names.set(wanted, { schema, text });
     if (present === undefined || present.text === text) return wanted;
   }
-  throw new Error(`two schemas have the name ${name}`);
+};
+
+/** The routes of an operator may give one name to several schemas. */
+const nameAfter = (number: number, name: string, suffix: string): string => {
+  if (number === 0) return name;
+  return number === 1 ? `${name}${suffix}` : `${name}${suffix}${number}`;
 };
 
 export const mapOf = (members: Json, change: (member: Json, name: string) => Json): Json =>

@@ -77,10 +77,14 @@ export const buildOpenApi = (parts: OpenApiParts): Json => {
 
 const routePaths = ({ origin, table, operations, selfOperations }: OpenApiParts): Json => {
   const paths: Record<string, Json> = {};
+  const ids = Map.groupBy(table.routes, ({ id }) => id);
   for (const route of table.routes) {
     const place = paths[route.path] ?? {};
-    place[route.method.toLowerCase()] = describeOperation(
-      origin,
+    const method = route.method.toLowerCase();
+    // A route with several methods is several operations, whose ids must differ.
+    const operationId = ids.get(route.id)?.length === 1 ? route.id : `${route.id}.${method}`;
+    place[method] = describeOperation(
+      { origin, operationId },
       route,
       describedOperation(route, operations) ?? describedSelf(route, selfOperations),
     );
