@@ -32,13 +32,16 @@ export const viewerScript = `const dark = matchMedia('(prefers-color-scheme: dar
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', follow);
 follow();
-/** Examples of optional parameters are shown beside the fields: in the fields they would be sent. */
+/** Examples and defaults of optional parameters are shown beside the fields: in the fields they would be sent. */
 const forTrying = ({ parameters = [] }) => {
   for (const parameter of parameters) {
-    if (parameter.required === true || parameter.example === undefined) continue;
-    const { example, description } = parameter;
-    parameter.description = [description, 'Example: ' + JSON.stringify(example)].filter(Boolean).join('. ');
+    if (parameter.required === true) continue;
+    const { example, description, schema = {} } = parameter;
+    const shown = { Default: schema.default, Example: example };
+    const texts = Object.entries(shown).flatMap(([name, value]) => (value === undefined ? [] : name + ': ' + JSON.stringify(value)));
+    parameter.description = [description, ...texts].filter(Boolean).join('. ');
     delete parameter.example;
+    delete schema.default;
   }
 };
 /** The page may be read under another host name than the document has. */

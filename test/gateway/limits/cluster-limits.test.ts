@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)('limits of two gateways over a Redis Cluster', () => 
       ],
       client: { password: 'of-redis', tls: { ca: readFileSync(cert, 'utf8') } },
     });
-    for (let i = 0; i < 2; i += 1) kvs.push(await openKv(cert));
+    for (let i = 0; i < 2; i += 1) kvs.push(await openKv(cert, { vacant: true }));
     await until(() => kvs.every((kv) => kv.health() === 'up'));
   });
 
@@ -51,12 +51,15 @@ describe.skipIf(!hasRedis)('limits of two gateways over a Redis Cluster', () => 
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** The first address of `scheme` cluster has no node. */
-  const openKv = (caFile: string | undefined, scheme = 'rediss+cluster', user = 'limits:of-limits'): Promise<Kv> => {
+  /** `vacant`: an address without a node comes first. */
+  const openKv = (
+    caFile: string | undefined,
+    { scheme = 'rediss+cluster', user = 'limits:of-limits', vacant = false } = {},
+  ): Promise<Kv> => {
     const lines: string[] = [];
     logged.push(lines);
     const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
-    const first = scheme === 'rediss' ? '' : '127.0.0.1:1,';
+    const first = vacant ? '127.0.0.1:1,' : '';
     const url = `${scheme}://${user}@${first}localhost:${cluster.primaries[1]?.port}`;
     return createKv({ url, caFile, waitMsMax, log });
   };
@@ -118,9 +121,12 @@ describe.skipIf(!hasRedis)('limits of two gateways over a Redis Cluster', () => 
   test('A-265 each reason for which no node counts is logged once, without a password', async () => {
     const reasons: [Parameters<typeof openKv>, string][] = [
       [[undefined], 'not reachable (REDIS_URL): self-signed certificate;'],
-      [[cert, 'rediss+cluster', 'limits:hidden'], 'not reachable (REDIS_URL): WRONGPASS'],
-      [[cert, 'rediss'], 'not reachable (REDIS_URL): it is a node of a cluster, which redis+cluster:// reaches;'],
-      [[cert, 'rediss+cluster', 'blind:of-blind'], 'not reachable (REDIS_URL): NOPERM'],
+      [[cert, { user: 'limits:hidden' }], 'not reachable (REDIS_URL): WRONGPASS'],
+      [
+        [cert, { scheme: 'rediss' }],
+        'not reachable (REDIS_URL): it is a node of a cluster, which redis+cluster:// reaches;',
+      ],
+      [[cert, { user: 'blind:of-blind' }], 'not reachable (REDIS_URL): NOPERM'],
     ];
     for (const [args, reason] of reasons) {
       const kv = await openKv(...args);
