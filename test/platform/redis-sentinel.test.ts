@@ -3,13 +3,12 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createKv } from '#src/platform/kv/index.ts';
 import { readClusterAddress, readSentinelAddress, redisAddressProblem } from '#src/platform/kv/redis-address.ts';
 import { freePort } from '../support/free-port.ts';
-import { hasRedis } from '../support/redis.ts';
+import { askRedis, hasRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const log = pino({ level: 'silent' });
@@ -46,19 +45,9 @@ const startServer = async (name: string, conf: readonly string[], more: readonly
 
 const plain = ['port PORT', 'save ""', 'requirepass of-redis', 'masterauth of-redis'];
 
-/** A command to one server; undefined when it does not answer. */
-const ask = async (port: number, password: string, ...command: [string, ...string[]]): Promise<unknown> => {
-  const client = new Redis({ port, password, lazyConnect: true, retryStrategy: () => null });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return await client.call(...command);
-  } catch {
-    return undefined;
-  } finally {
-    client.disconnect();
-  }
-};
+/** Undefined when the server does not answer. */
+const ask = (port: number, password: string, ...command: [string, ...string[]]): Promise<unknown> =>
+  askRedis(port, { password }, ...command).catch(() => undefined);
 
 test.runIf(hasRedis)(
   'A-253 counts go to the primary that the Sentinels name, and to its successor after a failover',

@@ -157,17 +157,24 @@ const nodeOf = (child: ChildProcess, port: number, client: Client): ClusterNode 
     },
     freeze: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
-    ask: async (...command) => {
-      const redis = new Redis({ ...client, port, host: '127.0.0.1', lazyConnect: true, retryStrategy: () => null });
-      redis.on('error', () => undefined);
-      try {
-        await redis.connect();
-        return await redis.call(...command);
-      } finally {
-        redis.disconnect();
-      }
-    },
+    ask: (...command) => askRedis(port, client, ...command),
   };
+};
+
+/** One command over a connection of its own to a server on this machine. Rejects when it does not answer. */
+export const askRedis = async (
+  port: number,
+  options: Client,
+  ...command: [string, ...(string | number)[]]
+): Promise<unknown> => {
+  const redis = new Redis({ ...options, port, host: '127.0.0.1', lazyConnect: true, retryStrategy: () => null });
+  redis.on('error', () => undefined);
+  try {
+    await redis.connect();
+    return await redis.call(...command);
+  } finally {
+    redis.disconnect();
+  }
 };
 
 const isSound = async (nodes: readonly ClusterNode[]): Promise<boolean> => {

@@ -17,7 +17,7 @@ export const createWorkerPolls = (everyMs: number): WorkerPolls => {
   const withhold = createPoll({ pollMs, quietMs: Number.POSITIVE_INFINITY });
   const rights = createPoll({ pollMs, quietMs: looking.rightsMs });
   let rightsBefore: string | undefined;
-  const tell = (poll: Poll, hasWork: boolean): void => (hasWork ? poll.now() : poll.none());
+  const settleOne = (poll: Poll, hasWork: boolean): void => (hasWork ? poll.now() : poll.none());
   return {
     dispatch,
     redeliver,
@@ -25,12 +25,12 @@ export const createWorkerPolls = (everyMs: number): WorkerPolls => {
     withhold,
     rights,
     settle: (found, isSettling) => {
-      tell(dispatch, found.isEventWaiting || isSettling);
-      tell(redeliver, found.isRedelivering);
-      tell(cancel, found.isCancelling);
-      tell(withhold, found.isWithholding);
+      settleOne(dispatch, found.isEventWaiting || isSettling);
+      settleOne(redeliver, found.isRedelivering);
+      settleOne(cancel, found.isCancelling);
+      settleOne(withhold, found.isWithholding);
       if (found.rights === null) return;
-      tell(rights, found.rights !== rightsBefore);
+      settleOne(rights, found.rights !== rightsBefore);
       rightsBefore = found.rights;
     },
   };

@@ -3,7 +3,7 @@
  * tenant or the read scope of the kind, or API access was switched off. The endpoint itself stays as it is. When the
  * right is back, later events are sent again, and a redelivery sends those between.
  *
- * The look of every worker tells twice a second whether rights have changed (`deliver/worker-polls.ts`). Then the worker reads
+ * The look of every worker reads twice a second whether rights have changed (`deliver/worker-polls.ts`). Then the worker reads
  * the endpoints of clients that have changed. What it has read counts at once for attempts that wait in this worker for a
  * slot. Then it stores the kinds, from which on no delivery of them is made, and cancels the unfinished ones.
  */

@@ -1,8 +1,8 @@
 /** Redis for what gateways share: a primary, a replica, and three Sentinels that replace the primary. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { freePort } from '../../support/free-port.ts';
+import { askRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
@@ -72,16 +72,6 @@ export const startSentinelRedis = async (folder: string, command: string): Promi
   };
 };
 
-/** Undefined: it does not answer. */
-const ask = async (port: number, ...command: [string, ...string[]]): Promise<unknown> => {
-  const client = new Redis({ port, lazyConnect: true, retryStrategy: () => null });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return await client.call(...command);
-  } catch {
-    return undefined;
-  } finally {
-    client.disconnect();
-  }
-};
+/** Undefined when the server does not answer. */
+const ask = (port: number, ...command: [string, ...string[]]): Promise<unknown> =>
+  askRedis(port, {}, ...command).catch(() => undefined);
