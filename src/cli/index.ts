@@ -21,6 +21,7 @@ import { moveCommand } from './commands/program/move.ts';
 import { routesCommands } from './commands/program/routes.ts';
 import { startCommand } from './commands/program/start.ts';
 import { upstreamCommands } from './commands/program/upstream.ts';
+import { remoteCommands } from './commands/remote/remote.ts';
 import { generatorCommands } from './commands/restaurants/generator.ts';
 import { locationCommands } from './commands/restaurants/location.ts';
 import { menuCommands } from './commands/restaurants/menu.ts';
@@ -54,6 +55,7 @@ export const createProgram = (output: Output): Command => {
     .configureOutput({ writeErr: (text) => process.stderr.write(text) });
   for (const add of [
     startCommand,
+    remoteCommands,
     restaurantCommands,
     locationCommands,
     generatorCommands,
