@@ -1,0 +1,183 @@
+/** Writes the types and the operations of the client for TypeScript. */
+import type { Group, Model, Operation } from './model.ts';
+import { pascalCase } from './names.ts';
+import { type GeneratedFile, generatedMark, indent, wrap } from './text.ts';
+import type { Member, NamedType, Type } from './types.ts';
+
+const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+
+const literal = (value: string | number | boolean): string =>
+  typeof value === 'string' ? quoted(value) : String(value);
+
+const widthMax = 112;
+
+const comment = (text: string): string[] => {
+  const lines = wrap(text.replaceAll('*/', '*\\/'), widthMax);
+  const [only = ''] = lines;
+  if (lines.length === 1) return only === '' ? [] : [`/** ${only} */`];
+  return ['/**', ...lines.map((line) => (line === '' ? ' *' : ` * ${line}`)), ' */'];
+};
+
+const typeText = (type: Type): string => {
+  const text = shapeText(type);
+  return type.nullable ? `${text} | null` : text;
+};
+
+const shapeText = (type: Type): string => {
+  switch (type.kind) {
+    case 'string':
+    case 'boolean':
+      return type.kind;
+    case 'integer':
+    case 'number':
+      return 'number';
+    case 'any':
+      return 'unknown';
+    case 'literals':
+      return type.values.map(literal).join(' | ');
+    case 'list':
+      return `Array<${typeText(type.items)}>`;
+    case 'map':
+      return `Record<string, ${typeText(type.values)}>`;
+    case 'named':
+      return type.name;
+    case 'union':
+      return type.types.map(typeText).join(' | ');
+  }
+};
+
+const key = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? name : quoted(name));
+
+const memberLines = ({ name, type, required, description }: Member): string[] => [
+  ...comment(description),
+  required ? `${key(name)}: ${typeText(type)};` : `${key(name)}?: ${typeText(type)} | undefined;`,
+];
+
+/** One of the sets must be given: the members of a set, required. */
+const alternativeText = (members: readonly Member[], names: readonly string[]): string => {
+  const given = members.filter(({ name }) => names.includes(name));
+  return `{ ${given.map(({ name, type }) => `${key(name)}: ${typeText(type)}`).join('; ')} }`;
+};
+
+const namedLines = (named: NamedType): string[] => {
+  const head = comment(named.description);
+  if (named.kind === 'alias') return [...head, `export type ${named.name} = ${typeText(named.type)};`];
+  const { members, alternatives } = named;
+  const body = ['{', ...indent(members.flatMap(memberLines), '  '), '}'];
+  const choice = alternatives.map((names) => alternativeText(members, names)).join(' | ');
+  return [
+    ...head,
+    `export type ${named.name} = ${body.join('\n')}${choice === '' ? '' : ` & (${choice})`};`,
+  ];
+};
+
+const typesText = (model: Model): string =>
+  [
+    `// ${generatedMark}`,
+    '',
+    '/** Version of the interface that these types describe. */',
+    `export const interfaceVersion = ${quoted(model.version)};`,
+    '',
+    '/** What an access token may be allowed to do. */',
+    `export type Scope =${model.scopes.map(({ name }) => `\n  | ${quoted(name)}`).join('')};`,
+    '',
+    ...model.types.flatMap((named) => [...namedLines(named), '']),
+    '/** Every event that is sent; `event` says which one it is. */',
+    `export type WebhookEvent =${model.events.map(({ body }) => `\n  | ${body.name}`).join('')};`,
+    '',
+  ].join('\n');
+
+const operationComment = ({ summary, description }: Operation, more = ''): string[] =>
+  comment([summary, description, more].filter((text) => text !== '').join('\n\n'));
+
+const argumentsText = ({ request, needsArguments }: Operation): string =>
+  `request: ${request.name}${needsArguments ? '' : ' = {}'}, options?: CallOptions`;
+
+const describedText = ({ id, method, path, pathParameters }: Operation): string => {
+  const places = pathParameters.length === 0 ? '' : `, inPath: [${pathParameters.map(quoted).join(', ')}]`;
+  return `{ id: ${quoted(id)}, method: ${quoted(method)}, path: ${quoted(path)}${places} }`;
+};
+
+const callLines = (operation: Operation, name: string): string[] => {
+  const { answer, result } = operation;
+  const call = `this.#transport.call<${answer.name}>(${describedText(operation)}, request, options)`;
+  if (result.kind === 'member')
+    return [
+      `async ${name}(${argumentsText(operation)}): Promise<${typeText(result.member.type)}> {`,
+      `  const { ${result.member.name} } = await ${call};`,
+      `  return ${result.member.name};`,
+      '}',
+    ];
+  if (result.kind === 'nothing')
+    return [`async ${name}(${argumentsText(operation)}): Promise<void> {`, `  await ${call};`, '}'];
+  return [`${name}(${argumentsText(operation)}): Promise<${answer.name}> {`, `  return ${call};`, '}'];
+};
+
+const methodLines = (operation: Operation): string[] => {
+  const { list, name, answer } = operation;
+  if (list === undefined) return [...operationComment(operation), ...callLines(operation, name), ''];
+  const page = `${name}Page`;
+  return [
+    ...operationComment(operation, 'Iterates over the items of all pages and requests each page when it is needed.'),
+    `${name}(${argumentsText(operation)}): AsyncGenerator<${typeText(list.item)}, void, undefined> {`,
+    `  return itemsOf((cursor) => this.${page}({ ...request, ...cursor }, options), (page: ${answer.name}) => page.${list.member});`,
+    '}',
+    '',
+    ...operationComment(operation, 'One page; `next_cursor` continues it.'),
+    ...callLines(operation, page),
+    '',
+  ];
+};
+
+const groupLines = ({ name, description, operations }: Group): string[] => [
+  ...comment(description),
+  `export class ${pascalCase(name)} {`,
+  '  readonly #transport: Transport;',
+  '',
+  '  constructor(transport: Transport) {',
+  '    this.#transport = transport;',
+  '  }',
+  '',
+  ...indent(operations.flatMap(methodLines).slice(0, -1), '  '),
+  '}',
+  '',
+];
+
+/** Names of types that the operations mention, for the import. */
+const mentionedIn = (text: string, { types }: Model): string[] => {
+  const words = new Set(text.split(/\W+/));
+  return types.map(({ name }) => name).filter((name) => words.has(name));
+};
+
+const operationsText = (model: Model): string => {
+  const classes = [
+    ...model.groups.flatMap(groupLines),
+    '/** Every operation, by what it belongs to. */',
+    'export class Operations {',
+    ...model.groups.flatMap(({ name, description }) =>
+      indent([...comment(description), `readonly ${name}: ${pascalCase(name)};`], '  '),
+    ),
+    '',
+    '  constructor(transport: Transport) {',
+    ...model.groups.map(({ name }) => `    this.${name} = new ${pascalCase(name)}(transport);`),
+    '  }',
+    '}',
+    '',
+  ].join('\n');
+  const [transport, pages, types] = ['../transport.ts', '../pages.ts', './types.ts'].map(quoted);
+  return [
+    `// ${generatedMark}`,
+    `import { itemsOf } from ${pages};`,
+    `import type { CallOptions, Transport } from ${transport};`,
+    `import type {\n${mentionedIn(classes, model)
+      .map((name) => `  ${name},`)
+      .join('\n')}\n} from ${types};`,
+    '',
+    classes,
+  ].join('\n');
+};
+
+export const typescriptFiles = (model: Model): GeneratedFile[] => [
+  { path: 'typescript/src/generated/types.ts', text: typesText(model) },
+  { path: 'typescript/src/generated/operations.ts', text: operationsText(model) },
+];
