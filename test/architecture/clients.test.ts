@@ -12,7 +12,10 @@ const generated = generatedFiles().map(({ path, text }) => ({ file: `${folder}/$
 const source = /\.(ts|py|php|go)$/;
 const filesOf = (client: string): string[] => filesBelow(`${folder}/${client}`, source);
 const linesOf = (file: string): number => textOf(file).split('\n').length;
-const isMarked = (file: string): boolean => textOf(file).split('\n', 3).some((line) => line.endsWith(generatedMark));
+const isMarked = (file: string): boolean =>
+  textOf(file)
+    .split('\n', 3)
+    .some((line) => line.endsWith(generatedMark));
 
 test.each(generated)('A-330 $file is what the interface gives (npm run clients)', ({ file, text }) => {
   expect(existsSync(file) ? textOf(file) : 'missing').toBe(text);
@@ -37,7 +40,10 @@ test.each(Object.keys(emitters))('A-330 nine tenths of the lines of the client f
 
 test.each(Object.keys(emitters))('the mark of a generated file of the client for %s is on those alone', (client) => {
   expect(filesOf(client).filter(isMarked)).toEqual(
-    generated.map(({ file }) => file).filter((file) => file.startsWith(`${folder}/${client}/`)).sort(),
+    generated
+      .map(({ file }) => file)
+      .filter((file) => file.startsWith(`${folder}/${client}/`))
+      .sort(),
   );
 });
 

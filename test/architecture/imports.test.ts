@@ -53,7 +53,8 @@ test('main imports cli, cli imports app, and nothing imports them back', () => {
 test('the app and the clients reach a feature only through its index and its config', () => {
   const rule = 'a feature is entered by index.ts or config.ts';
   const wrong = local.filter(
-    ({ from, to }) => ['app', 'clients'].includes(top(from)) && features.includes(top(to)) && !/^[a-z]+\/(index|config)\.ts$/.test(to),
+    ({ from, to }) =>
+      ['app', 'clients'].includes(top(from)) && features.includes(top(to)) && !/^[a-z]+\/(index|config)\.ts$/.test(to),
   );
   expect(broken(rule, wrong)).toEqual([]);
 });

@@ -31,6 +31,10 @@ export type Operation = {
   result: { kind: 'nothing' } | { kind: 'member'; member: Member } | { kind: 'answer' };
   /** Of operations with pages: the member that holds the items. Such an operation is an iterator and a method for one page. */
   list: { member: string; item: Type } | undefined;
+  /** Refusals of its own, with the status and the meaning of each code. */
+  refusals: readonly { code: string; status: string; meaning: string }[];
+  /** Arguments of a call, by name. */
+  example: Json;
 };
 
 /** One event of section 12.1. `object`: the member of its body that holds the entity. */
@@ -49,7 +53,8 @@ export type Model = {
 };
 
 /** The client has its own way to these: it gets tokens itself, and the others are documents for operators and verifiers. */
-const isLeftOut = (operation: Json): boolean => ['OAuth', 'Documents'].includes(String((operation.tags as string[])[0]));
+const isLeftOut = (operation: Json): boolean =>
+  ['OAuth', 'Documents'].includes(String((operation.tags as string[])[0]));
 
 /** Names that the last segment of the path does not give. Words that a language reserves are avoided. */
 const namesById: Readonly<Record<string, string>> = {
@@ -71,6 +76,7 @@ export const readModel = (document: Json): Model => {
         operation: readOperation(types, { path, method, operation }),
       })),
   );
+  const isGeneral = generalRefusals(found.map(({ operation }) => operation));
   const events = Object.entries(document.webhooks as Record<string, Record<string, Json>>).map(([event, item]) =>
     readEvent(types, event, item.post as Json),
   );
@@ -81,7 +87,12 @@ export const readModel = (document: Json): Model => {
       .map(({ name, description }) => ({
         name: groupName(name),
         description,
-        operations: found.filter(({ tag }) => tag === name).map(({ operation }) => operation),
+        operations: found
+          .filter(({ tag }) => tag === name)
+          .map(({ operation }) => ({
+            ...operation,
+            refusals: operation.refusals.filter((one) => !isGeneral(operation, one)),
+          })),
       }))
       .filter(({ operations }) => operations.length > 0),
     types: types.all(),
@@ -110,7 +121,8 @@ const readOperation = (types: Types, at: { path: string; method: string; operati
   const { path, operation } = at;
   const id = String(operation.operationId);
   const method = at.method === 'get' ? 'GET' : 'POST';
-  const request = requestOf(types, id, operation);
+  const parameters = (operation.parameters as Json[]).map(types.part);
+  const request = requestOf(types, { id, operation, parameters });
   const answer = answerOf(types, id, operation);
   const payload = answer.members.filter(({ name }) => name !== 'success');
   return {
@@ -128,6 +140,8 @@ const readOperation = (types: Types, at: { path: string; method: string; operati
     answer,
     result: resultOf(payload),
     list: listOf(payload),
+    refusals: refusalsOf(types, operation),
+    example: exampleOf(operation, parameters),
   };
 };
 
@@ -151,9 +165,10 @@ const listOf = (payload: readonly Member[]): Operation['list'] => {
   return lists[0];
 };
 
+type Described = { id: string; operation: Json; parameters: Json[] };
+
 /** A POST has a named body; the parameters of a GET get a name here. `restuid` may stand in every request that takes it. */
-const requestOf = (types: Types, id: string, operation: Json): Operation['request'] => {
-  const parameters = (operation.parameters as Json[]).map(types.parameter);
+const requestOf = (types: Types, { id, operation, parameters }: Described): Operation['request'] => {
   const members = parameters
     .filter((one) => one.in === 'path' || one.in === 'query')
     .map((one) => types.member(String(one.name), one.schema as Json, one.required === true, one.description));
@@ -177,6 +192,38 @@ const answerOf = (types: Types, id: string, operation: Json): Operation['answer'
 
 const bodySchema = (message: Json | undefined, type: string): Json | undefined =>
   (message?.content as Record<string, { schema: Json }> | undefined)?.[type]?.schema;
+
+type Refusal = Operation['refusals'][number];
+
+/** Whether every operation with scopes and this method can give a refusal. */
+const generalRefusals = (operations: readonly Operation[]): ((operation: Operation, one: Refusal) => boolean) => {
+  const scoped = operations.filter(({ scopes }) => scopes.length > 0);
+  return ({ method }, { code, status }) =>
+    scoped
+      .filter((one) => one.method === method)
+      .every(({ refusals }) => refusals.some((other) => other.code === code && other.status === status));
+};
+
+/** A code that the operation explains has a paragraph of its own in the description of its answer. */
+const refusalsOf = (types: Types, operation: Json): Operation['refusals'] =>
+  Object.entries(operation.responses as Record<string, Json>)
+    .filter(([status]) => /^[45]\d\d$/.test(status))
+    .flatMap(([status, answer]) =>
+      String(types.part(answer).description)
+        .split('\n\n')
+        .flatMap((text) => {
+          const [, code = '', meaning = ''] = /^`([A-Z_]+)` (.+)$/.exec(text) ?? [];
+          return code === '' ? [] : [{ code, status, meaning }];
+        }),
+    );
+
+/** The first example of the body, or those of the parameters without which a call is refused. */
+const exampleOf = (operation: Json, parameters: readonly Json[]): Json => {
+  const { content } = (operation.requestBody ?? {}) as { content?: Record<string, { examples: Record<string, Json> }> };
+  const [first] = Object.values(content?.['application/json']?.examples ?? {});
+  const required = parameters.filter((one) => one.required === true);
+  return (first?.value as Json | undefined) ?? Object.fromEntries(required.map((one) => [one.name, one.example]));
+};
 
 const readEvent = (types: Types, event: string, operation: Json): Event => {
   const schema = bodySchema(operation.requestBody as Json, 'application/json');

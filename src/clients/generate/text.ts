@@ -9,6 +9,8 @@ export type GeneratedFile = { path: string; text: string };
 /** The words of a text in lines of at most `width` characters, where words allow it. Paragraphs stay separate. */
 export const wrap = (text: string, width: number): string[] =>
   text.split('\n').flatMap((paragraph) => {
+    // Code keeps its indentation.
+    if (paragraph.startsWith(' ')) return [paragraph];
     const lines: string[] = [];
     let line = '';
     for (const word of paragraph.split(' ')) {

@@ -1,4 +1,5 @@
 /** Types of the document: named objects, enumerations, and what their members hold. */
+import { constraintsOf } from './constraints.ts';
 import type { Json } from './document.ts';
 
 type Shape =
@@ -13,7 +14,7 @@ type Shape =
 
 export type Type = Shape & { nullable: boolean };
 
-/** `description` is Markdown. A member that is not required may be absent; a nullable one may be null. */
+/** `description` is Markdown, with the bounds of the member. One that is not required may be absent; a nullable one may be null. */
 export type Member = { name: string; type: Type; required: boolean; description: string };
 
 export type NamedType = { name: string; description: string } & (
@@ -38,8 +39,8 @@ export type TypeReader = {
   named(name: string): NamedType;
   /** Adds or replaces a named object. */
   define(type: ObjectType): ObjectType;
-  /** A parameter, or the one that a reference names. */
-  parameter(parameter: Json): Json;
+  /** A part of the document that is no schema, or the one that a reference names. */
+  part(part: Json): Json;
   /** Every named type that was asked for, by name. */
   all(): NamedType[];
 };
@@ -69,11 +70,15 @@ export const createTypeReader = (document: Json): TypeReader => {
     name,
     type: type(schema),
     required,
-    description: String(description ?? schema.description ?? describedBy(schema)),
+    description: [
+      String(description ?? schema.description ?? resolved(schema).description ?? ''),
+      constraintsOf(resolved(schema)),
+    ]
+      .filter((text) => text !== '')
+      .join('\n\n'),
   });
 
-  const describedBy = ({ $ref: reference }: Json): unknown =>
-    reference === undefined ? '' : (target(reference).schema.description ?? '');
+  const resolved = (schema: Json): Json => (schema.$ref === undefined ? schema : target(schema.$ref).schema);
 
   const named = (name: string): NamedType => {
     const known = found.get(name);
@@ -111,7 +116,7 @@ export const createTypeReader = (document: Json): TypeReader => {
       found.set(made.name, made);
       return made;
     },
-    parameter: (parameter) => (parameter.$ref === undefined ? parameter : target(parameter.$ref).schema),
+    part: (part) => (part.$ref === undefined ? part : target(part.$ref).schema),
     all: () => [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
   };
 };
@@ -159,6 +164,7 @@ const shapeOf = (schema: Json, type: (schema: Json) => Type): Type => {
     return { kind: 'union', types: [name, ...more].map((one) => shapeOf({ ...schema, type: one }, type)), nullable };
   if (name === 'array') return { kind: 'list', items: type((schema.items ?? {}) as Json), nullable };
   if (name === 'object') return { kind: 'map', values: type((schema.additionalProperties ?? {}) as Json), nullable };
-  if (name === 'string' || name === 'integer' || name === 'number' || name === 'boolean') return { kind: name, nullable };
+  if (name === 'string' || name === 'integer' || name === 'number' || name === 'boolean')
+    return { kind: name, nullable };
   return { kind: 'any', nullable: false };
 };

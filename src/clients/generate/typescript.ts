@@ -1,4 +1,5 @@
 /** Writes the types and the operations of the client for TypeScript. */
+import type { Json } from './document.ts';
 import type { Group, Model, Operation } from './model.ts';
 import { pascalCase } from './names.ts';
 import { type GeneratedFile, generatedMark, indent, wrap } from './text.ts';
@@ -65,10 +66,7 @@ const namedLines = (named: NamedType): string[] => {
   const { members, alternatives } = named;
   const body = ['{', ...indent(members.flatMap(memberLines), '  '), '}'];
   const choice = alternatives.map((names) => alternativeText(members, names)).join(' | ');
-  return [
-    ...head,
-    `export type ${named.name} = ${body.join('\n')}${choice === '' ? '' : ` & (${choice})`};`,
-  ];
+  return [...head, `export type ${named.name} = ${body.join('\n')}${choice === '' ? '' : ` & (${choice})`};`];
 };
 
 const typesText = (model: Model): string =>
@@ -87,8 +85,33 @@ const typesText = (model: Model): string =>
     '',
   ].join('\n');
 
-const operationComment = ({ summary, description }: Operation, more = ''): string[] =>
-  comment([summary, description, more].filter((text) => text !== '').join('\n\n'));
+const operationComment = (operation: Operation, name: string, more = ''): string[] => {
+  const { group, summary, description, refusals, example, list, request } = operation;
+  const own = refusals.map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`);
+  const call = `client.${group}.${name}(${valueText(example)})`;
+  const isUsable = list !== undefined || request.members.length === 0 || Object.keys(example).length > 0;
+  const isIterator = list !== undefined && name === operation.name;
+  return comment(
+    [
+      summary,
+      description,
+      more,
+      own.length === 0 ? '' : ['Refusals of its own:', ...own].join('\n'),
+      isUsable
+        ? ['@example', isIterator ? `for await (const one of ${call}) console.log(one);` : `await ${call};`].join('\n')
+        : '',
+    ]
+      .filter((text) => text !== '')
+      .join('\n\n'),
+  );
+};
+
+/** JSON as a person writes it in TypeScript. Empty for no arguments. */
+const valueText = (example: Json): string => {
+  if (Object.keys(example).length === 0) return '';
+  const text = JSON.stringify(example, null, 2).replaceAll(/"([a-z_]+)":/g, '$1:');
+  return text.length > widthMax ? text : text.replaceAll(/\s*\n\s*/g, ' ');
+};
 
 const argumentsText = ({ request, needsArguments }: Operation): string =>
   `request: ${request.name}${needsArguments ? '' : ' = {}'}, options?: CallOptions`;
@@ -100,12 +123,16 @@ const describedText = ({ id, method, path, pathParameters }: Operation): string 
 
 const callLines = (operation: Operation, name: string): string[] => {
   const { answer, result } = operation;
-  const call = `this.#transport.call<${answer.name}>(${describedText(operation)}, request, options)`;
+  const call = [
+    `this.#transport.call<${answer.name}>(`,
+    ...indent([`${describedText(operation)},`, 'request,', 'options,'], '    '),
+    '  )',
+  ].join('\n');
   if (result.kind === 'member')
     return [
       `async ${name}(${argumentsText(operation)}): Promise<${typeText(result.member.type)}> {`,
-      `  const { ${result.member.name} } = await ${call};`,
-      `  return ${result.member.name};`,
+      `  const answer = await ${call};`,
+      `  return answer.${result.member.name};`,
       '}',
     ];
   if (result.kind === 'nothing')
@@ -115,15 +142,22 @@ const callLines = (operation: Operation, name: string): string[] => {
 
 const methodLines = (operation: Operation): string[] => {
   const { list, name, answer } = operation;
-  if (list === undefined) return [...operationComment(operation), ...callLines(operation, name), ''];
+  if (list === undefined) return [...operationComment(operation, name), ...callLines(operation, name), ''];
   const page = `${name}Page`;
   return [
-    ...operationComment(operation, 'Iterates over the items of all pages and requests each page when it is needed.'),
+    ...operationComment(
+      operation,
+      name,
+      'Iterates over the items of all pages and requests each page when it is needed.',
+    ),
     `${name}(${argumentsText(operation)}): AsyncGenerator<${typeText(list.item)}, void, undefined> {`,
-    `  return itemsOf((cursor) => this.${page}({ ...request, ...cursor }, options), (page: ${answer.name}) => page.${list.member});`,
+    '  return itemsOf(',
+    `    (next) => this.${page}({ ...request, ...next }, options),`,
+    `    (page: ${answer.name}) => page.${list.member},`,
+    '  );',
     '}',
     '',
-    ...operationComment(operation, 'One page; `next_cursor` continues it.'),
+    ...operationComment(operation, page, 'One page; `next_cursor` continues it.'),
     ...callLines(operation, page),
     '',
   ];
@@ -138,7 +172,7 @@ const groupLines = ({ name, description, operations }: Group): string[] => [
   '    this.#transport = transport;',
   '  }',
   '',
-  ...indent(operations.flatMap(methodLines).slice(0, -1), '  '),
+  ...indent(operations.flatMap(methodLines).slice(0, -1).join('\n').split('\n'), '  '),
   '}',
   '',
 ];

@@ -33,7 +33,11 @@ const without = (name: string): Delivery => ({
 
 const cases: readonly [name: string, delivery: Delivery, isValid: boolean][] = [
   ['the test vector', vector, true],
-  ['a signature of another secret before the right one', withHeaders({ 'webhook-signature': `${otherSignature} ${signature}` }), true],
+  [
+    'a signature of another secret before the right one',
+    withHeaders({ 'webhook-signature': `${otherSignature} ${signature}` }),
+    true,
+  ],
   ['the new secret beside the old one', { ...vector, secrets: [otherSecret, ...vector.secrets] }, true],
   ['299 s later', { ...vector, now: vector.now + 299 }, true],
   ['302 s later', { ...vector, now: vector.now + 302 }, false],
@@ -44,14 +48,22 @@ const cases: readonly [name: string, delivery: Delivery, isValid: boolean][] = [
   ['another time', withHeaders({ 'webhook-timestamp': '1772362801' }), false],
   ['a time that is no number', withHeaders({ 'webhook-timestamp': 'soon' }), false],
   ['a time with a sign', withHeaders({ 'webhook-timestamp': '+1772362800' }), false],
-  ['a dot moved from the time to the id', withHeaders({ 'webhook-id': 'evt_01.1772362800', 'webhook-timestamp': '' }), false],
+  [
+    'a dot moved from the time to the id',
+    withHeaders({ 'webhook-id': 'evt_01.1772362800', 'webhook-timestamp': '' }),
+    false,
+  ],
   ['another secret', { ...vector, secrets: [otherSecret] }, false],
   ['the secret without its prefix', { ...vector, secrets: ['b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0LTAwMDE='] }, false],
   ['another signature', withHeaders({ 'webhook-signature': otherSignature }), false],
   ['a short signature', withHeaders({ 'webhook-signature': 'v1,nDvD' }), false],
   ['an empty signature', withHeaders({ 'webhook-signature': 'v1,' }), false],
   ['a signature that is not base64', withHeaders({ 'webhook-signature': 'v1,%%%' }), false],
-  ['the right signature under another version', withHeaders({ 'webhook-signature': signature.replace('v1,', 'v2,') }), false],
+  [
+    'the right signature under another version',
+    withHeaders({ 'webhook-signature': signature.replace('v1,', 'v2,') }),
+    false,
+  ],
   ['v1a under the name of v1', withHeaders({ 'webhook-signature': signature.replace(/^\S+ v1a/, 'v1') }), false],
   ['no signature', withHeaders({ 'webhook-signature': '' }), false],
   ['no header for the id', without('webhook-id'), false],

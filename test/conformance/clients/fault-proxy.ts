@@ -1,5 +1,11 @@
 /** A proxy in front of the program that gives some requests another answer, or none, and records every request. */
-import { type ClientRequest, createServer, type IncomingMessage, request as sendRequest, type ServerResponse } from 'node:http';
+import {
+  type ClientRequest,
+  createServer,
+  type IncomingMessage,
+  type ServerResponse,
+  request as sendRequest,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export type Fault = {
@@ -63,14 +69,23 @@ export const startFaultProxy = async (target: string): Promise<FaultProxy> => {
   };
 };
 
-const answerWith = ({ status = 500, headers, body }: Fault, request: IncomingMessage, response: ServerResponse): void => {
+const answerWith = (
+  { status = 500, headers, body }: Fault,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void => {
   request.resume().on('end', () => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(JSON.stringify(body ?? {}));
   });
 };
 
-const forward = (target: string, request: IncomingMessage, response: ServerResponse, isLost: boolean): ClientRequest => {
+const forward = (
+  target: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  isLost: boolean,
+): ClientRequest => {
   const { host: _host, ...headers } = request.headers;
   const upstream = sendRequest(`${target}${request.url}`, { method: request.method, headers }, (answer) => {
     if (isLost) return void answer.resume().on('end', () => request.socket.destroy());

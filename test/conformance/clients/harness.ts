@@ -1,7 +1,6 @@
 /** The program with its demo restaurant, a proxy with faults in front of it, and a receiver of webhooks, for one test file. */
 import { randomBytes } from 'node:crypto';
-import { createTestDatabase } from '../../support/database.ts';
-import { runJson, startProgram } from '../../support/program.ts';
+import { makeDataDir, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
@@ -17,9 +16,9 @@ export type ClientsHarness = {
 };
 
 export const startClientsHarness = async (): Promise<ClientsHarness> => {
-  const database = await createTestDatabase();
+  const data = makeDataDir();
   const receiver = await startReceiver();
-  const env = { DATABASE_URL: database.url, ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' };
+  const env = { ORDERPASS_DATA_DIR: data.path, ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' };
   const program = await startProgram(env);
   await until(() => program.output().includes('/demo/receiver\n'));
   const proxy = await startFaultProxy(program.url);
@@ -42,7 +41,7 @@ export const startClientsHarness = async (): Promise<ClientsHarness> => {
       await program.stop();
       await proxy.close();
       await receiver.close();
-      await database.drop();
+      data.remove();
     },
   };
 };

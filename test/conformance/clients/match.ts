@@ -28,20 +28,18 @@ export const matches = (actual: unknown, expected: unknown): boolean => {
 
 /** `value.products.0.uid` of an answer. */
 export const partOf = (answer: unknown, path: string): unknown =>
-  path
-    .split('.')
-    .reduce<unknown>((found, key) => (found as Record<string, unknown> | null | undefined)?.[key], answer);
+  path.split('.').reduce<unknown>((found, key) => (found as Record<string, unknown> | null | undefined)?.[key], answer);
 
 /** Fills `${name}` in; a text that is only that becomes the value itself. Throws for a name that is not known. */
 export const fill = (node: unknown, variables: Readonly<Record<string, unknown>>): unknown => {
-  const valueOf = (name: string): unknown => {
+  const variable = (name: string): unknown => {
     if (variables[name] === undefined) throw new Error(`no step saved ${name}`);
     return variables[name];
   };
   if (typeof node === 'string') {
     const [, only] = /^\$\{(\w+)\}$/.exec(node) ?? [];
-    if (only !== undefined) return valueOf(only);
-    return node.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => String(valueOf(name)));
+    if (only !== undefined) return variable(only);
+    return node.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => String(variable(name)));
   }
   if (Array.isArray(node)) return node.map((one) => fill(one, variables));
   if (!isObject(node)) return node;

@@ -70,28 +70,31 @@ describe.skipIf(python === undefined)('the client for Python', () => {
     expect(stdout).toContain('read:orders');
   });
 
-  test.skipIf(mypy === undefined)('A-334 mypy finds no error in it, nor in code that narrows the union of events', async () => {
-    const use = join(folder, 'use.py');
-    writeFileSync(
-      use,
-      [
-        'from orderpass import Orderpass',
-        'from orderpass.types import WebhookEvent',
-        'def entity(event: WebhookEvent) -> str:',
-        '    if event["event"] == "order.new":',
-        '        return event["order"]["uid"]',
-        '    return event["id"]',
-        'def total(client: Orderpass) -> float:',
-        '    return client.orders.get(uid="ord_1")["total"]',
-      ].join('\n'),
-    );
-    const args = ['--strict', '--python-executable', String(python), '--cache-dir', join(folder, 'mypy')];
-    const check = (...files: string[]) =>
-      run(String(mypy), [...args, ...files], { cwd: folder, env: { ...process.env, MYPYPATH: source } });
-    await check(join(source, 'orderpass'), use);
-    writeFileSync(use, 'from orderpass import Orderpass\nOrderpass("https://api.example").orders.create()\n');
-    await expect(check(use)).rejects.toMatchObject({ stdout: expect.stringContaining('Missing named argument') });
-  });
+  test.skipIf(mypy === undefined)(
+    'A-334 mypy finds no error in it, nor in code that narrows the union of events',
+    async () => {
+      const use = join(folder, 'use.py');
+      writeFileSync(
+        use,
+        [
+          'from orderpass import Orderpass',
+          'from orderpass.types import WebhookEvent',
+          'def entity(event: WebhookEvent) -> str:',
+          '    if event["event"] == "order.new":',
+          '        return event["order"]["uid"]',
+          '    return event["id"]',
+          'def total(client: Orderpass) -> float:',
+          '    return client.orders.get(uid="ord_1")["total"]',
+        ].join('\n'),
+      );
+      const args = ['--strict', '--python-executable', String(python), '--cache-dir', join(folder, 'mypy')];
+      const check = (...files: string[]) =>
+        run(String(mypy), [...args, ...files], { cwd: folder, env: { ...process.env, MYPYPATH: source } });
+      await check(join(source, 'orderpass'), use);
+      writeFileSync(use, 'from orderpass import Orderpass\nOrderpass("https://api.example").orders.create()\n');
+      await expect(check(use)).rejects.toMatchObject({ stdout: expect.stringContaining('Missing named argument') });
+    },
+  );
 
   test('A-332 a credential is not sent in the clear to another machine', async () => {
     const program = `

@@ -39,7 +39,9 @@ export const runScenario = async (harness: ClientsHarness, command: RunnerComman
           return fits();
         }, untilMs).catch(() => undefined);
       if (!fits())
-        throw new Error(`"${title}" answered ${JSON.stringify(answer)}\nexpected ${JSON.stringify(wanted ?? 'no error')}`);
+        throw new Error(
+          `"${title}" answered ${JSON.stringify(answer)}\nexpected ${JSON.stringify(wanted ?? 'no error')}`,
+        );
       for (const [name, path] of Object.entries(save ?? {})) variables[name] = partOf(answer, path);
     }
   } finally {

@@ -55,7 +55,9 @@ test('A-334 the package that npm packs runs the sample of its README, and its ty
   writeFileSync(join(user, 'package.json'), '{"type":"module"}');
   writeFileSync(join(user, 'right.ts'), use(order));
   writeFileSync(join(user, 'wrong.ts'), use('{}'));
-  const options = '--noEmit --strict --exactOptionalPropertyTypes --target es2022 --module nodenext --types node'.split(' ');
+  const options = '--noEmit --strict --exactOptionalPropertyTypes --target es2022 --module nodenext --types node'.split(
+    ' ',
+  );
   const compile = (file: string) => run(join(binaries, 'tsc'), [...options, file], { cwd: user });
   await compile('right.ts');
   await expect(compile('wrong.ts')).rejects.toMatchObject({ stdout: expect.stringMatching(/wrong\.ts.*TS2345/) });
@@ -90,7 +92,13 @@ test('A-332 a token is renewed before its end, and used to its end while the tok
 
 test('A-332 a credential is not sent in the clear to another machine, nor after a redirect', async () => {
   const credentials = { clientId: 'opc_1', clientSecret: 'ops_1' };
-  for (const url of ['http://api.example', 'api.example', 'https://api.example/api', 'https://u:p@api.example', 'ftp://api.example'])
+  for (const url of [
+    'http://api.example',
+    'api.example',
+    'https://api.example/api',
+    'https://u:p@api.example',
+    'ftp://api.example',
+  ])
     expect(() => new Orderpass({ url, ...credentials }), url).toThrow('url must');
   const { url } = harness.variables();
   harness.proxy.add({ path: '/api/oauth/token', times: 9, status: 302, headers: { location: `${url}/stolen` } });

@@ -25,9 +25,18 @@ const resultText = ({ result, answer }: Operation): string => {
   return result.kind === 'member' ? typeText(result.member.type) : answer.name;
 };
 
-const documentation = ({ summary, description, request }: Operation, more: string): string[] => {
-  const members = request.members.map(({ name, description: text }) => `${argumentName(name)}: ${text}`);
-  const parts = [summary, description, more, members.join('\n')].filter((text) => text !== '');
+const documentation = ({ summary, description, request, refusals }: Operation, more: string): string[] => {
+  const members = request.members.map(
+    ({ name, description: text }) => `${argumentName(name)}: ${text.replaceAll('\n\n', '. ')}`,
+  );
+  const own = refusals.map(({ code, status, meaning }) => `- ${code} (${status}): ${meaning}`);
+  const parts = [
+    summary,
+    description,
+    more,
+    members.join('\n'),
+    own.length === 0 ? '' : ['Refusals of its own:', ...own].join('\n'),
+  ].filter((text) => text !== '');
   return docstring(parts.join('\n\n'), by);
 };
 
@@ -50,7 +59,10 @@ const callLines = (operation: Operation, mode: Mode): string[] => {
   const call = `${mode === 'async' ? 'await ' : ''}self._transport.call(${describedText(operation)}, request, options)`;
   if (result.kind === 'nothing') return [`${by}${call}`];
   const value = result.kind === 'member' ? `answer[${quoted(result.member.name)}]` : 'answer';
-  return [`${by}answer = ${call}`, `${by}return cast(${castText(result.kind === 'answer' ? answer.name : resultText(operation))}, ${value})`];
+  return [
+    `${by}answer = ${call}`,
+    `${by}return cast(${castText(result.kind === 'answer' ? answer.name : resultText(operation))}, ${value})`,
+  ];
 };
 
 const castText = (type: string): string => `"${type.replaceAll('"', "'")}"`;

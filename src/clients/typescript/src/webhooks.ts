@@ -40,8 +40,7 @@ export const verifyWebhook = async (options: VerifyOptions): Promise<WebhookEven
   for (const secret of secrets) {
     const key = await importKey(secret);
     // `verify` compares in constant time.
-    for (const signature of signatures)
-      if (await crypto.subtle.verify('HMAC', key, signature, signed)) isValid = true;
+    for (const signature of signatures) if (await crypto.subtle.verify('HMAC', key, signature, signed)) isValid = true;
   }
   if (!isValid) throw new WebhookError('no signature fits the secret');
   return readEvent(body);
