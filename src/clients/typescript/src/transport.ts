@@ -115,7 +115,7 @@ const sentOf = (origin: string, operation: Operation, request: object, key: stri
     headers['content-type'] = 'application/json';
     return { method: 'POST', url: origin + path, headers, body: JSON.stringify(Object.fromEntries(others)) };
   }
-  const query = new URLSearchParams(others.map(([name, value]) => [name, String(value)])).toString();
+  const query = new URLSearchParams(others.map(([name, value]): [string, string] => [name, String(value)])).toString();
   return { method: 'GET', url: origin + path + (query === '' ? '' : `?${query}`), headers };
 };
 
