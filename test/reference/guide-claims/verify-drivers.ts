@@ -96,7 +96,17 @@ static class Driver
   },
 };
 
-export const drivers: readonly Driver[] = [ruby, java, csharp];
+const mono: Driver = {
+  ...csharp,
+  language: 'C# in Mono',
+  probe: ['mcs', '--version'],
+  build: (folder) => {
+    execFileSync('mcs', ['Verify.cs', 'Driver.cs', '-out:receiver.exe'], { cwd: folder });
+    return ['mono', 'receiver.exe'];
+  },
+};
+
+export const drivers: readonly Driver[] = [ruby, java, csharp, mono];
 
 /** Puts the snippet and its driver into `folder` and returns the program to run there. */
 export const buildDriver = (driver: Driver, snippets: string, folder: string): ReturnType<Driver['build']> => {

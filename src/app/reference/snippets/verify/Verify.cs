@@ -10,18 +10,20 @@ static class Webhooks
     /// <summary>`headers` with lower-case names, `body` exactly as it came, before anything parses it.</summary>
     public static bool Verify(string secret, IReadOnlyDictionary<string, string> headers, byte[] body, long nowSeconds)
     {
-        string Header(string name) => headers.TryGetValue(name, out var value) ? value : "";
-        var (id, timestamp) = (Header("webhook-id"), Header("webhook-timestamp"));
-        if (id == "" || !long.TryParse(timestamp, NumberStyles.None, CultureInfo.InvariantCulture, out var seconds)) return false;
+        string id = Field(headers, "webhook-id"), timestamp = Field(headers, "webhook-timestamp");
+        if (id == "" || !long.TryParse(timestamp, NumberStyles.None, CultureInfo.InvariantCulture, out long seconds)) return false;
         if (Math.Abs(nowSeconds - seconds) > 300) return false;
-        var key = secret.StartsWith("whsec_", StringComparison.Ordinal)
+        byte[] key = secret.StartsWith("whsec_", StringComparison.Ordinal)
             ? Convert.FromBase64String(secret.Substring(6))
             : Encoding.UTF8.GetBytes(secret);
-        var signed = Encoding.UTF8.GetBytes($"{id}.{timestamp}.").Concat(body).ToArray();
+        byte[] signed = Encoding.UTF8.GetBytes(id + "." + timestamp + ".").Concat(body).ToArray();
         byte[] expected;
         using (var mac = new HMACSHA256(key))
             expected = Encoding.UTF8.GetBytes("v1," + Convert.ToBase64String(mac.ComputeHash(signed)));
-        return Header("webhook-signature").Split(' ')
+        return Field(headers, "webhook-signature").Split(' ')
             .Any(given => CryptographicOperations.FixedTimeEquals(expected, Encoding.UTF8.GetBytes(given)));
     }
+
+    static string Field(IReadOnlyDictionary<string, string> headers, string name) =>
+        headers.TryGetValue(name, out string value) ? value : "";
 }
