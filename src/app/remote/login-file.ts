@@ -18,7 +18,7 @@ const contents = z.strictObject({ current: z.string().nullable(), servers: z.rec
 type Contents = z.infer<typeof contents>;
 
 /** The file can be read by others, or is no file of logins. */
-export class LoginFileError extends Error {
+class LoginFileError extends Error {
   override readonly name = 'LoginFileError';
 }
 
