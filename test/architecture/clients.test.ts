@@ -1,10 +1,10 @@
 /** The clients of `src/clients`: their generated part is what the interface gives today, and the rest is small and stands alone. */
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { programDocument } from '#src/clients/generate/document.ts';
 import { emitters, generatedFiles } from '#src/clients/generate/files.ts';
-import { readModel } from '#src/clients/generate/model.ts';
-import { generatedMark } from '#src/clients/generate/text.ts';
+import { programDocument } from '#src/clients/generate/model/document.ts';
+import { readModel } from '#src/clients/generate/model/model.ts';
+import { generatedMark } from '#src/clients/generate/model/text.ts';
 import { codeFile, filesBelow, importsOf, textOf } from './source.ts';
 
 const folder = 'src/clients';

@@ -1,10 +1,10 @@
 /** Every generated file of the clients, as text. `write.ts` writes them; a test compares them with what is in the folder. */
-import { programDocument } from './document.ts';
 import { goFiles } from './go/files.ts';
-import { type Model, readModel } from './model.ts';
+import { programDocument } from './model/document.ts';
+import { type Model, readModel } from './model/model.ts';
+import type { GeneratedFile } from './model/text.ts';
 import { phpFiles } from './php/files.ts';
 import { pythonFiles } from './python/files.ts';
-import type { GeneratedFile } from './text.ts';
 import { typescriptFiles } from './typescript.ts';
 
 /** Folder of a client below `src/clients` → its emitter. */

@@ -1,9 +1,9 @@
 /** Writes the types and the operations of the client for TypeScript. */
-import type { Json } from './document.ts';
-import type { Group, Model, Operation } from './model.ts';
-import { pascalCase } from './names.ts';
-import { type GeneratedFile, generatedMark, indent, wrap } from './text.ts';
-import type { Member, NamedType, Type } from './types.ts';
+import type { Json } from './model/document.ts';
+import type { Group, Model, Operation } from './model/model.ts';
+import { pascalCase } from './model/names.ts';
+import { type GeneratedFile, generatedMark, indent, wrap } from './model/text.ts';
+import type { Member, NamedType, Type } from './model/types.ts';
 
 const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
@@ -110,7 +110,12 @@ const operationComment = (operation: Operation, name: string, more = ''): string
 const valueText = (example: Json): string => {
   if (Object.keys(example).length === 0) return '';
   const text = JSON.stringify(example, null, 2).replaceAll(/"([a-z_]+)":/g, '$1:');
-  return text.length > widthMax ? text : text.replaceAll(/\s*\n\s*/g, ' ');
+  return text.length > widthMax
+    ? text
+    : text
+        .split('\n')
+        .map((line) => line.trim())
+        .join(' ');
 };
 
 const argumentsText = ({ request, needsArguments }: Operation): string =>
@@ -198,7 +203,7 @@ const operationsText = (model: Model): string => {
     '}',
     '',
   ].join('\n');
-  const [transport, pages, types] = ['../transport.ts', '../pages.ts', './types.ts'].map(quoted);
+  const [transport, pages, types] = ['./transport.ts', './pages.ts', './types.ts'].map(quoted);
   return [
     `// ${generatedMark}`,
     `import { itemsOf } from ${pages};`,
@@ -212,6 +217,6 @@ const operationsText = (model: Model): string => {
 };
 
 export const typescriptFiles = (model: Model): GeneratedFile[] => [
-  { path: 'typescript/src/generated/types.ts', text: typesText(model) },
-  { path: 'typescript/src/generated/operations.ts', text: operationsText(model) },
+  { path: 'typescript/src/types.ts', text: typesText(model) },
+  { path: 'typescript/src/operations.ts', text: operationsText(model) },
 ];

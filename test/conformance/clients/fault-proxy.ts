@@ -19,7 +19,7 @@ export type Fault = {
   drop?: 'before' | 'after' | 'never';
 };
 
-export type SeenRequest = { method: string; path: string; key: string | undefined; authorization: string | undefined };
+type SeenRequest = { method: string; path: string; key: string | undefined; authorization: string | undefined };
 
 export type FaultProxy = {
   url: string;

@@ -1,6 +1,6 @@
 /** Writes the operations of the client for Go: a service for each group, a method for each operation. */
-import type { Group, Model, Operation } from '../model.ts';
-import { generatedMark } from '../text.ts';
+import type { Group, Model, Operation } from '../model/model.ts';
+import { generatedMark } from '../model/text.ts';
 import type { GoNames } from './read-names.ts';
 import { answerType, comment, goName, quoted } from './spelling.ts';
 

@@ -1,6 +1,6 @@
 /** Names for what has none in the document, where Go needs one: enumerations in a member, and unions of objects. */
-import type { Model } from '../model.ts';
-import type { NamedType, Type } from '../types.ts';
+import type { Model } from '../model/model.ts';
+import type { NamedType, Type } from '../model/types.ts';
 import { goName, type Names } from './spelling.ts';
 
 export type Choice = { name: string; objects: readonly { name: string; description: string; required: string[] }[] };

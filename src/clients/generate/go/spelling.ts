@@ -1,7 +1,7 @@
 /** How names, texts and types of the model are spelled in Go. */
-import { wordsOf } from '../names.ts';
-import { wrap } from '../text.ts';
-import type { Type } from '../types.ts';
+import { wordsOf } from '../model/names.ts';
+import { wrap } from '../model/text.ts';
+import type { Type } from '../model/types.ts';
 
 /** Words that Go writes in capitals, also with an s after them. */
 const initialisms = new Set('api dns id ip iso json sha256 tls uid url'.split(' '));

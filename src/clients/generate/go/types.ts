@@ -1,9 +1,9 @@
 /** Writes the types of the client for Go: a struct for each object, a named string for each enumeration. */
 import { faultTexts } from '#src/app/reference/document/error-texts.ts';
 import type { FaultCode } from '#src/contract/fault.ts';
-import type { Model } from '../model.ts';
-import { generatedMark } from '../text.ts';
-import type { Member, NamedType } from '../types.ts';
+import type { Model } from '../model/model.ts';
+import { generatedMark } from '../model/text.ts';
+import type { Member, NamedType } from '../model/types.ts';
 import type { Choice, GoNames } from './read-names.ts';
 import { answerType, comment, constants, goName, type Names, optionalType, plainType, quoted } from './spelling.ts';
 

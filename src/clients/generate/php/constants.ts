@@ -1,8 +1,8 @@
 /** Writes the error codes and scopes of the client for PHP. */
 import { faultTexts } from '#src/app/reference/document/error-texts.ts';
 import type { FaultCode } from '#src/contract/fault.ts';
-import type { Model } from '../model.ts';
-import { generatedMark } from '../text.ts';
+import type { Model } from '../model/model.ts';
+import { generatedMark } from '../model/text.ts';
 import { comment, quoted } from './spelling.ts';
 
 const constantName = (text: string): string => text.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_');

@@ -1,6 +1,6 @@
 /** Writes the events of the client for PHP: an interface that each event implements, and the choice by its name. */
-import type { Model } from '../model.ts';
-import { generatedMark } from '../text.ts';
+import type { Model } from '../model/model.ts';
+import { generatedMark } from '../model/text.ts';
 import { comment, quoted } from './spelling.ts';
 import type { Extra } from './types.ts';
 

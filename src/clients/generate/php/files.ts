@@ -1,5 +1,5 @@
-import type { Model } from '../model.ts';
-import type { GeneratedFile } from '../text.ts';
+import type { Model } from '../model/model.ts';
+import type { GeneratedFile } from '../model/text.ts';
 import { constantsText } from './constants.ts';
 import { eventExtras, eventsText } from './events.ts';
 import { operationsText } from './operations.ts';

@@ -1,7 +1,7 @@
 /** Writes the operations of the client for PHP: a class for each group, a method for each operation. */
-import type { Group, Model, Operation } from '../model.ts';
-import { camelCase, pascalCase } from '../names.ts';
-import { generatedMark } from '../text.ts';
+import type { Group, Model, Operation } from '../model/model.ts';
+import { camelCase, pascalCase } from '../model/names.ts';
+import { generatedMark } from '../model/text.ts';
 import { comment, documentedType, nativeType, quoted, readerText, resolved, type Types } from './spelling.ts';
 import { typesOf } from './types.ts';
 

@@ -1,7 +1,7 @@
 /** How names, texts and types of the model are spelled in PHP 8.1. */
-import { camelCase } from '../names.ts';
-import { wrap } from '../text.ts';
-import type { NamedType, Type } from '../types.ts';
+import { camelCase } from '../model/names.ts';
+import { wrap } from '../model/text.ts';
+import type { NamedType, Type } from '../model/types.ts';
 
 export const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 

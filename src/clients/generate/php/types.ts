@@ -1,7 +1,7 @@
 /** Writes the types of the client for PHP: a final class with readonly properties for each object. */
-import type { Model } from '../model.ts';
-import { generatedMark } from '../text.ts';
-import type { Member, NamedType } from '../types.ts';
+import type { Model } from '../model/model.ts';
+import { generatedMark } from '../model/text.ts';
+import type { Member, NamedType } from '../model/types.ts';
 import {
   comment,
   documentedType,

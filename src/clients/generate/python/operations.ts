@@ -1,8 +1,8 @@
 /** Writes the operations of the client for Python, once for threads and once for asyncio. */
-import type { Group, Model, Operation } from '../model.ts';
-import { pascalCase, snakeCase } from '../names.ts';
-import { generatedMark } from '../text.ts';
-import type { Member } from '../types.ts';
+import type { Group, Model, Operation } from '../model/model.ts';
+import { pascalCase, snakeCase } from '../model/names.ts';
+import { generatedMark } from '../model/text.ts';
+import type { Member } from '../model/types.ts';
 import { argumentName, docstring, quoted, typeText } from './spelling.ts';
 
 export type Mode = 'sync' | 'async';

@@ -1,6 +1,6 @@
 /** How types, texts and names of the model are spelled in Python 3.9. */
-import { indent, wrap } from '../text.ts';
-import type { Type } from '../types.ts';
+import { indent, wrap } from '../model/text.ts';
+import type { Type } from '../model/types.ts';
 
 const keywords = new Set(
   (

@@ -1,7 +1,7 @@
 /** Writes the types of the client for Python: a TypedDict for each object, and the union of all events. */
-import type { Model } from '../model.ts';
-import { generatedMark } from '../text.ts';
-import type { Member, NamedType } from '../types.ts';
+import type { Model } from '../model/model.ts';
+import { generatedMark } from '../model/text.ts';
+import type { Member, NamedType } from '../model/types.ts';
 import { docstring, isKeyword, quoted, typeText } from './spelling.ts';
 
 const memberLines = ({ name, type, description }: Member): string[] => [

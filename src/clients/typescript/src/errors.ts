@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorDetail, Scope } from './generated/types.ts';
+import type { ErrorCode, ErrorDetail, Scope } from './types.ts';
 
 /** Every error that this package throws itself. */
 export class OrderpassError extends Error {

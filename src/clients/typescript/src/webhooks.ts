@@ -1,6 +1,6 @@
 /** Verification of deliveries (Standard Webhooks; section 12.3 of the interface) with WebCrypto. */
 import { OrderpassError, WebhookError } from './errors.ts';
-import type { WebhookEvent } from './generated/types.ts';
+import type { WebhookEvent } from './types.ts';
 
 export type VerifyOptions = {
   /** The secret of the endpoint; during a rotation the old one and the new one. */

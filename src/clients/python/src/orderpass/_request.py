@@ -173,7 +173,7 @@ def pause_before_repeat(settings: Settings, is_safe: bool, number: int, error: O
     asked = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
     if asked > settings.retry_after_max:
         return None
-    own = min(_BACKOFF_MAX, settings.backoff * 2**number) * random.uniform(0.5, 1)
+    own = min(_BACKOFF_MAX, settings.backoff * 2.0**number) * random.uniform(0.5, 1)
     # Callers that were refused together come again at different times.
     return asked + own / 4 if asked else own
 

@@ -38,7 +38,7 @@ export type Operation = {
 };
 
 /** One event of section 12.1. `object`: the member of its body that holds the entity. */
-export type Event = { event: string; object: string; body: NamedType & { kind: 'object' }; summary: string };
+type Event = { event: string; object: string; body: NamedType & { kind: 'object' }; summary: string };
 
 export type Group = { name: string; description: string; operations: readonly Operation[] };
 
