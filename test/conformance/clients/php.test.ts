@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkEvents, checkOperations } from './check-examples.ts';
 import { checkVerification } from './check-verification.ts';
 import { type ClientsHarness, startClientsHarness } from './harness.ts';
 import { readmeSample } from './readme-sample.ts';
@@ -50,6 +51,11 @@ describe.skipIf(!isInstalled)('the client for PHP', () => {
   });
 
   test('A-336 it accepts deliveries with a right signature and time, and no others', () => checkVerification(runner));
+
+  test('A-338 each method takes the documented request and returns the documented answer unchanged', () =>
+    checkOperations(harness, runner));
+
+  test('A-339 every documented event is read as its own type', () => checkEvents(runner));
 
   test('A-339 the sample of its README runs', async () => {
     writeFileSync(join(folder, 'sample.php'), readmeSample('php', 'php', harness.variables()));
