@@ -62,7 +62,11 @@ const alternativeText = (members: readonly Member[], names: readonly string[]): 
 
 const namedLines = (named: NamedType): string[] => {
   const head = comment(named.description);
-  if (named.kind === 'alias') return [...head, `export type ${named.name} = ${typeText(named.type)};`];
+  if (named.kind === 'alias') {
+    const text = typeText(named.type);
+    const lines = text.length > widthMax - named.name.length ? `\n  | ${text.split(' | ').join('\n  | ')}` : ` ${text}`;
+    return [...head, `export type ${named.name} =${lines};`];
+  }
   const { members, alternatives } = named;
   const body = ['{', ...indent(members.flatMap(memberLines), '  '), '}'];
   const choice = alternatives.map((names) => alternativeText(members, names)).join(' | ');

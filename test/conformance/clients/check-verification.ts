@@ -5,7 +5,7 @@ import { type RunnerCommand, startRunner } from './runner-process.ts';
 type Delivery = { secrets: string[]; headers: Record<string, string>; body: string; now: number };
 
 /** The test vector of section 12.3 of the interface. */
-const vector: Delivery = {
+export const vector: Delivery = {
   secrets: ['whsec_b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0LTAwMDE='],
   headers: {
     'webhook-id': 'evt_01',

@@ -9,7 +9,7 @@ export type ClientsHarness = {
   proxy: FaultProxy;
   receiver: WebhookReceiver;
   /** Of the demo restaurant; `url` is that of the proxy, `run` differs in each call. */
-  variables(): Record<string, unknown>;
+  variables(): { url: string; clientId: string; clientSecret: string; [name: string]: string };
   /** A command of the program; its JSON. */
   command(args: readonly string[]): Promise<unknown>;
   close(): Promise<void>;
@@ -33,7 +33,7 @@ export const startClientsHarness = async (): Promise<ClientsHarness> => {
       apiKey: shown('API key'),
       clientId: shown('Client id'),
       clientSecret: shown('Client secret'),
-      restuid: restaurants[0]?.uid,
+      restuid: restaurants[0]?.uid ?? '',
       run: randomBytes(4).toString('hex'),
     }),
     command: (args) => runJson(args, env),

@@ -115,8 +115,9 @@ const sentOf = (origin: string, operation: Operation, request: object, key: stri
     headers['content-type'] = 'application/json';
     return { method: 'POST', url: origin + path, headers, body: JSON.stringify(Object.fromEntries(others)) };
   }
-  const query = new URLSearchParams(others.map(([name, value]): [string, string] => [name, String(value)])).toString();
-  return { method: 'GET', url: origin + path + (query === '' ? '' : `?${query}`), headers };
+  const query = new URLSearchParams();
+  for (const [name, value] of others) if (value !== null) query.set(name, String(value));
+  return { method: 'GET', url: origin + path + (query.size === 0 ? '' : `?${query}`), headers };
 };
 
 /** A segment that is empty or only dots would lead to another operation. */

@@ -8,7 +8,7 @@ import random
 import re
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
 from urllib.parse import quote, urlencode, urlsplit
@@ -60,8 +60,8 @@ class Settings:
 
     url: str
     client_id: Optional[str]
-    client_secret: Optional[str]
-    api_key: Optional[str]
+    client_secret: Optional[str] = field(repr=False)
+    api_key: Optional[str] = field(repr=False)
     scopes: Sequence[str]
     restuid: Optional[str]
     timeout: float
@@ -89,7 +89,7 @@ class Request:
     method: str
     url: str
     headers: Dict[str, str]
-    body: Optional[bytes]
+    body: Optional[bytes] = field(repr=False)
     params: Optional[Dict[str, str]]
     timeout: float
     is_safe: bool
