@@ -98,6 +98,21 @@ describe.skipIf(!isInstalled)('the client for PHP', () => {
     expect(headers[4]).not.toBe(headers[0]);
   });
 
+  test('A-337 a process takes the token that another one renewed meanwhile', async () => {
+    harness.proxy.take('/api/oauth/token');
+    harness.proxy.take('/api/orders/list');
+    harness.proxy.add({
+      path: '/api/orders/list',
+      times: 1,
+      status: 401,
+      body: { error: 'invalid_token', code: 'INVALID_AUTH' },
+    });
+    expect(await check('meanwhile')).toBe('bearer');
+    expect(harness.proxy.take('/api/oauth/token')).toHaveLength(1);
+    const sent = harness.proxy.take('/api/orders/list').map(({ authorization }) => authorization);
+    expect([sent.length, new Set(sent).size]).toEqual([2, 2]);
+  });
+
   test('A-337 a token is renewed before its end, and used to its end while the token endpoint is away', async () => {
     harness.proxy.take('/api/oauth/token');
     const away = { path: '/api/oauth/token', times: 1, status: 503, headers: { 'retry-after': '0' } };

@@ -77,6 +77,15 @@ $found = match ($what) {
         $cache->age(static fn (array $token): array => ['renewAt' => 0, 'endsAt' => microtime(true) - 1] + $token);
         return $kind();
     })(),
+    // Another process renews the token that this one has in memory, and whose next call is refused.
+    'meanwhile' => (static function () use ($cache, $client, $kind, $url, $clientId, $clientSecret): string {
+        $kind();
+        $cache->age(static fn (array $token): array => ['renewAt' => microtime(true) - 1] + $token);
+        $other = new Orderpass($url, new Psr17Factory(), clientId: $clientId, clientSecret: $clientSecret, tokens: $cache);
+        $other->whoami->get();
+        $client->orders->listPage();
+        return $kind();
+    })(),
     'moved' => [
         'moved' => $kind(),
         'addresses' => array_sum(array_map(
