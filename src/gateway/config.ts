@@ -11,6 +11,7 @@ import { addressesOf, policySettings } from './policy/config.ts';
 
 export type { Route, RouteTable } from './model/route.ts';
 export { routeFileSchema } from './model/route-file.ts';
+export { upstreamsBehind } from './model/upstream-policy.ts';
 export { type ExplainedRoute, explainRoute } from './routing/explain-route.ts';
 export {
   loadRouteTable,

@@ -39,6 +39,7 @@ import { createPipeline, type Steps, stepsFor } from './pipeline.ts';
 import { createDryRunLog, type DryRunLog } from './policy/dry-run-log.ts';
 import { createTryScopes } from './policy/try-scopes.ts';
 import { createLimitBody } from './request/limit-body.ts';
+import { createChooseCell } from './routing/choose-cell.ts';
 import { createAllowOrigins } from './routing/cors.ts';
 import { loadVersion } from './routing/load-route-table.ts';
 import { createMatchRoute } from './routing/match-route.ts';
@@ -284,6 +285,7 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
     checkVersion: createCheckVersion(),
     ...accessSteps,
     tryScopes: createTryScopes({ noteDryRun: dryRuns.note }),
+    chooseCell: createChooseCell(table),
     limitBody: createLimitBody(),
     rewriteTarget,
     answerSelf,

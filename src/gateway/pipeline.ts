@@ -25,6 +25,7 @@ const stepTable = {
   tryScopes:              [true,  true,  true], //  counts scopes that are not required yet
   limitRate:              [true,  true,  true], //  8
   recordAllowed:          [true,  true,  true], //  the audit
+  chooseCell:             [true,  true,  true], //  the upstream, where that of the route has cells
   limitBody:              [true,  false, false], // 9
   rewriteTarget:          [true,  true,  false], // the path that the upstream gets
   answerSelf:             [true,  false, false], // operations of the gateway itself

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -15,6 +18,32 @@ beforeAll(async () => {
   restaurant = ['restaurant', 'set', '--restaurant', String(made.restuid)];
 });
 afterAll(() => database?.drop());
+
+test('A-363 restaurant cell shows and changes the cell, and refuses one that the file of routes does not have', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-cell-'));
+  const file = join(folder, 'routes.json');
+  const table = JSON.parse(readFileSync(new URL('../../config/routes.json', import.meta.url), 'utf8'));
+  const cells = { default: 'ordering', north: 'north' };
+  table.upstreams = { ...table.upstreams, shops: { cells }, north: { addresses: ['http://127.0.0.1:1'] } };
+  table.routes.push({ id: 'shops', path: '/shops', scopes: [], upstream: 'shops', tenant: '?shop' });
+  writeFileSync(file, JSON.stringify(table));
+  const here = { ...env, ORDERPASS_ROUTES_FILE: file };
+  const cell = ['restaurant', 'cell', '--restaurant', restaurant[3] ?? ''];
+  expect(await runJson(cell, here)).toEqual({ restuid: restaurant[3], cell: 'default' });
+  expect(await runJson([...cell, '--cell', 'north'], here)).toEqual({ restuid: restaurant[3], cell: 'north' });
+  expect(await runJson(cell, here)).toMatchObject({ cell: 'north' });
+  const unknown = await runCommand([...cell, '--cell', 'south'], here);
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('it has default, north')]);
+  const lost = await runCommand(['restaurant', 'cell', '--restaurant', 'rst_unknown', '--cell', 'north'], here);
+  expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('rst_unknown')]);
+  expect(await runJson([...cell, '--cell', 'default'], here)).toMatchObject({ cell: 'default' });
+  const { rows } = await sql`
+    select details from gateway.audit_events where action = 'tenant.changed' and details like '%cell%' order by at, seq`.execute(
+    database.db,
+  );
+  expect(rows).toEqual([{ details: '{"cell":"north"}' }, { details: '{"cell":"default"}' }]);
+  rmSync(folder, { recursive: true });
+});
 
 test('restaurant set changes the given settings and shows all; equal zones follow the time zone', async () => {
   const before = await runJson(restaurant, env);

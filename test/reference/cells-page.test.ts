@@ -41,8 +41,12 @@ test('each table has one place on the page on cells, and those that move with a 
   expect(listed.filter((name) => !tables.has(name))).toEqual([]);
 });
 
-test('the page on cells says that a route has one upstream, as the schema of the route table does', () => {
-  const { properties } = routeFileSchema() as { properties: { routes: { items: { properties: object } } } };
-  expect(properties.routes.items.properties).toMatchObject({ upstream: { type: 'string' } });
-  expect(cellsPage()).toContain('never by restaurant');
+test('the page on cells names the member of the route table and the column of the directory that exist', async () => {
+  const { properties } = routeFileSchema() as {
+    properties: { upstreams: { additionalProperties: { properties: object } } };
+  };
+  expect(properties.upstreams.additionalProperties.properties).toHaveProperty('cells');
+  expect((await readTables()).get('gateway.tenants')).toContain('cell');
+  for (const named of ['<code>cells</code>', 'gateway.tenants.cell', 'restaurant cell --restaurant'])
+    expect(cellsPage()).toContain(named);
 });

@@ -2,6 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
+import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { appendChange } from '#src/gateway/index.ts';
 import {
   createGenerator,
@@ -72,6 +73,25 @@ export const createRestaurantAdmin = (deps: AdminDeps) => {
           signup_points: now.signupPoints / 100,
         };
       }),
+    /** The cell that has the restaurant in the directory. */
+    showCell: async (restuid: string): Promise<{ restuid: string; cell: string }> => ({
+      restuid,
+      cell: await credentials.showTenantCell(restuid),
+    }),
+    /** Gateways forward requests of the restaurant to this cell from now on; its rows are not moved. `cell`: one of the file of routes. */
+    setCell: async (restuid: string, cell: string): Promise<{ restuid: string; cell: string }> => {
+      const { upstreams } = readRouteTable(routesFileOf(deps.settings.gateway));
+      const known = [...new Set(Object.values(upstreams).flatMap(({ cells = {} }) => Object.keys(cells)))].sort();
+      if (!known.includes(cell))
+        throw new Fault(
+          'VALIDATION_ERROR',
+          known.length === 0
+            ? 'No upstream of the file of routes has cells'
+            : `The file of routes has no cell ${cell}; it has ${known.join(', ')}`,
+        );
+      await credentials.setTenantCell(restuid, cell);
+      return { restuid, cell };
+    },
     /** Returns the location with the names and units of its input. */
     createLocation: (restuid: string, terms: LocationTerms & { name: string }) =>
       inTransaction(store.db, async (tx) => {

@@ -8,6 +8,7 @@ import {
   readRouteTable,
   routesFileOf,
   routeTableProblems,
+  upstreamsBehind,
 } from '#src/gateway/config.ts';
 import { type ProbedAddress, probeUpstream } from '#src/gateway/index.ts';
 import { programVersion } from '#src/platform/files/release.ts';
@@ -36,16 +37,25 @@ export const currentRouteProblems = (source: SettingsSource): { file: string; pr
   return { file, problems: routeTableProblems(file, upstreamNames(settings)) };
 };
 
+type ExplainedNow = ExplainedRoute & {
+  /** Name of a cell -> upstream, where the upstream of the route has cells. */
+  cells: Readonly<Record<string, string>> | undefined;
+  /** Of the upstream, or of those of all its cells. */
+  addresses: readonly ProbedAddress[];
+};
+
 /** Which of the current routes a request would meet, and whether the addresses of its upstream work at the moment. */
 export const explainCurrentRoute = async (
   source: SettingsSource,
   asked: { method: string; target: string; host: string | undefined },
-): Promise<ExplainedRoute & { addresses: readonly ProbedAddress[] }> => {
+): Promise<ExplainedNow> => {
   const { gateway, panel } = settingsOf(source);
   const table = readRouteTable(routesFileOf(gateway));
   const free = [...(panel.enabled === 'on' ? [] : ['/panel']), ...(gateway.auth_check === 'on' ? [] : ['/auth/check'])];
   const explained = explainRoute(table, { ...asked, free });
   const { route } = explained;
-  const addresses = route === undefined ? [] : await probeUpstream(route.upstream, table, gateway.upstreams, gateway);
-  return { ...explained, addresses };
+  if (route === undefined) return { ...explained, cells: undefined, addresses: [] };
+  const names = new Set(upstreamsBehind(route.upstream, table.upstreams));
+  const probed = await Promise.all([...names].map((name) => probeUpstream(name, table, gateway.upstreams, gateway)));
+  return { ...explained, cells: table.upstreams[route.upstream]?.cells, addresses: probed.flat() };
 };

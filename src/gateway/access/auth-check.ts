@@ -133,7 +133,7 @@ const identityOf = (deps: AuthCheckDeps, checked: Exchange): string[] => {
     'x-orderpass-scopes',
     [...principal.scopes].join(' '),
   ];
-  if (deps.audiences.has(route.upstream)) {
+  if (deps.audiences.has(checked.cellUpstream ?? route.upstream)) {
     const fields = deps.identifyTo(checked, checked.method);
     for (let index = 0; index < fields.length; index += 2)
       if (!headers.includes(fields[index] ?? '')) headers.push(...fields.slice(index, index + 2));

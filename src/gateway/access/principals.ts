@@ -55,6 +55,7 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
       tenants: record.tenants,
       tenantsDisabled: record.tenantsDisabled,
       scopes,
+      ...(record.cells !== undefined && { cells: record.cells }),
       ...(record.limits !== null && { limits: record.limits }),
       ...(record.allowIp !== null && { allowIp: record.allowIp }),
       asserted: {

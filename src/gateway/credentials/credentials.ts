@@ -6,6 +6,7 @@
 import { validationFault } from '#src/contract/fault.ts';
 import { newApiKey, newClientId } from '../model/credential-values.ts';
 import type { OwnLimits } from '../model/own-limits.ts';
+import { defaultCell } from '../model/upstream-policy.ts';
 import {
   type Affected,
   all,
@@ -73,6 +74,16 @@ const tenantChanges = (deps: CredentialsDeps) => ({
       const details = JSON.stringify({ api_enabled: enabled });
       await noteChange(deps, inner, { action: 'tenant.changed', tenants: [id], details });
     }),
+
+  /** Makes every gateway forward requests for the tenant to the upstream of this cell. It moves no rows. */
+  setTenantCell: (id: string, cell: string, tx?: Tx): Promise<void> =>
+    change(deps, tx, all, async (inner) => {
+      assertFound(await store.updateTenantCell(inner, id, cell === defaultCell ? null : cell), 'tenant', id);
+      await noteChange(deps, inner, { action: 'tenant.changed', tenants: [id], details: JSON.stringify({ cell }) });
+    }),
+
+  showTenantCell: async (id: string, tx?: Tx): Promise<string> =>
+    found(await store.findTenantCell(tx ?? deps.db, id), 'tenant', id) ?? defaultCell,
 
   describeTenant: (id: string, facts: Readonly<Record<string, unknown>>, tx?: Tx): Promise<void> =>
     change(deps, tx, none, async (inner) => {

@@ -16,12 +16,17 @@ export const countedTenant = (
   { route, path, search }: Asked,
 ): string | undefined => {
   if (tenants.length <= 1) return tenants[0];
+  const named = namedTenant({ route, path, search });
+  return named !== undefined && tenants.includes(named) ? named : undefined;
+};
+
+/** The tenant that the request names where the route says, whether it exists or not. Throws as `countedTenant`. */
+export const namedTenant = ({ route, path, search }: Asked): string | undefined => {
   const { tenant } = route;
   if (tenant === undefined) return undefined;
-  const named = tenant.startsWith('?')
+  return tenant.startsWith('?')
     ? inQuery(search, tenant.slice(1))
     : inPath(segmentsOf(path)[segmentsOf(route.path).indexOf(tenant)]);
-  return named !== undefined && tenants.includes(named) ? named : undefined;
 };
 
 const inQuery = (search: string, name: string): string | undefined => {

@@ -17,6 +17,8 @@ export type Principal = {
   /** Tenants that the credential reaches now, and those of them whose API access is off. */
   tenants: readonly string[];
   tenantsDisabled: readonly string[];
+  /** Tenant -> its cell, of tenants outside the default cell; missing: it has none. */
+  cells?: ReadonlyMap<string, string>;
   scopes: ReadonlySet<string>;
   /** Its own limits beside the defaults; missing: it has none. */
   limits?: OwnLimits;

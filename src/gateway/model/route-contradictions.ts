@@ -1,10 +1,11 @@
 /** What a file of routes may not say although each member by itself is well-formed. */
+import { isDeepStrictEqual } from 'node:util';
 import { isRuled } from './header-rules.ts';
 import { type FileRoute, methodsOf, opensToKeys, ownUpstream, type RouteFile, scopesFor } from './route-file.ts';
 import { unitsOfRoute } from './route-limits.ts';
 import { isParameter, type Method, ownPathOf, patternOf, segmentsOf } from './route-path.ts';
 import { identityPolicyOf, isTokenHeaderPassed } from './upstream-identity.ts';
-import { addressesIn, type UpstreamPolicy, upstreamName } from './upstream-policy.ts';
+import { addressesIn, type UpstreamPolicy, upstreamName, upstreamPolicy, upstreamsBehind } from './upstream-policy.ts';
 
 type Path = (string | number)[];
 /** Where it stands in the file, and what is wrong. */
@@ -27,6 +28,7 @@ export const contradictions = (file: CheckedFile): Problem[] => {
     ...problemsOfScopes(file, known),
     ...unusedUpstreams(file),
     ...problemsOfUpstreams(file),
+    ...problemsOfCells(file),
     ...ruledTokenHeaders(file),
     ...sameRoutes(file.routes),
     ...file.routes.flatMap((route, index) =>
@@ -35,6 +37,7 @@ export const contradictions = (file: CheckedFile): Problem[] => {
         : [
             ...problemsOfRoute(route, { known, keyScopes, hostsHaveCors }),
             ...problemsOfLimits(route, file.tenantLimits),
+            ...problemsOfRouteToCells(route, file.upstreams),
           ].map(([path, message]): Problem => [['routes', index, ...path], message]),
     ),
   ];
@@ -49,7 +52,8 @@ const problemsOfScopes = (file: CheckedFile, known: ReadonlySet<string>): Proble
 };
 
 const unusedUpstreams = ({ upstreams, routes, namedUpstreams }: CheckedFile): Problem[] => {
-  const used = new Set(namedUpstreams ?? routes.map((route) => route?.upstream));
+  const named = namedUpstreams ?? routes.flatMap((route) => route?.upstream ?? []);
+  const used = new Set(named.flatMap((name) => [name, ...upstreamsBehind(name, upstreams)]));
   return Object.keys(upstreams)
     .filter((name) => !used.has(name))
     .map((name) => [['upstreams', name], 'no route goes to this upstream']);
@@ -78,12 +82,48 @@ const problemsOfUpstreams = ({ upstreams }: CheckedFile): Problem[] =>
 const ruledTokenHeaders = ({ upstreams, routes }: CheckedFile): Problem[] =>
   routes.flatMap((route, index): Problem[] => {
     const rules = route?.requestHeaders;
-    const policy = route === undefined ? undefined : upstreams[route.upstream];
-    if (rules === undefined || policy === undefined) return [];
-    const { kind, header } = identityPolicyOf(route?.upstream ?? '', policy.identity);
-    if (kind !== 'jwt' || !isRuled(rules, header)) return [];
-    return [[['routes', index, 'requestHeaders'], `${header} holds the identity for this upstream`]];
+    if (route === undefined || rules === undefined) return [];
+    const held = upstreamsBehind(route.upstream, upstreams).flatMap((name) => {
+      const { kind, header } = identityPolicyOf(name, upstreams[name]?.identity);
+      return kind === 'jwt' && isRuled(rules, header) ? [header] : [];
+    });
+    return [...new Set(held)].map((header) => [
+      ['routes', index, 'requestHeaders'],
+      `${header} holds the identity for this upstream`,
+    ]);
   });
+
+/** What an upstream has without a member in the file: a group of cells may name no other. */
+const unnamedPolicy = upstreamPolicy.parse({});
+
+const problemsOfCells = ({ upstreams }: CheckedFile): Problem[] =>
+  Object.entries(upstreams).flatMap(([name, policy]): Problem[] => {
+    if (policy?.cells === undefined) return [];
+    const found: Problem[] = [];
+    for (const member of Object.keys(policy) as (keyof UpstreamPolicy)[])
+      if (member !== 'cells' && !isDeepStrictEqual(policy[member], unnamedPolicy[member]))
+        found.push([['upstreams', name, member], 'stands at the upstreams of the cells, not at their group']);
+    for (const [cell, upstream] of Object.entries(policy.cells)) {
+      const path = ['upstreams', name, 'cells', cell];
+      if (upstream === ownUpstream) found.push([path, 'operations of the gateway itself are in no cell']);
+      else if (upstreams[upstream]?.cells !== undefined) found.push([path, `${upstream} is a group of cells itself`]);
+    }
+    return found;
+  });
+
+/** A request to cells needs a caller, and a way to name one of its tenants. */
+const problemsOfRouteToCells = (
+  { access, tenant, upstream }: FileRoute,
+  upstreams: CheckedFile['upstreams'],
+): Problem[] => {
+  if (upstreams[upstream]?.cells === undefined) return [];
+  const found: Problem[] = [];
+  if (access !== 'credential')
+    found.push([['access'], `${upstream} has cells, which are chosen by the tenants of a caller`]);
+  if (tenant === undefined)
+    found.push([['tenant'], `say where a request names its tenant, since ${upstream} has cells`]);
+  return found;
+};
 
 /** Two routes of one name, or for the same host, path and method: the sequence of the file would have to decide. */
 const sameRoutes = (routes: CheckedFile['routes']): Problem[] => {

@@ -88,11 +88,19 @@ const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] =>
     .catch({ scopes: [], apiKeyScopes: [], upstreams: {}, cors: {}, routes: [] });
   const file = loose.parse(value);
   const upstream = z.object({ upstream: z.string() });
+  const group = z.object({ cells: z.record(z.string(), z.unknown()) });
+  const { upstreams } = z
+    .object({ upstreams: z.record(z.string(), z.unknown()) })
+    .catch({ upstreams: {} })
+    .parse(value);
   return {
     ...file,
     scopes: file.scopes.filter((scope) => scope !== undefined),
     routes: file.routes.map(withoutWrongMembers),
-    namedUpstreams: file.routes.flatMap((route) => upstream.safeParse(route).data?.upstream ?? []),
+    namedUpstreams: [
+      ...file.routes.flatMap((route) => upstream.safeParse(route).data?.upstream ?? []),
+      ...Object.values(upstreams).flatMap((one) => Object.values(group.safeParse(one).data?.cells ?? {}).map(String)),
+    ],
   };
 };
 

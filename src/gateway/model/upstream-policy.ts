@@ -8,6 +8,9 @@ export const upstreamName = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,31}$/, 'a name of lower-case letters, digits and hyphens');
 
+/** The cell of tenants that the directory has in no other. */
+export const defaultCell = 'default';
+
 /** `http://host[:port]` or `https://host[:port]`. */
 export const isUpstreamUrl = (value: string): boolean => {
   if (!URL.canParse(value)) return false;
@@ -92,7 +95,18 @@ const retries = z.strictObject({
     .meta({ description: 'Repeats in a second that are allowed whatever the share' }),
 });
 
+const cells = z
+  .record(upstreamName, upstreamName)
+  .refine(
+    (byCell) => byCell[defaultCell] !== undefined,
+    `needs \`${defaultCell}\`, the cell of tenants without another`,
+  );
+
 export const upstreamPolicy = z.strictObject({
+  cells: cells.optional().meta({
+    description:
+      'Makes the name a group: name of a cell -> upstream of its own. A request goes to the cell that the directory names for its tenant (`/docs/cells`); `default` has all others. Every other member stands at the upstreams of the cells',
+  }),
   addresses: z.array(address).min(1).max(100).optional().meta({
     description:
       'Where the service is: addresses such as `http://10.0.0.5:8081`, or `{"url": …, "weight": 2}`. Those of `ORDERPASS_UPSTREAMS` win',
@@ -139,6 +153,15 @@ export const upstreamPolicy = z.strictObject({
 export type UpstreamPolicy = z.infer<typeof upstreamPolicy>;
 
 export type WeightedAddress = { origin: string; weight: number };
+
+/** The upstreams that requests to this name go to: those of its cells, or the name itself. */
+export const upstreamsBehind = (
+  name: string,
+  upstreams: Readonly<Record<string, UpstreamPolicy | undefined>>,
+): string[] => {
+  const byCell = upstreams[name]?.cells;
+  return byCell === undefined ? [name] : Object.values(byCell);
+};
 
 /** Empty: the file names none. */
 export const addressesIn = ({ addresses = [] }: Pick<UpstreamPolicy, 'addresses'>): WeightedAddress[] =>

@@ -26,6 +26,8 @@ export type Exchange = {
   /** Bound tokens (RFC 9449) are on. */
   readonly dpop: boolean;
   route: Route | undefined;
+  /** The upstream of the cell that has the tenant, where that of the route is a group of cells. */
+  cellUpstream: string | undefined;
   /** The credential as it was sent, once it was read. */
   presented: Presented | undefined;
   principal: Principal | undefined;
@@ -65,6 +67,10 @@ export type Asked = Pick<Exchange, 'requestId' | 'search' | 'dpop' | 'tokenInBod
 /** A step refuses by throwing a Fault, answers and sets `answered`, or returns, and the next step runs. */
 export type Step = (exchange: Exchange) => void | Promise<void>;
 
+/** Name of the upstream that the request goes to. Undefined: no route matched. */
+export const upstreamNameOf = ({ cellUpstream, route }: Pick<Exchange, 'cellUpstream' | 'route'>): string | undefined =>
+  cellUpstream ?? route?.upstream;
+
 const noFields: readonly string[] = [];
 
 export const createExchange = (
@@ -90,6 +96,7 @@ export const createExchange = (
     startedAtMs,
     dpop,
     route: undefined,
+    cellUpstream: undefined,
     presented: undefined,
     principal: undefined,
     allowed: undefined,

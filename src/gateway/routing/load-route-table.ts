@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { ownUpstream, parseRouteTable, type RouteTable } from '../model/route.ts';
 import type { Problem } from '../model/route-contradictions.ts';
 import { ownAudienceProblem } from '../model/upstream-identity.ts';
+import { upstreamsBehind } from '../model/upstream-policy.ts';
 import { type VersionedTable, versionOf } from './table-changes.ts';
 import { looseTlsFileProblems, tlsFileProblems, withAbsolutePaths } from './tls-files.ts';
 
@@ -36,7 +37,7 @@ export const loadVersion = (file: string, upstreamNames: readonly string[]): Ver
   const value = readValue(file);
   const table = tableIn(file, value);
   const lost = lostUpstreams(
-    table.routes.map(({ upstream }) => upstream),
+    table.routes.flatMap(({ upstream }) => upstreamsBehind(upstream, table.upstreams)),
     [...upstreamNames, ...addressedUpstreams(table)],
   );
   const problems = [...tlsFileProblems(table.upstreams), ...lost];
@@ -91,8 +92,14 @@ export const ownAudienceProblems = (file: string, origin: string): string[] => {
 
 const namedUpstreams = (file: string): string[] => {
   const upstream = z.object({ upstream: z.string() });
-  const loose = z.object({ routes: z.array(z.unknown()) }).catch({ routes: [] });
-  return loose.parse(tryValue(file)).routes.flatMap((route) => upstream.safeParse(route).data?.upstream ?? []);
+  const cells = z.object({ cells: z.record(z.string(), z.string()) });
+  const loose = z
+    .object({ routes: z.array(z.unknown()).catch([]), upstreams: z.record(z.string(), z.unknown()).catch({}) })
+    .catch({ routes: [], upstreams: {} });
+  const { routes, upstreams } = loose.parse(tryValue(file));
+  return routes
+    .flatMap((route) => upstream.safeParse(route).data?.upstream ?? [])
+    .flatMap((name) => Object.values(cells.safeParse(upstreams[name]).data?.cells ?? { name }));
 };
 
 /** One problem that names every upstream without an address, or none. */

@@ -7,7 +7,7 @@ import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { overloaded, upstreamOut, upstreamTimeout, upstreamUnreachable } from '../model/faults.ts';
 import type { Route } from '../model/route.ts';
-import type { Exchange, Step } from '../request/exchange.ts';
+import { type Exchange, type Step, upstreamNameOf } from '../request/exchange.ts';
 import type { Address } from './addresses/address.ts';
 import { attemptsMax, chooseAddress } from './addresses/choose-address.ts';
 import { countRequest, takeRepeat } from './addresses/retry-budget.ts';
@@ -64,7 +64,7 @@ export const createForward = (deps: ForwardDeps): Step => {
   return (exchange) => {
     if (exchange.res.destroyed) return deps.settle(exchange);
     const { route } = exchange;
-    const upstream = route === undefined ? undefined : deps.upstreams.get(route.upstream);
+    const upstream = deps.upstreams.get(upstreamNameOf(exchange) ?? '');
     if (route === undefined || upstream === undefined) throw new Error('cannot forward a request without a route');
     if (upstream.inFlight >= upstream.inFlightMax) throw overloaded(`no room for ${upstream.name}`);
     countRequest(upstream.budget, exchange.startedAtMs);

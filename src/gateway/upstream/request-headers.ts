@@ -7,7 +7,7 @@ import { requestIdHeader } from '#src/contract/headers.ts';
 import { isClaimedHeader } from '../model/claimed-headers.ts';
 import { isRuled, pushSetFields } from '../model/header-rules.ts';
 import { hopByHop, reservedName } from '../model/hop-by-hop.ts';
-import type { Exchange } from '../request/exchange.ts';
+import { type Exchange, upstreamNameOf } from '../request/exchange.ts';
 import { publicHostOf } from '../request/public-host.ts';
 import { withoutOwnCookies } from './own-cookies.ts';
 
@@ -67,14 +67,15 @@ export type ForwardedFacts = {
   passedClaims: ReadonlyMap<string, ReadonlySet<string>>;
 };
 
-const isStopped = (name: string, { route }: Exchange, { passedClaims, tokenHeaders }: ForwardedFacts): boolean => {
+const isStopped = (name: string, exchange: Exchange, { passedClaims, tokenHeaders }: ForwardedFacts): boolean => {
+  const { route } = exchange;
   const plain = folded(name);
   if (stopped.has(plain) || isReserved(plain)) return true;
   // A field about the body in another spelling, which the checks of the body did not see.
   if (plain !== name && plain.startsWith('content-')) return true;
   if (route?.requestHeaders !== undefined && isRuled(route.requestHeaders, plain)) return true;
-  if (tokenHeaders.size > 0 && tokenHeaders.get(route?.upstream ?? '') === plain) return true;
-  return isClaimedHeader(plain) && passedClaims.get(route?.upstream ?? '')?.has(name) !== true;
+  if (tokenHeaders.size > 0 && tokenHeaders.get(upstreamNameOf(exchange) ?? '') === plain) return true;
+  return isClaimedHeader(plain) && passedClaims.get(upstreamNameOf(exchange) ?? '')?.has(name) !== true;
 };
 
 /** True when the upstream gets the value that the caller sent in this field. `name`: in lower case. */

@@ -23,7 +23,7 @@ export const startAttempt = (
     const path = exchange.upstreamTarget?.split('?', 1)[0] ?? exchange.path;
     span.set('url.full', `${origin}${path}`);
     span.set('url.template', route.path);
-    span.set('orderpass.upstream', route.upstream);
+    span.set('orderpass.upstream', exchange.cellUpstream ?? route.upstream);
   }
   if (failed > 0) span.set('http.request.resend_count', failed);
   return span;

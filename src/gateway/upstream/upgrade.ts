@@ -11,7 +11,7 @@ import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { overloaded, upgradeRefused, upstreamTimeout, upstreamUnreachable } from '../model/faults.ts';
 import { ownPathOf } from '../model/route-path.ts';
-import type { Exchange, Step } from '../request/exchange.ts';
+import { type Exchange, type Step, upstreamNameOf } from '../request/exchange.ts';
 import { announcesBody } from '../request/limit-body.ts';
 import { publicHostOf } from '../request/public-host.ts';
 import { type CompiledRoutes, findRoute } from '../routing/route-table.ts';
@@ -146,7 +146,7 @@ export const createWantsUpgrade = (routes: () => CompiledRoutes): WantsUpgrade =
 
 const upstreamOf = (deps: UpgradesDeps, exchange: Exchange): Upstream => {
   const { route, req } = exchange;
-  const upstream = route === undefined ? undefined : deps.upstreams.get(route.upstream);
+  const upstream = deps.upstreams.get(upstreamNameOf(exchange) ?? '');
   if (route === undefined || upstream === undefined) throw new Error('cannot forward an upgrade without a route');
   // A body would stand between the two protocols, where two parsers could disagree about its end.
   if (!route.upgrade || exchange.method !== 'GET' || req.httpVersionMinor === 0 || announcesBody(exchange))

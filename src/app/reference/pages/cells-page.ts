@@ -38,8 +38,8 @@ export const cellsPage = (): string => `<!doctype html>
 <nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/webhooks">Webhooks</a> <a href="/docs/errors">Error codes</a> <a href="/docs/callers">Who calls</a> <a href="/docs/changelog">Changelog</a></nav>
 <main>
 <h1>Cells: restaurants on several PostgreSQL clusters</h1>
-<p>For operators. A cell is one PostgreSQL cluster with the cores and workers that use it. This page is a plan: the first section says
-what exists, and everything after it is not built.</p>
+<p>For operators. A cell is one PostgreSQL cluster with the programs that use it. The first two sections say what exists: any service can be
+in cells. The plan after them is for the ordering core, and is not built.</p>
 
 <h2>What exists</h2>
 <ul>
@@ -47,21 +47,29 @@ what exists, and everything after it is not built.</p>
 <code>config/deployment.md</code> has the sizes.</li>
 <li>Change and event of a restaurant are one transaction. Each of its rows names the restaurant or one of its endpoints, and none refers to
 another restaurant, so that a restaurant can be in any cluster as a whole.</li>
-<li>A route names one <code>upstream</code>. The gateway chooses it by host, path and method, and never by restaurant.
-<code>tenant</code> of a route says where a request names its restaurant; only <code>tenantLimits</code> use it.</li>
-<li>There is no directory of restaurants and clusters. <code>gateway.tenants</code> has the restaurants of the installation.</li>
+<li>An upstream of the route table may be a group of cells, and a directory says which cell has a restaurant (below).</li>
 <li>Restaurants can be spread over several whole installations, each with its own gateways, host name, credentials, audit and master key,
 with a proxy in front that chooses by host name. No command moves a restaurant from one installation to another: <code>move</code>
 takes the whole embedded store.</li>
 </ul>
 
-<h2>The plan</h2>
+<h2>A service in cells</h2>
+<ul>
+<li><b>Upstream by tenant.</b> <code>cells</code> of an upstream names one upstream for each cell, and routes name the group:
+<code>"shops": {"cells": {"default": "shops-a", "north": "shops-b"}}</code>. The gateway takes the cell of the restaurant that the request acts for:
+the only one of the caller, or the one that <code>tenant</code> of the route names. A caller with restaurants in several cells that names
+none gets 400. Each cell has its own addresses, TLS, health and identity, so that a statement for one is worthless at another.</li>
+<li><b>Directory.</b> <code>gateway.tenants.cell</code>, which <code>restaurant cell --restaurant rst_… --cell north</code> changes. Restaurants
+without an entry are in <code>default</code>. Gateways remember the cell with the credential, so that a request costs no look-up, and all
+follow a change within a second. The change moves no rows.</li>
+<li><b>Global</b> are the gateways with their one database: credentials, limits, quotas, audit and directory. A cell that is away affects its own
+restaurants only.</li>
+<li><b>A move of a restaurant</b>, for a service of your own: stop its writes in the service (or disable its API access with
+<code>restaurant set --api-enabled off</code>), copy its rows, run <code>restaurant cell</code>, allow the writes again.</li>
+</ul>
+
+<h2>The plan for the ordering core</h2>
 <ol>
-<li><b>Upstream by tenant.</b> <code>upstream</code> of a route may name a group of upstreams, one for each cell. The gateway takes the restaurant
-that the request acts for by the rule of <code>tenantLimits</code> (the only restaurant of the caller, or the one that
-<code>tenant</code> of the route names), and forwards to the upstream of its cell. A request that names no restaurant gets 400.</li>
-<li><b>Directory.</b> <code>gateway.tenants</code> gets a column with the cell. Gateways remember it with the credential, and a move is a change
-of the credentials that reach the restaurant: every gateway follows within a second, as for a revocation, with no look-up for each request.</li>
 <li><b>One audit, one set of credentials.</b> Gateways keep their database. The core and the workers of a cell get a database of their own, and
 learn by the assertion of the gateway who calls. Each cell has a secret of its own for assertions, so that one cell cannot pass for
 another: the core now takes its secret from the root of its own database, and would take it from a setting.</li>
@@ -78,9 +86,9 @@ in the cell, then opened; each step can be repeated.</li>
 <dt>Belongs to each cell</dt><dd>${listed(tablesByPlace.cell)}</dd>
 </dl>
 
-<h2>A move</h2>
+<h2>A move of a restaurant of the core</h2>
 <ol>
-<li>The directory marks the restaurant as moving. Writes get 503 with <code>Retry-After</code>; reads go on in the old cell.</li>
+<li>The directory marks the restaurant as moving, which it cannot yet. Writes get 503 with <code>Retry-After</code>; reads go on in the old cell.</li>
 <li>The workers of the old cell dispatch its waiting events and end its attempts. Deliveries that wait for a retry move with it.</li>
 <li>Its rows are copied by their key, in one transaction of the new cell, and compared by number and digest, as <code>move</code> does now for
 a whole store.</li>

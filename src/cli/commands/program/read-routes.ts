@@ -63,7 +63,16 @@ const requestOf = (url: string): { target: string; host: string | undefined } =>
 };
 
 const showExplained = (
-  { ownPath, route, units, upstreamTarget, allow, others, addresses }: Awaited<ReturnType<typeof explainCurrentRoute>>,
+  {
+    ownPath,
+    route,
+    units,
+    upstreamTarget,
+    allow,
+    others,
+    cells,
+    addresses,
+  }: Awaited<ReturnType<typeof explainCurrentRoute>>,
   output: Output,
 ) => {
   const answers = route !== undefined && upstreamTarget !== undefined;
@@ -75,7 +84,7 @@ const showExplained = (
     ...(refusal !== null && { status: refusal, ...(allow !== undefined && { allow }) }),
     ...(route !== undefined && { ...decisionOf(route), units }),
     upstream_target: upstreamTarget ?? null,
-    ...(route !== undefined && { addresses }),
+    ...(route !== undefined && { ...(cells !== undefined && { cells }), addresses }),
   };
   const not = others.map((other) => ({ id: other.route.id, path: other.route.path, reason: other.reason }));
   if (output.json) return output.result({ ...members, others: not });

@@ -37,6 +37,22 @@ export const restaurantCommands = (program: Command, output: Output): void => {
       output.result(made);
     });
   setCommand(group, output);
+  cellCommand(group, output);
+};
+
+const cellCommand = (group: Command, output: Output): void => {
+  group
+    .command('cell')
+    .description('show or change the cell that requests of a restaurant are forwarded to; no data is moved')
+    .requiredOption('--restaurant <restuid>', 'id of the restaurant')
+    .option('--cell <name>', 'a cell of the file of routes; default: the one that has all other restaurants')
+    .action(async ({ restaurant, cell }: { restaurant: string; cell?: string }, command: Command) => {
+      output.result(
+        await withAdmin(command, (admin) =>
+          cell === undefined ? admin.showCell(restaurant) : admin.setCell(restaurant, cell),
+        ),
+      );
+    });
 };
 
 const onOff = (flags: string, description: string): Option => new Option(flags, description).choices(['on', 'off']);

@@ -6,7 +6,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { mayBeAnonymous } from '../../model/route.ts';
 import { type IdentityPolicy, identityPolicyOf, ownAudienceProblem } from '../../model/upstream-identity.ts';
 import type { UpstreamPolicy } from '../../model/upstream-policy.ts';
-import type { Exchange, Step } from '../../request/exchange.ts';
+import { type Exchange, type Step, upstreamNameOf } from '../../request/exchange.ts';
 import { createIdentityFields } from './identity-fields.ts';
 import { createIdentityTokens, type IdentityKey } from './identity-token.ts';
 
@@ -37,9 +37,10 @@ export const createIdentifyTo = (deps: IdentifyDeps): IdentifyTo => {
   const forms = new Map(
     deps.upstreams.map((name) => [name, identifyBy(deps, name, identityPolicyOf(name, deps.policies[name]?.identity))]),
   );
-  return ({ route, principal, target, upstreamTarget }, method) => {
+  return (exchange, method) => {
+    const { route, principal, target, upstreamTarget } = exchange;
     if (route?.access === 'public' || (principal === undefined && mayBeAnonymous(route))) return nothing;
-    const identify = route === undefined ? undefined : forms.get(route.upstream);
+    const identify = forms.get(upstreamNameOf(exchange) ?? '');
     if (identify === undefined || principal === undefined)
       throw new Error('cannot state an identity without a route and a caller');
     return identify(principal.asserted, { method, target: upstreamTarget ?? target });

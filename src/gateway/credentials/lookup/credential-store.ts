@@ -8,7 +8,8 @@ import { type CredentialState, type StateColumns, stateColumns, stateOf } from '
 
 type Db = Kysely<unknown>;
 
-export type TenantState = { id: string; apiEnabled: boolean; gone: boolean };
+/** `cell`: null for the default one. */
+export type TenantState = { id: string; apiEnabled: boolean; gone: boolean; cell: string | null };
 
 /** Limits of its own and networks that it may be used from; null: the defaults, and everywhere. */
 type Bounds = { limits: OwnLimits | null; allowIp: readonly string[] | null };
@@ -56,14 +57,14 @@ export type Found<T> = { row: T | undefined; state: CredentialState };
 export const findApiKey = async (db: Db, digest: Buffer): Promise<Found<KeyRow>> => {
   const { rows } = await sql<ReadKey>`
     select ${stateColumns}, k.key_id, k.revoked_at is not null as revoked, k.expires, k.quarantined_reason, k.limits,
-      k.allow_ip, t.id, t.api_enabled, t.gone_at is not null as gone
+      k.allow_ip, t.cell, t.id, t.api_enabled, t.gone_at is not null as gone
     from gateway.credential_epoch e
     left join (gateway.api_keys k join gateway.tenants t on t.id = k.tenant) on k.digest = ${digest}`.execute(db);
   const row = stateRow(rows);
   const { key_id: keyId } = row;
   const state = stateOf(row);
   if (keyId === null) return { state, row: undefined };
-  const tenant = { id: row.id, apiEnabled: row.api_enabled, gone: row.gone };
+  const tenant = { id: row.id, apiEnabled: row.api_enabled, gone: row.gone, cell: row.cell };
   const { revoked, quarantined_reason: quarantinedReason, limits, allow_ip: allowIp } = row;
   const expiresMs = row.expires?.getTime() ?? null;
   return { state, row: { keyId, revoked, expiresMs, quarantinedReason, limits, allowIp, tenant } };
@@ -77,6 +78,7 @@ type ReadKey = StateColumns & {
   id: string;
   api_enabled: boolean;
   gone: boolean;
+  cell: string | null;
   limits: OwnLimits | null;
   allow_ip: string[] | null;
 };
@@ -98,7 +100,7 @@ export const findClient = async (db: Db, clientId: string): Promise<Found<Client
       (select coalesce(json_agg(json_build_object('id', k.key_id, 'jwk', k.jwk) order by k.created, k.key_id), '[]')
        from gateway.client_keys k where k.client_id = c.client_id and k.revoked_at is null) as keys,
       (select coalesce(json_agg(json_build_object('id', t.id, 'enabled', t.api_enabled,
-         'gone', t.gone_at is not null) order by t.id), '[]')
+         'gone', t.gone_at is not null, 'cell', t.cell) order by t.id), '[]')
        from gateway.client_tenants g join gateway.tenants t on t.id = g.tenant
        where g.client_id = c.client_id and g.withdrawn_at is null) as tenants
     from gateway.credential_epoch e left join gateway.clients c on c.client_id = ${clientId}`.execute(db);
@@ -122,7 +124,7 @@ type ReadClient = {
   allow_ip: string[] | null;
   secrets: { id: string; digest: string; expires: number | null; quarantined: string | null }[];
   keys: { id: string; jwk: Record<string, unknown> }[];
-  tenants: { id: string; enabled: boolean; gone: boolean }[];
+  tenants: { id: string; enabled: boolean; gone: boolean; cell: string | null }[];
 };
 
 const toClientRow = (row: ReadClient): ClientRow => ({
@@ -143,7 +145,7 @@ const toClientRow = (row: ReadClient): ClientRow => ({
     quarantinedReason: quarantined,
   })),
   keys: row.keys.map(({ id, jwk }) => ({ keyId: id, jwk })),
-  tenants: row.tenants.map(({ id, enabled, gone }) => ({ id, apiEnabled: enabled, gone })),
+  tenants: row.tenants.map(({ id, enabled, gone, cell }) => ({ id, apiEnabled: enabled, gone, cell })),
 });
 
 /** An issued value, live or ended. `clientId`: client of a secret. `fingerprint` null: issued by an earlier version. */
@@ -181,6 +183,18 @@ const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boole
 
 export const updateTenantApi = (db: Db, id: string, enabled: boolean): Promise<boolean> =>
   changed(sql`update gateway.tenants set api_enabled = ${enabled} where id = ${id}`, db);
+
+/** `cell`: null for the default one. */
+export const updateTenantCell = (db: Db, id: string, cell: string | null): Promise<boolean> =>
+  changed(sql`update gateway.tenants set cell = ${cell} where id = ${id} and gone_at is null`, db);
+
+/** Null: the default one. Undefined: there is no such tenant. */
+export const findTenantCell = async (db: Db, id: string): Promise<string | null | undefined> =>
+  (
+    await sql<{ cell: string | null }>`select cell from gateway.tenants where id = ${id} and gone_at is null`.execute(
+      db,
+    )
+  ).rows[0]?.cell;
 
 /** Facts about the tenant that callers may see. */
 export const updateTenantFacts = (db: Db, id: string, facts: Readonly<Record<string, unknown>>): Promise<boolean> =>

@@ -10,6 +10,8 @@ type Reach = {
   tenants: readonly string[];
   /** Those of them whose API access is off. */
   tenantsDisabled: readonly string[];
+  /** Cells of live tenants outside the default cell. Undefined: there are none. */
+  cells: ReadonlyMap<string, string> | undefined;
   /** At least one of its tenants has been removed. */
   lostTenant: boolean;
 };
@@ -42,9 +44,11 @@ export type ClientRecord = Reach & {
 
 const reachOf = (states: readonly TenantState[]): Reach => {
   const live = states.filter(({ gone }) => !gone);
+  const placed = live.flatMap(({ id, cell }) => (cell === null ? [] : [[id, cell] as const]));
   return {
     tenants: Object.freeze(live.map(({ id }) => id)),
     tenantsDisabled: Object.freeze(live.filter(({ apiEnabled }) => !apiEnabled).map(({ id }) => id)),
+    cells: placed.length === 0 ? undefined : new Map(placed),
     lostTenant: live.length < states.length,
   };
 };
