@@ -90,7 +90,15 @@ describe.skipIf(python === undefined)('the client for Python', () => {
           '    return client.orders.get(uid="ord_1")["total"]',
         ].join('\n'),
       );
-      const args = ['--strict', '--python-version', '3.9', '--python-executable', String(python), '--cache-dir', join(folder, 'mypy')];
+      const args = [
+        '--strict',
+        '--python-version',
+        '3.9',
+        '--python-executable',
+        String(python),
+        '--cache-dir',
+        join(folder, 'mypy'),
+      ];
       const check = (...files: string[]) =>
         run(String(mypy), [...args, ...files], { cwd: folder, env: { ...process.env, MYPYPATH: source } });
       await check(join(source, 'orderpass'), use);
