@@ -1,7 +1,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../../support/program.ts';
@@ -14,8 +14,8 @@ const run = promisify(execFile);
 const source = join(root, 'src/clients/python/src');
 const env = { PYTHONPATH: source, PYTHONDONTWRITEBYTECODE: '1' };
 
-/** The first interpreter that has httpx: that of the path, or of Debian. */
-const python = ['python3', '/usr/bin/python3'].find((command) => {
+/** The first interpreter that has httpx: Debian's, or that of the path. */
+const python = ['/usr/bin/python3', 'python3'].find((command) => {
   try {
     execFileSync(command, ['-c', 'import httpx'], { stdio: 'ignore' });
     return true;
@@ -108,7 +108,11 @@ describe.skipIf(python === undefined)('the client for Python', () => {
   );
 
   test.skipIf(pyright === undefined)('A-334 pyright finds no error in it in strict mode', async () => {
-    const settings = { include: [join(source, 'orderpass')], pythonVersion: '3.9', typeCheckingMode: 'strict' };
+    const settings = {
+      include: [relative(folder, join(source, 'orderpass'))],
+      pythonVersion: '3.9',
+      typeCheckingMode: 'strict',
+    };
     const file = join(folder, 'pyrightconfig.json');
     writeFileSync(file, JSON.stringify(settings));
     await run(String(pyright), ['--project', file, '--pythonpath', String(python)]);
