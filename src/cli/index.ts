@@ -10,6 +10,7 @@ import { auditCommands } from './commands/audit/audit.ts';
 import { clientCommands } from './commands/clients/client.ts';
 import { keyCommands } from './commands/clients/key.ts';
 import { policyCommands } from './commands/clients/policy.ts';
+import { requestsCommand } from './commands/clients/requests.ts';
 import { signingKeyCommands } from './commands/clients/signing-key.ts';
 import { tokenCommands } from './commands/clients/token.ts';
 import { usageCommand } from './commands/clients/usage.ts';
@@ -62,6 +63,7 @@ export const createProgram = (output: Output): Command => {
     clientCommands,
     tokenCommands,
     usageCommand,
+    requestsCommand,
     auditCommands,
     signingKeyCommands,
     endpointCommands,

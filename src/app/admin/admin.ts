@@ -21,6 +21,7 @@ import { createForwardEvents } from '../webhooks/forward-events.ts';
 import { createWebhookAdmin } from '../webhooks/webhook-admin.ts';
 import { actorName } from './actor-name.ts';
 import { createAuditAdmin } from './admin-audit.ts';
+import { createRequestsAdmin } from './admin-requests.ts';
 import { createMenuAdmin, createRestaurantAdmin } from './admin-restaurants.ts';
 import { createUsersAdmin } from './admin-users.ts';
 import { createWebhooksAdmin } from './admin-webhooks.ts';
@@ -33,6 +34,7 @@ export {
   limitNames,
   type OwnLimits,
   searchLimitMax,
+  statusClasses as requestStatuses,
   type Traced,
   toEcs,
 } from '#src/gateway/index.ts';
@@ -60,6 +62,7 @@ const createAdmin = (installation: Installation, settings: Settings) => {
     ...createRestaurantAdmin(deps),
     ...createMenuAdmin(deps),
     ...createAuditAdmin(deps),
+    ...createRequestsAdmin(deps),
     ...createWebhooksAdmin(deps),
     createKey: credentials.createApiKey,
     revokeKey: credentials.revokeApiKey,

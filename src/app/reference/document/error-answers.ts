@@ -35,7 +35,7 @@ const generalOfWrites: readonly FaultCode[] = [
 ];
 
 /** Failures that any request can meet and that a caller treats alike: they are one answer of the document, `default`. */
-const unspecific: ReadonlySet<number> = new Set([408, 413, 414, 415, 431, 500, 502, 504]);
+const unspecific: ReadonlySet<number> = new Set([408, 413, 414, 415, 431, 500, 502, 503, 504]);
 
 type Wanted = { origin: string; id: string; method: string; hasScopes: boolean; own: readonly OwnError[] };
 
@@ -112,15 +112,6 @@ const examplesOf = (origin: string, status: number, code: FaultCode): Json => {
 
 const referTo = (name: string): Json => ({ [name]: { $ref: `#/components/examples/${name}` } });
 
-const otherFailure: Json = {
-  [nameKey]: 'OtherFailure',
-  description: [...general, ...generalOfWrites]
-    .filter((code) => unspecific.has(faultStatus(code)))
-    .map((code) => `${faultStatus(code)} \`${code}\` ${faultTexts[code]}`)
-    .join('\n\n'),
-  content: contentOf('Error', referTo('INTERNAL_ERROR')),
-};
-
 const exampleValues = (origin: string, status: number, code: FaultCode): Json => ({
   [code]: { value: envelopeOf(code) },
   ...(isOAuthStatus(status) && { [`${code}_bearer`]: { value: oauthOf(origin, status, code) } }),
@@ -144,6 +135,16 @@ const headersOf = (status: number): Json => ({
   ...([400, 401, 403].includes(status) ? { 'WWW-Authenticate': header('Challenge') } : undefined),
   ...([409, 429, 503].includes(status) ? { 'Retry-After': header('RetryAfter') } : undefined),
 });
+
+const otherFailure: Json = {
+  [nameKey]: 'OtherFailure',
+  description: [...general, ...generalOfWrites]
+    .filter((code) => unspecific.has(faultStatus(code)))
+    .map((code) => `${faultStatus(code)} \`${code}\` ${faultTexts[code]}`)
+    .join('\n\n'),
+  headers: headersOf(503),
+  content: contentOf('Error', referTo('INTERNAL_ERROR')),
+};
 
 const requestId = 'req_01';
 const scopeOfExamples = 'read:orders';
