@@ -40,10 +40,7 @@ export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
       rate: ratesOf(exchange),
     }),
     'whoami.requests': (exchange, principal) => answerRequests(calls, exchange, principal),
-    'whoami.usage': async (exchange, principal) => ({
-      ...(await answerUsage(calls, exchange, principal)),
-      rate: ratesOf(exchange),
-    }),
+    'whoami.usage': (exchange, principal) => answerUsage(calls, exchange, principal, ratesOf(exchange)),
     [denialRoute]: async ({ path }, { id }) => {
       const denial = await deps.denials.find(id, path.slice(path.lastIndexOf('/') + 1));
       if (denial === undefined) throw new Fault('NOT_FOUND', 'There is no such denial');

@@ -29,14 +29,14 @@ export const describedSelfOperations = (words: TenantWords): DescribedSelfOperat
   },
   {
     id: 'whoami.requests',
-    summary: 'Own requests that were refused or failed, and own writes',
+    summary: 'Own refused and failed requests, and own writes',
     errors: [],
     params: requestParams,
     answer: requestsAnswer,
   },
   {
     id: 'whoami.usage',
-    summary: 'What was used of own limits, and calls by hour and operation',
+    summary: 'Use of own limits, and calls by hour',
     errors: [],
     params: usageParams,
     answer: usageAnswer(limitsAnswer.describe('Its own limits'), rates),

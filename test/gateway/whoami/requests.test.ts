@@ -46,8 +46,8 @@ const find = (listed: Listed[], requestId: string): Listed | undefined =>
 
 /** The hours of one route together. */
 const countsOf = async (headers: Headers, route: string | null) => {
-  const { usage } = await usageOf(harness.url, headers);
-  const hours = (usage.hours as { route: string | null; reads: number; writes: number; refused: number }[]).filter(
+  const answer = await usageOf(harness.url, headers);
+  const hours = (answer.hours as { route: string | null; reads: number; writes: number; refused: number }[]).filter(
     (hour) => hour.route === route,
   );
   const sum = (name: 'reads' | 'writes' | 'refused') => hours.reduce((total, hour) => total + hour[name], 0);

@@ -30,26 +30,24 @@ test('A-296 limits, units, the days and the counts of a client are what it used,
   await get('/api/menu/none', headers);
   await until(async () => (await usageOf(harness.url, headers)).usage.day_units >= before.day_units + 4);
   await until(async () => {
-    const { usage } = await usageOf(harness.url, headers);
-    return usage.hours.some(
-      ({ route, reads }: { route: string; reads: number }) => route === 'orders.list' && reads === 4,
-    );
+    const { hours } = await usageOf(harness.url, headers);
+    return hours.some(({ route, reads }: { route: string; reads: number }) => route === 'orders.list' && reads === 4);
   });
   const answer = await usageOf(harness.url, headers, '?days=3');
   expect(Object.keys(answer)).toEqual([
-    ...['success', 'usage', 'kept_days', 'pagesize', 'more', 'next_cursor', 'rate'],
+    ...['success', 'usage', 'hours', 'kept_days', 'pagesize', 'more', 'next_cursor'],
   ]);
-  const { usage, rate } = answer;
+  const { usage, hours } = answer;
   expect(usage.limits).toEqual({ minute: 50_000, burst: null, day: 100_000, month: 500_000, concurrency: null });
   expect(usage.days).toHaveLength(3);
   expect(usage.days[2]).toMatchObject({ date: harness.clock.now().toISOString().slice(0, 10), refused_elsewhere: 0 });
   expect(usage.month_units).toBe(usage.day_units);
-  expect(rate.find(({ policy }: { policy: string }) => policy === 'day')).toMatchObject({ quota: 100_000 });
-  const unknown = usage.hours.find(({ route }: { route: string | null }) => route === null);
+  expect(usage.rate.find(({ policy }: { policy: string }) => policy === 'day')).toMatchObject({ quota: 100_000 });
+  const unknown = hours.find(({ route }: { route: string | null }) => route === null);
   expect(unknown).toMatchObject({ reads: 0, writes: 0, refused: 1, failed: 0 });
   expect(unknown.hour_iso).toMatch(/:00:00Z$/);
   const other = await usageOf(harness.url, clientHeaders(await harness.createClient([tenant])));
-  expect(other.usage.hours).toEqual([]);
+  expect(other.hours).toEqual([]);
 });
 
 test('A-296 the hours by page: each hour and operation once, newest first, and of one operation alone', async () => {
@@ -71,15 +69,13 @@ test('A-296 the hours by page: each hour and operation once, newest first, and o
       headers,
       `?pagesize=70${cursor === '' ? '' : `&cursor=${cursor}`}`,
     );
-    for (const { hour_iso, route } of answer.usage.hours)
-      if (route !== 'whoami.usage') seen.push(`${hour_iso} ${route}`);
+    for (const { hour_iso, route } of answer.hours) if (route !== 'whoami.usage') seen.push(`${hour_iso} ${route}`);
     cursor = answer.next_cursor;
   }
   expect(seen).toHaveLength(300);
   expect(new Set(seen).size).toBe(300);
   expect(seen).toEqual(seen.toSorted().reverse());
-  const { usage } = await usageOf(harness.url, headers, '?route=route.2&pagesize=100');
-  expect(usage.hours).toHaveLength(100);
+  expect((await usageOf(harness.url, headers, '?route=route.2&pagesize=100')).hours).toHaveLength(100);
   const lists = createRequestLists({ db, box: harness.box, clock: harness.clock, days: 7 });
   const { keyId: next } = await harness.credentials.rotateApiKey(keyId, 1);
   await pool.query(

@@ -54,7 +54,6 @@ export const describeOperation = (
         origin,
         id: operationId,
         method: route.method,
-        hasScopes: route.scopes.length > 0,
         own: described?.errors ?? [],
       }),
     },

@@ -8,7 +8,7 @@ const count = z.int().min(0);
 const { pagesize, more, next_cursor } = pageAnswer;
 
 const end = {
-  kept_days: count.meta({ id: 'KeptDays', description: 'Days that it is kept; 0: the operator keeps nothing' }),
+  kept_days: count.meta({ id: 'KeptDays', description: 'Days that it is kept; 0: nothing is' }),
   pagesize,
   more,
   next_cursor,
@@ -64,9 +64,9 @@ export const usageAnswer = (limits: z.ZodType, rate: z.ZodType) =>
         day_units: count.describe('Units of today, UTC'),
         month_units: count.describe('Units of this month, UTC'),
         days: z.array(dayAnswer).describe('Today last'),
-        hours: z.array(hourAnswer).describe('Newest first'),
+        rate,
       })
       .meta({ id: 'Usage', description: 'Use of this credential' }),
-    rate,
+    hours: z.array(hourAnswer).describe('Newest first'),
     ...end,
   });

@@ -85,8 +85,13 @@ const endOf = ({ days }: RequestLists, size: number, next: string | null) => ({
   next_cursor: next,
 });
 
-/** Members of the answer of whoami.usage, without those about the limits of this request. */
-export const answerUsage = async (deps: OperationDeps, exchange: Exchange, { id, kind }: Principal): Answered => {
+/** Members of the answer of whoami.usage. `rate`: the limits that this request met. */
+export const answerUsage = async (
+  deps: OperationDeps,
+  exchange: Exchange,
+  { id, kind }: Principal,
+  rate: readonly unknown[],
+): Answered => {
   const { lists } = deps;
   const params = read(usageParams, exchange);
   const size = params.pagesize ?? pagesizeUsual;
@@ -95,13 +100,11 @@ export const answerUsage = async (deps: OperationDeps, exchange: Exchange, { id,
     lists.hours(id, { route: params.route }, { pagesize: size, cursor: params.cursor }),
   ]);
   return {
-    usage: {
-      ...usedOf(used),
-      hours: items.map(({ hour, route, reads, writes, refused, failed }) => ({
-        hour_iso: isoSeconds(hour),
-        ...{ route, reads, writes, refused, failed },
-      })),
-    },
+    usage: { ...usedOf(used), rate },
+    hours: items.map(({ hour, route, reads, writes, refused, failed }) => ({
+      hour_iso: isoSeconds(hour),
+      ...{ route, reads, writes, refused, failed },
+    })),
     ...endOf(lists, size, next),
   };
 };
