@@ -25,7 +25,7 @@ const untilMs = 30_000;
 export const runScenario = async (harness: ClientsHarness, command: RunnerCommand): Promise<number> => {
   harness.proxy.reset();
   const runner = startRunner(command);
-  const variables = harness.variables();
+  const variables: Record<string, unknown> = harness.variables();
   const own = ownSteps(harness);
   try {
     for (const { title, expect, save, until: isRepeated, ...step } of steps) {

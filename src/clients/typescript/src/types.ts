@@ -919,8 +919,8 @@ export type CustomerstatsCustomersAnswer = {
 /** Parameters of customerstats.customers */
 export type CustomerstatsCustomersParameters = {
   /**
-   * Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first 10,000 items;
-   * beyond, and where filters pass few of very many, only `next_cursor` goes on (RANGE)
+   * Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the first 10,000
+   * items; beyond them, and where filters pass few of very many items, only `next_cursor` goes on (RANGE)
    *
    * 1 to 1000000.
    */
@@ -2229,8 +2229,8 @@ export type LoyaltylogListAnswer = {
 /** Parameters of loyaltylog.list */
 export type LoyaltylogListParameters = {
   /**
-   * Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first 10,000 items;
-   * beyond, and where filters pass few of very many, only `next_cursor` goes on (RANGE)
+   * Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the first 10,000
+   * items; beyond them, and where filters pass few of very many items, only `next_cursor` goes on (RANGE)
    *
    * 1 to 1000000.
    */
@@ -2311,8 +2311,8 @@ export type MenuCategoriesAnswer = {
 /** Parameters of menu.categories */
 export type MenuCategoriesParameters = {
   /**
-   * Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first 10,000 items;
-   * beyond, and where filters pass few of very many, only `next_cursor` goes on (RANGE)
+   * Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the first 10,000
+   * items; beyond them, and where filters pass few of very many items, only `next_cursor` goes on (RANGE)
    *
    * 1 to 1000000.
    */
@@ -2559,8 +2559,8 @@ export type MenuImportsAnswer = {
 /** Parameters of menu.imports */
 export type MenuImportsParameters = {
   /**
-   * Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first 10,000 items;
-   * beyond, and where filters pass few of very many, only `next_cursor` goes on (RANGE)
+   * Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the first 10,000
+   * items; beyond them, and where filters pass few of very many items, only `next_cursor` goes on (RANGE)
    *
    * 1 to 1000000.
    */
@@ -2645,8 +2645,8 @@ export type MenuProductsAnswer = {
 /** Parameters of menu.products */
 export type MenuProductsParameters = {
   /**
-   * Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first 10,000 items;
-   * beyond, and where filters pass few of very many, only `next_cursor` goes on (RANGE)
+   * Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the first 10,000
+   * items; beyond them, and where filters pass few of very many items, only `next_cursor` goes on (RANGE)
    *
    * 1 to 1000000.
    */
@@ -3864,8 +3864,8 @@ export type OrdersListAnswer = {
 /** Parameters of orders.list */
 export type OrdersListParameters = {
   /**
-   * Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first 10,000 items;
-   * beyond, and where filters pass few of very many, only `next_cursor` goes on (RANGE)
+   * Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the first 10,000
+   * items; beyond them, and where filters pass few of very many items, only `next_cursor` goes on (RANGE)
    *
    * 1 to 1000000.
    */
@@ -4373,8 +4373,8 @@ export type WebhookDeliveriesAnswer = {
 /** Parameters of webhook.deliveries */
 export type WebhookDeliveriesParameters = {
   /**
-   * Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first 10,000 items;
-   * beyond, and where filters pass few of very many, only `next_cursor` goes on (RANGE)
+   * Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the first 10,000
+   * items; beyond them, and where filters pass few of very many items, only `next_cursor` goes on (RANGE)
    *
    * 1 to 1000000.
    */
@@ -4529,8 +4529,8 @@ export type WebhookEndpointsAnswer = {
 /** Parameters of webhook.endpoints */
 export type WebhookEndpointsParameters = {
   /**
-   * Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first 10,000 items;
-   * beyond, and where filters pass few of very many, only `next_cursor` goes on (RANGE)
+   * Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the first 10,000
+   * items; beyond them, and where filters pass few of very many items, only `next_cursor` goes on (RANGE)
    *
    * 1 to 1000000.
    */

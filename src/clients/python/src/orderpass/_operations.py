@@ -86,9 +86,9 @@ class Orders:
 
         Iterates over the items of all pages and requests each page when it is needed.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -149,9 +149,9 @@ class Orders:
 
         One page; `next_cursor` continues it.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -458,9 +458,9 @@ class Menu:
 
         Iterates over the items of all pages and requests each page when it is needed.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -500,9 +500,9 @@ class Menu:
 
         One page; `next_cursor` continues it.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -570,9 +570,9 @@ class Menu:
 
         Iterates over the items of all pages and requests each page when it is needed.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -619,9 +619,9 @@ class Menu:
 
         One page; `next_cursor` continues it.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -759,9 +759,9 @@ class Menu:
 
         Iterates over the items of all pages and requests each page when it is needed.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -803,9 +803,9 @@ class Menu:
 
         One page; `next_cursor` continues it.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -901,9 +901,9 @@ class Customers:
 
         Iterates over the items of all pages and requests each page when it is needed.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -980,9 +980,9 @@ class Customers:
 
         One page; `next_cursor` continues it.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -1281,9 +1281,9 @@ class Loyalty:
 
         Iterates over the items of all pages and requests each page when it is needed.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -1334,9 +1334,9 @@ class Loyalty:
 
         One page; `next_cursor` continues it.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -1601,9 +1601,9 @@ class Webhooks:
 
         Iterates over the items of all pages and requests each page when it is needed.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -1636,9 +1636,9 @@ class Webhooks:
 
         One page; `next_cursor` continues it.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -1943,9 +1943,9 @@ class Webhooks:
 
         Iterates over the items of all pages and requests each page when it is needed.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.
@@ -1998,9 +1998,9 @@ class Webhooks:
 
         One page; `next_cursor` continues it.
 
-        page: Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the
-        first 10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-        (RANGE). 1 to 1000000.
+        page: Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages
+        reach the first 10,000 items; beyond them, and where filters pass few of very many items, only
+        `next_cursor` goes on (RANGE). 1 to 1000000.
         pagesize: Most items that one page has. 1 to 100, by default `100`.
         cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
         beginning, or from `page`. 1 to 2000 characters.

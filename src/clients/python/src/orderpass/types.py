@@ -908,9 +908,9 @@ class CustomerstatsCustomersAnswer(TypedDict):
 class CustomerstatsCustomersParameters(TypedDict, total=False):
     """Parameters of customerstats.customers"""
     page: int
-    """Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first
-    10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-    (RANGE)
+    """Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the
+    first 10,000 items; beyond them, and where filters pass few of very many items, only
+    `next_cursor` goes on (RANGE)
 
     1 to 1000000.
     """
@@ -2086,9 +2086,9 @@ class LoyaltylogListAnswer(TypedDict):
 class LoyaltylogListParameters(TypedDict, total=False):
     """Parameters of loyaltylog.list"""
     page: int
-    """Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first
-    10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-    (RANGE)
+    """Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the
+    first 10,000 items; beyond them, and where filters pass few of very many items, only
+    `next_cursor` goes on (RANGE)
 
     1 to 1000000.
     """
@@ -2162,9 +2162,9 @@ class MenuCategoriesAnswer(TypedDict):
 class MenuCategoriesParameters(TypedDict, total=False):
     """Parameters of menu.categories"""
     page: int
-    """Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first
-    10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-    (RANGE)
+    """Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the
+    first 10,000 items; beyond them, and where filters pass few of very many items, only
+    `next_cursor` goes on (RANGE)
 
     1 to 1000000.
     """
@@ -2397,9 +2397,9 @@ class MenuImportsAnswer(TypedDict):
 class MenuImportsParameters(TypedDict, total=False):
     """Parameters of menu.imports"""
     page: int
-    """Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first
-    10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-    (RANGE)
+    """Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the
+    first 10,000 items; beyond them, and where filters pass few of very many items, only
+    `next_cursor` goes on (RANGE)
 
     1 to 1000000.
     """
@@ -2482,9 +2482,9 @@ class MenuProductsAnswer(TypedDict):
 class MenuProductsParameters(TypedDict, total=False):
     """Parameters of menu.products"""
     page: int
-    """Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first
-    10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-    (RANGE)
+    """Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the
+    first 10,000 items; beyond them, and where filters pass few of very many items, only
+    `next_cursor` goes on (RANGE)
 
     1 to 1000000.
     """
@@ -3670,9 +3670,9 @@ class OrdersListAnswer(TypedDict):
 class OrdersListParameters(TypedDict, total=False):
     """Parameters of orders.list"""
     page: int
-    """Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first
-    10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-    (RANGE)
+    """Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the
+    first 10,000 items; beyond them, and where filters pass few of very many items, only
+    `next_cursor` goes on (RANGE)
 
     1 to 1000000.
     """
@@ -4144,9 +4144,9 @@ class WebhookDeliveriesAnswer(TypedDict):
 class WebhookDeliveriesParameters(TypedDict, total=False):
     """Parameters of webhook.deliveries"""
     page: int
-    """Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first
-    10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-    (RANGE)
+    """Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the
+    first 10,000 items; beyond them, and where filters pass few of very many items, only
+    `next_cursor` goes on (RANGE)
 
     1 to 1000000.
     """
@@ -4303,9 +4303,9 @@ class WebhookEndpointsAnswer(TypedDict):
 class WebhookEndpointsParameters(TypedDict, total=False):
     """Parameters of webhook.endpoints"""
     page: int
-    """Number of the page, from 1; not together with `cursor`. Absent: the first. Pages reach the first
-    10,000 items; beyond, and where filters pass few of very many, only `next_cursor` goes on
-    (RANGE)
+    """Number of the page, from 1; not together with `cursor`. Absent: the first page. Pages reach the
+    first 10,000 items; beyond them, and where filters pass few of very many items, only
+    `next_cursor` goes on (RANGE)
 
     1 to 1000000.
     """
