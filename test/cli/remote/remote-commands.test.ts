@@ -126,7 +126,7 @@ test('A-356 requests without an id lists the own requests of the login, and coun
   const listed = async (...args: string[]) => (await run(['requests', ...args])).stdout;
   await until(async () => (await listed('--status', '4xx', '--json')).includes(String(id)), 30_000);
   expect(JSON.parse(await listed('--request-id', String(id), '--json'))).toMatchObject({
-    requests: [{ request_id: id, status: 403, code: 'SCOPE_MISSING', method: 'GET' }],
+    requests: [{ request_id: id, status: 403, code: 'INSUFFICIENT_SCOPE', method: 'GET' }],
     next_cursor: null,
   });
   await until(async () => (await listed('--hours')).includes('refused=1'), 30_000);
