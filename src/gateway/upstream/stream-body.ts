@@ -6,10 +6,9 @@ import { inviteBody } from '../request/read-body-prefix.ts';
 
 /**
  * A large body from a fast sender would keep the thread busy, since each chunk is ready when the last one was sent. So the
- * stream pauses after this many bytes, to let other requests run.
+ * stream lets the event loop take its other events after this many bytes.
  */
 const burstBytes = 128 * 1024;
-const restMs = 1;
 
 type BodyBounds = { bodyBytesMax: number; bodyTimeoutMs: number };
 
@@ -21,7 +20,7 @@ export const createBodyStream = (exchange: Exchange, { bodyBytesMax, bodyTimeout
   const { req } = exchange;
   let bytes = 0;
   let restAt = burstBytes;
-  let resting: NodeJS.Timeout | undefined;
+  let resting: NodeJS.Immediate | undefined;
   let leftMs = bodyTimeoutMs;
   let waitingSince = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -63,10 +62,10 @@ export const createBodyStream = (exchange: Exchange, { bodyBytesMax, bodyTimeout
     read() {
       if (bytes < restAt) return flow();
       restAt = bytes + burstBytes;
-      resting = setTimeout(flow, restMs);
+      resting = setImmediate(flow);
     },
     destroy(error, callback) {
-      clearTimeout(resting);
+      clearImmediate(resting);
       stopWaiting();
       req.off('data', onData).off('end', onEnd).off('close', onCut).off('error', onCut);
       if (!req.complete) req.pause();
