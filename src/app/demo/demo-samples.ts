@@ -52,7 +52,7 @@ export const makeSamples = async (deps: Deps): Promise<MadeSamples> => {
   const dessert = { product: { uid: await findProduct(call, 'Tiramis') }, quantity: 2 };
   const order = async (table: string, details: readonly Details[]): Promise<Order> => {
     const sent = { ...orderTerms, client, table, details, external_id: `till-100${table}` };
-    // A minute apart, so that lists have one sequence.
+    // With a minute between them, so that lists have one sequence.
     return (await call<{ order: Order }>('/order/create', sent, new Date(began + Number(table) * minuteMs))).order;
   };
   const first = await order('1', pizzasOf(menu));

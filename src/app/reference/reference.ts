@@ -22,6 +22,7 @@ import { postmanCollection } from './document/collections/postman.ts';
 import { type Samples, withSamples } from './document/examples/sample-ids.ts';
 import type { Json } from './document/json-schema.ts';
 import { buildOpenApi } from './document/openapi.ts';
+import { withSampleRequests } from './document/with-sample-requests.ts';
 import { errorsPage } from './errors-page.ts';
 import { cellsPage } from './pages/cells-page.ts';
 import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';
@@ -63,13 +64,13 @@ export const createReference = (
     });
     const json = (value: Json): Page => ({
       type: 'application/json; charset=utf-8',
-      body: withSamples(JSON.stringify(value), samples),
+      body: JSON.stringify(value),
     });
     return new Map<string, Page>([
-      ['/api/openapi.json', json(document)],
+      ['/api/openapi.json', json(withSampleRequests(document, samples))],
       ['/docs/asyncapi.json', json(buildAsyncApi(document))],
-      ['/docs/postman.json', json(postmanCollection(document))],
-      ['/docs/bruno.json', json(brunoCollection(document))],
+      ['/docs/postman.json', json(withSamples(postmanCollection(document), samples))],
+      ['/docs/bruno.json', json(withSamples(brunoCollection(document), samples))],
       ...fixed,
     ]);
   };

@@ -1,6 +1,7 @@
 /** Random requests to every operation, whose answers are compared with the document that the same program serves. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { operationsOf, printedOf, readDocument, readToken } from '../../reference/examples/run-examples.ts';
+import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { makeDataDir, type RunningProgram, startProgram } from '../../support/program.ts';
 import { createRandom } from '../../support/random.ts';
 import { until } from '../../support/until.ts';
@@ -22,6 +23,7 @@ beforeAll(async () => {
     ORDERPASS_RATE_FAILURES_MAX: '1000000',
   });
   await until(() => program.output().includes('/demo/receiver\n'));
+  await importsAnswer(program.url, { 'x-api-key': printedOf(program.output()).apiKey });
 });
 
 afterAll(async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { collectionSchema } from '@usebruno/schema';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { makeDataDir, type RunningProgram, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { type Json, operationsOf, printedOf, readDocument } from './run-examples.ts';
@@ -18,6 +19,7 @@ let bruno: Json;
 beforeAll(async () => {
   program = await startProgram({ ORDERPASS_DATA_DIR: data.path });
   await until(() => program.output().includes('/demo/receiver\n'));
+  await importsAnswer(program.url, { 'x-api-key': printedOf(program.output()).apiKey });
   const read = async (path: string): Promise<Json> => (await fetch(`${program.url}${path}`)).json();
   [postman, bruno] = [await read('/docs/postman.json'), await read('/docs/bruno.json')];
 });

@@ -3,8 +3,7 @@
  * sample-ids.ts. `npm run examples` records them again; a test compares them with a run.
  */
 import { readFileSync } from 'node:fs';
-import type { Json } from '../json-schema.ts';
-import { requestSamples } from './request-samples.ts';
+import { type Json, requestSamples } from './request-samples.ts';
 
 type RecordedAnswers = {
   /** By operation id. */

@@ -3,8 +3,10 @@
  * document with what removes things at the end; a test sends them all.
  */
 import { dayMs } from '#src/platform/clock.ts';
-import type { Json } from '../json-schema.ts';
 import { sampleIds as ids } from './sample-ids.ts';
+
+/** A value of JSON by names. */
+export type Json = Record<string, unknown>;
 
 /** Half a year ahead: an order is refused whose date lies more than 365 days ahead. */
 const monthsAhead = 6;
@@ -29,36 +31,39 @@ const pizzas = [
   },
 ];
 
-/** Path → examples by name. `now`: when the document is made. */
-export const requestSamples = (now: Date): Readonly<Record<string, Json>> => ({
-  '/api/order/create': {
-    delivery: {
-      summary: 'Home delivery with options and a coupon',
-      value: {
-        client: { first_name: 'Ada', email: 'ada@example.com' },
-        dmethod: '1',
-        payment_method: 'cash',
-        payment_method_sub: 'pos',
-        delivery: {
-          date: eveningAfter(now),
-          address: { street: 'Via Roma', number: '12', city: 'Firenze', zip: '50122' },
-        },
-        details: pizzas,
-        coupon: { code: ids.coupon },
-        external_id: 'till-4711',
+/** Of order/create. */
+const orderSamples = (now: Date): Json => ({
+  delivery: {
+    summary: 'Home delivery with options and a coupon',
+    value: {
+      client: { first_name: 'Ada', email: 'ada@example.com' },
+      dmethod: '1',
+      payment_method: 'cash',
+      payment_method_sub: 'pos',
+      delivery: {
+        date: eveningAfter(now),
+        address: { street: 'Via Roma', number: '12', city: 'Firenze', zip: '50122' },
       },
-    },
-    table: {
-      summary: 'At the table',
-      value: {
-        client: { first_name: 'Ada', phone: '+390557654321' },
-        dmethod: '0t',
-        table: '7',
-        payment_method: 'external',
-        details: pizzas,
-      },
+      details: pizzas,
+      coupon: { code: ids.coupon },
+      external_id: 'till-4711',
     },
   },
+  table: {
+    summary: 'At the table',
+    value: {
+      client: { first_name: 'Ada', phone: '+390557654321' },
+      dmethod: '0t',
+      table: '7',
+      payment_method: 'external',
+      details: pizzas,
+    },
+  },
+});
+
+/** Path → examples by name. `now`: when the document is made. */
+export const requestSamples = (now: Date): Readonly<Record<string, Json>> => ({
+  '/api/order/create': orderSamples(now),
   '/api/order/confirm': { confirm: { value: { uid: ids.newOrder, token: ids.newOrderToken, text: 'In 20 minutes' } } },
   '/api/order/close': { close: { value: { uid: ids.confirmedOrder, token: ids.confirmedOrderToken } } },
   '/api/order/cancel': {

@@ -1,6 +1,6 @@
 /**
  * The ids of the examples. Each stands for one thing of the demo restaurant. Where the program has that restaurant, its
- * document shows the real ids in their place, so a request of the document works there as it is pasted. Ids are random in
+ * document has the real ids in their place, so a request of the document works there as it is pasted. Ids are random in
  * every installation: a fixed one would be the same key of two different things.
  */
 export const sampleIds = {
@@ -32,21 +32,12 @@ export const sampleIds = {
 /** The real ids, by the names of `sampleIds`. */
 export type Samples = { readonly [Name in keyof typeof sampleIds]: string };
 
-const placeholders = new RegExp(
-  `\\b(?:${Object.values(sampleIds)
-    .map((id) => id.replaceAll('.', '\\.'))
-    .join('|')})\\b`,
-  'g',
-);
-
-/** A JSON text with the real ids in place of those of the examples. */
-export const withSamples = (text: string, samples: Samples | undefined): string => {
-  if (samples === undefined) return text;
+/** A JSON value with the real ids in place of those of the examples, which are whole strings in it. */
+export const withSamples = <T>(value: T, samples: Samples | undefined): T => {
+  if (samples === undefined) return value;
   const real = new Map(
-    Object.entries(sampleIds).map(([name, placeholder]): [string, string] => [
-      placeholder,
-      samples[name as keyof Samples],
-    ]),
+    Object.entries(sampleIds).map(([name, id]): [unknown, string] => [id, samples[name as keyof Samples]]),
   );
-  return text.replaceAll(placeholders, (placeholder) => real.get(placeholder) ?? placeholder);
+  const text = JSON.stringify(value, (_name, member: unknown) => real.get(member) ?? member);
+  return JSON.parse(text) as T;
 };
