@@ -16,7 +16,7 @@ import { openTraces } from '#src/platform/telemetry/traces.ts';
 import { createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
 import type { Context } from './context.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
-import { type Installation, openInstallation } from './installation/installation.ts';
+import { openInstallation } from './installation/installation.ts';
 import { createKeyHolder } from './installation/key-holder.ts';
 import { readMasterKeys } from './installation/master-keys.ts';
 import { allMigrations } from './installation/migrations.ts';
@@ -45,7 +45,7 @@ export type Program = {
   publicUrl: string | undefined;
   internalUrl: string | undefined;
   /** The demo, until a start has shown its credentials. */
-  demo: Demo | undefined;
+  demo: ShownDemo | undefined;
   /** Reads the certificates and the route table again. Returns what it reads, which is nothing in some roles. */
   reload(actor: string): readonly string[];
   stop(): Promise<void>;
@@ -136,9 +136,12 @@ const openOwnTraces = async (
   return traces;
 };
 
+/** `takesOrders`: the route table has the operation that inserts an order; that of an operator may not. */
+type ShownDemo = Demo & { takesOrders: boolean };
+
 type Front = {
   url: string;
-  demo: Demo | undefined;
+  demo: ShownDemo | undefined;
   reloadRoutes: Gateway['reloadRoutes'];
   readiness: Gateway['readiness'];
   /** No new request comes in; running requests still find everything that they need. */
@@ -155,17 +158,15 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
   });
   drain.onBegin(listener.announceEnd);
   closers.add(() => listener.close(graceMs));
-  const gateway = await openGateway(context, listener, core);
-  const demo = hasDemo(settings, installation)
-    ? await createDemo({
-        installation,
-        settings,
-        dataDir: resolve(settings.data_dir),
-        origin: listener.localOrigin,
-        routes: gateway.routeTable().routes,
-      })
-    : undefined;
+  const demo = await createDemo({
+    installation,
+    settings,
+    dataDir: resolve(settings.data_dir),
+    origin: listener.localOrigin,
+    operations: () => createOrdering(orderingDeps(settings, installation, secrets)).operations,
+  });
   if (demo !== undefined) ownOrigins.push(listener.localOrigin);
+  const gateway = await openGateway(context, listener, core, demo);
   const panel = startPanel({
     installation,
     settings,
@@ -186,7 +187,8 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
     return listener.close(graceMs);
   };
   const { reloadRoutes, readiness } = gateway;
-  return { url: listener.url, demo, reloadRoutes, readiness, stopAccepting };
+  const takesOrders = gateway.routeTable().routes.some(({ path }) => path === '/api/order/create');
+  return { url: listener.url, demo: demo && { ...demo, takesOrders }, reloadRoutes, readiness, stopAccepting };
 };
 
 const openKv = (settings: Settings, log: Logger): ReturnType<typeof createKv> =>
@@ -202,6 +204,7 @@ const openGateway = async (
   { settings, installation, metrics, traces, secrets, certificates, closers, services, supervising, drain }: Context,
   { origin }: PublicListener,
   core: Listener | undefined,
+  demo: Demo | undefined,
 ): Promise<Gateway> => {
   const { store, box, clock, log } = installation;
   const webhookKeys = await publishWebhookKeys(installation);
@@ -224,7 +227,7 @@ const openGateway = async (
     clock,
     log,
     moreDocuments: { '/.well-known/webhook-keys': webhookKeys.document },
-    pages: createReference(settings, origin),
+    pages: createReference(settings, origin, demo?.samples),
     certificateState: certificates.state,
     isDraining: drain.isDraining,
     processesState: supervising?.processes,
@@ -237,16 +240,6 @@ const openGateway = async (
   services.push(...gateway.services, webhookKeys.service);
   return gateway;
 };
-
-/**
- * The demo belongs to a trial on one machine: never with a database server of the operator or in production. With TLS its
- * webhooks could not reach its receiver, since few certificates name 127.0.0.1.
- */
-const hasDemo = (settings: Settings, { store }: Installation): boolean =>
-  settings.role === 'all' &&
-  store.embedded &&
-  settings.environment !== 'production' &&
-  settings.tls.cert_file === undefined;
 
 const startWorkers = ({
   settings,

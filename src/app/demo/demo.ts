@@ -1,21 +1,25 @@
 /**
- * The demo restaurant of a first start: a menu, a delivery zone, a loyalty rule, one API key, one API client and one webhook
- * endpoint that points at the built-in receiver. The restaurant is created once, in one transaction. Credentials are created
- * again until a start has shown them: a crash in between would otherwise leave secrets that were never shown.
+ * The demo restaurant of a first start: a menu, a delivery zone, a loyalty rule, what the examples of the reference are about,
+ * one API key, one API client and one webhook endpoint of this client that points at the built-in receiver. The restaurant is
+ * created once, in one transaction. Key and secret are created again until a start has shown them: a crash in between would
+ * otherwise leave secrets that were never shown.
  */
-import type { Kysely } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import { createCredentials } from '#src/gateway/index.ts';
-import { createRestaurant, hasRestaurants, importMenu, listProducts } from '#src/ordering/index.ts';
+import { createRestaurant, hasRestaurants, importMenu, listProducts, setRestaurant } from '#src/ordering/index.ts';
 import { firstItems } from '#src/platform/db/bounded-list.ts';
 import { readFact, writeFact } from '#src/platform/db/facts.ts';
 import { setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Operation } from '#src/platform/http/operation.ts';
 import { createEndpoint, moveEndpoint } from '#src/webhooks/index.ts';
 import { endpointsDeps } from '../admin/admin-webhooks.ts';
 import { tenantFacts } from '../admin/create-restaurant.ts';
 import type { Installation } from '../installation/installation.ts';
+import type { Samples } from '../reference/document/examples/sample-ids.ts';
 import type { Settings } from '../settings/config.ts';
 import { demoCategories, demoProducts } from './demo-menu.ts';
+import { type MadeSamples, makeSamples } from './demo-samples.ts';
 import { createReceiver, receiverPath } from './receiver.ts';
 
 export type DemoCredentials = {
@@ -33,8 +37,8 @@ export type Demo = {
   receiver: ReturnType<typeof createReceiver>;
   /** Credentials to print; undefined once they were shown. */
   fresh: DemoCredentials | undefined;
-  /** The route table has the operation that inserts an order; that of an operator may not. */
-  takesOrders: boolean;
+  /** What the examples of the reference are about; undefined for a demo that an earlier release made. */
+  samples: Samples | undefined;
   /** Call after printing. */
   markShown(): Promise<void>;
 };
@@ -48,6 +52,7 @@ type DemoState = {
   keyId: string;
   clientId: string;
   webhookSecret: string;
+  samples?: MadeSamples;
   shown: boolean;
 };
 
@@ -59,14 +64,26 @@ type DemoDeps = {
   settings: Settings;
   dataDir: string;
   origin: string;
-  routes: readonly { path: string }[];
+  /** Of the ordering core. Called when the demo is made. */
+  operations(): readonly Operation[];
 };
 
 /**
- * Creates or continues the demo. Returns undefined when the store was in use before a demo could be created: an operator
- * with restaurants needs no demo.
+ * The demo belongs to a trial on one machine: never with a database server of the operator or in production. With TLS its
+ * webhooks could not reach its receiver, since few certificates name 127.0.0.1.
+ */
+const hasDemo = ({ settings, installation }: DemoDeps): boolean =>
+  settings.role === 'all' &&
+  installation.store.embedded &&
+  settings.environment !== 'production' &&
+  settings.tls.cert_file === undefined;
+
+/**
+ * Creates or continues the demo. Returns undefined where none belongs, and when the store was in use before a demo could be
+ * created: an operator with restaurants needs no demo.
  */
 export const createDemo = async (deps: DemoDeps): Promise<Demo | undefined> => {
+  if (!hasDemo(deps)) return undefined;
   const { store, box } = deps.installation;
   const kept = await readFact(store.db, factName);
   if (kept === undefined && (await hasRestaurants(store.db))) return undefined;
@@ -88,7 +105,7 @@ export const createDemo = async (deps: DemoDeps): Promise<Demo | undefined> => {
   return {
     receiver: createReceiver({ dataDir: deps.dataDir, secret: () => current.webhookSecret }),
     fresh,
-    takesOrders: deps.routes.some(({ path }) => path === '/api/order/create'),
+    samples: current.samples && { ...current.samples, receiver: `${deps.origin}${receiverPath}` },
     markShown: () => saveState(deps, { ...current, shown: true }),
   };
 };
@@ -96,7 +113,7 @@ export const createDemo = async (deps: DemoDeps): Promise<Demo | undefined> => {
 const saveState = ({ installation: { store, box } }: DemoDeps, state: DemoState): Promise<void> =>
   writeFact(store.db, factName, box.seal(JSON.stringify(state), sealLabel).toString('base64'));
 
-/** `earlier`: a demo whose credentials were never shown; they are revoked and created again. */
+/** `earlier`: a demo whose credentials were never shown; its key and the secret of its client are replaced. */
 const makeDemo = async (
   deps: DemoDeps,
   earlier: DemoState | undefined,
@@ -104,44 +121,36 @@ const makeDemo = async (
   const { store, box, clock } = deps.installation;
   const credentials = createCredentials({ db: store.db, box, clock });
   return inTransaction(store.db, async (tx) => {
-    const restuid = earlier?.restuid ?? (await makeRestaurant(deps, tx));
-    if (earlier === undefined) await credentials.createTenant(restuid, tx, tenantFacts(demoRestaurant));
-    else {
-      await credentials.revokeApiKey(earlier.keyId, tx);
-      await credentials.disableClient(earlier.clientId, tx);
-    }
+    const made =
+      earlier === undefined ? await makeRestaurant(deps, credentials, tx) : await renew(credentials, earlier, tx);
+    const { restuid, clientId, secret, endpointUid, webhookSecret } = made;
     const key = await credentials.createApiKey({ tenant: restuid, name: 'Demo key' }, tx);
-    const client = await credentials.createClient({ name: 'Demo client', tenants: [restuid] }, tx);
-    const endpoint =
-      earlier === undefined
-        ? await createEndpoint(
-            { ...endpointsDeps(deps.installation, deps.settings, [deps.origin]), db: tx },
-            { tenant: restuid, url: `${deps.origin}${receiverPath}`, owner: { kind: 'panel', id: 'demo' } },
-          )
-        : { endpointUid: earlier.endpointUid, secret: earlier.webhookSecret };
     const state: DemoState = {
       restuid,
-      endpointUid: endpoint.endpointUid,
+      endpointUid,
       keyId: key.keyId,
-      clientId: client.clientId,
-      webhookSecret: endpoint.secret,
+      clientId,
+      webhookSecret,
+      ...(made.samples !== undefined && { samples: made.samples }),
       shown: false,
     };
     await writeFact(tx, factName, box.seal(JSON.stringify(state), sealLabel).toString('base64'));
     const product = await findDemoProduct(tx, restuid);
     return {
       state,
-      fresh: {
-        restuid,
-        restaurantName,
-        apiKey: key.value,
-        clientId: client.clientId,
-        clientSecret: client.secret,
-        webhookSecret: endpoint.secret,
-        ...product,
-      },
+      fresh: { restuid, restaurantName, apiKey: key.value, clientId, clientSecret: secret, webhookSecret, ...product },
     };
   });
+};
+
+type Credentials = ReturnType<typeof createCredentials>;
+type Made = Omit<DemoState, 'keyId' | 'shown'> & { secret: string };
+
+/** The client stays: it owns the endpoint, the menu and the orders. */
+const renew = async (credentials: Credentials, earlier: DemoState, tx: Transaction<unknown>): Promise<Made> => {
+  await credentials.revokeApiKey(earlier.keyId, tx);
+  const { secret } = await credentials.rotateClientSecret(earlier.clientId, 0, tx);
+  return { ...earlier, secret };
 };
 
 /** The polygon is for callers that send coordinates, postal codes are for callers that send an address. */
@@ -165,30 +174,39 @@ const zones = [
   },
 ] as const;
 
-const makeRestaurant = async ({ installation }: DemoDeps, tx: Kysely<unknown>): Promise<string> => {
+const countdownMinutes = 10;
+
+/** With its client, which owns what a client can own, so that it can change all of it. */
+const makeRestaurant = async (deps: DemoDeps, credentials: Credentials, tx: Transaction<unknown>): Promise<Made> => {
+  const { installation, settings, origin } = deps;
   const now = installation.clock.now();
-  const { uid } = await createRestaurant(
+  // The orders that the examples are about wait for the reader, however long that takes.
+  const terms = { zones, pointsPerUnit: 1, pointValue: 0.05, signupPoints: 1000, countdownMinutes: 0 };
+  const { uid: restuid, locationUid } = await createRestaurant(tx, { ...demoRestaurant, ...terms }, now);
+  await credentials.createTenant(restuid, tx, tenantFacts(demoRestaurant));
+  const { clientId, secret } = await credentials.createClient(
+    { name: 'Demo client', tenants: [restuid], mayIntrospect: true },
     tx,
-    {
-      ...demoRestaurant,
-      zones,
-      pointsPerUnit: 1,
-      pointValue: 0.05,
-      signupPoints: 1000,
-    },
-    now,
   );
   await importMenu(tx, {
-    restuid: uid,
-    owner: null,
+    restuid,
+    owner: clientId,
     posUid: 'demo',
     mode: 'merge',
     categories: demoCategories,
     products: demoProducts,
     now,
   });
-  await setKinds(tx, uid, { customers: true, orders: true, loyaltylog: true, menu: true });
-  return uid;
+  const { endpointUid, secret: webhookSecret } = await createEndpoint(
+    { ...endpointsDeps(installation, settings, [origin]), db: tx },
+    { tenant: restuid, url: `${origin}${receiverPath}`, owner: { kind: 'api_client', id: clientId } },
+  );
+  const caller = { kind: 'api_client' as const, id: clientId, tenants: [restuid], tenants_disabled: [], scopes: [] };
+  const operations = deps.operations();
+  const samples = await makeSamples({ tx, operations, restuid, locationUid, endpointUid, caller, now });
+  await setRestaurant(tx, restuid, { countdownMinutes });
+  await setKinds(tx, restuid, { customers: true, orders: true, loyaltylog: true, menu: true });
+  return { restuid, clientId, secret, endpointUid, webhookSecret, samples };
 };
 
 /** The product of the printed example order: a pizza and its size. */

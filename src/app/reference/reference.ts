@@ -1,5 +1,5 @@
 /**
- * The public documents: /api/openapi.json, /docs/asyncapi.json, /docs, /docs/errors, /docs/webhooks, /docs/callers, /docs/cells and /docs/changelog. They are rendered once at
+ * The public documents: /api/openapi.json, /docs/asyncapi.json, the collections, /docs, /docs/errors, /docs/webhooks, /docs/callers, /docs/cells and /docs/changelog. They are rendered once at
  * start from data that every gateway has, so a gateway without a core serves them too.
  */
 import { readFileSync } from 'node:fs';
@@ -17,16 +17,25 @@ import { eventKinds, kindScopes } from '../webhooks/wire-engine.ts';
 import { callersPage } from './callers-page.ts';
 import { changelogPage } from './changelog-page.ts';
 import { buildAsyncApi } from './document/asyncapi.ts';
+import { brunoCollection } from './document/collections/bruno.ts';
+import { postmanCollection } from './document/collections/postman.ts';
+import { type Samples, withSamples } from './document/examples/sample-ids.ts';
+import type { Json } from './document/json-schema.ts';
 import { buildOpenApi } from './document/openapi.ts';
+import { withSampleRequests } from './document/with-sample-requests.ts';
 import { errorsPage } from './errors-page.ts';
 import { cellsPage } from './pages/cells-page.ts';
 import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';
 import { webhooksPage } from './webhooks-page.ts';
 
-/** Path → page, for a route table. Only the description of the operations depends on it. */
+/**
+ * Path → page, for a route table. Only the description of the operations depends on it. `samples`: what the examples are
+ * about, where there is a demo restaurant.
+ */
 export const createReference = (
   { webhooks, panel }: Pick<Settings, 'webhooks' | 'panel'>,
   origin: string,
+  samples: Samples | undefined,
 ): ((table: RouteTable) => ReadonlyMap<string, Page>) => {
   const fixed: readonly (readonly [string, Page])[] = [
     ['/docs/routes.schema.json', { type: 'application/schema+json', body: JSON.stringify(routeFileSchema()) }],
@@ -51,13 +60,17 @@ export const createReference = (
       events: describedEvents,
       ownEvents: ownWebhookEvents(eventKinds),
       signatureHeader: webhooks.signature_header,
+      now: new Date(),
+    });
+    const json = (value: Json): Page => ({
+      type: 'application/json; charset=utf-8',
+      body: JSON.stringify(value),
     });
     return new Map<string, Page>([
-      ['/api/openapi.json', { type: 'application/json; charset=utf-8', body: JSON.stringify(document) }],
-      [
-        '/docs/asyncapi.json',
-        { type: 'application/json; charset=utf-8', body: JSON.stringify(buildAsyncApi(document)) },
-      ],
+      ['/api/openapi.json', json(withSampleRequests(document, samples))],
+      ['/docs/asyncapi.json', json(buildAsyncApi(document))],
+      ['/docs/postman.json', json(withSamples(postmanCollection(document), samples))],
+      ['/docs/bruno.json', json(withSamples(brunoCollection(document), samples))],
       ...fixed,
     ]);
   };

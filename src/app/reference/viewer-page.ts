@@ -16,7 +16,7 @@ export const viewerPage = ({ hasPanel }: { hasPanel: boolean }): string => `<!do
 <script src="/docs/assets/reference.js" defer></script>
 </head>
 <body>
-<nav aria-label="Documents"><a href="/docs/webhooks">Webhooks</a> <a href="/docs/errors">Error codes</a> <a href="/docs/callers">Who calls</a> <a href="/docs/changelog">Changelog</a> <a href="/api/openapi.json">OpenAPI document</a> <a href="/docs/asyncapi.json">AsyncAPI document</a>${hasPanel ? ` <a href="${explainerPath}">Why was a request refused?</a> <a href="/panel">Panel</a>` : ''}</nav>
+<nav aria-label="Documents"><a href="/docs/webhooks">Webhooks</a> <a href="/docs/errors">Error codes</a> <a href="/docs/callers">Who calls</a> <a href="/docs/changelog">Changelog</a> <a href="/api/openapi.json">OpenAPI document</a> <a href="/docs/asyncapi.json">AsyncAPI document</a> <a href="/docs/postman.json">Postman collection</a> <a href="/docs/bruno.json">Bruno collection</a>${hasPanel ? ` <a href="${explainerPath}">Why was a request refused?</a> <a href="/panel">Panel</a>` : ''}</nav>
 <main id="reference"><p>Reading the reference …</p></main>
 <noscript>This page needs JavaScript; the <a href="/api/openapi.json">OpenAPI document</a> and the
 <a href="/docs/errors">error codes</a> do not.</noscript>

@@ -1013,6 +1013,9 @@ func (s *WebhooksService) DeliveriesPage(
 //
 // Rate class R: 1 unit.
 //
+// The id of the example stands for a delivery. Those of this restaurant are in
+// webhook/deliveries; the answer to the example itself is 404 `NOT_FOUND`.
+//
 // Refusals of its own:
 //   - NOT_FOUND (404): The entity does not exist, or it is of another restaurant.
 func (s *WebhooksService) Delivery(
@@ -1058,6 +1061,10 @@ func (s *WebhooksService) Redeliver(
 // Needs the scope `read:webhooks`.
 //
 // Rate class R: 1 unit.
+//
+// The id of the example stands for a redelivery. webhook/redeliver answers
+// with the id of a new one; the answer to the example itself is 404
+// `NOT_FOUND`.
 //
 // Refusals of its own:
 //   - NOT_FOUND (404): The entity does not exist, or it is of another restaurant.
@@ -1237,6 +1244,10 @@ func (s *WhoamiService) UsagePage(
 // Needs no scope.
 //
 // Rate class R: 1 unit.
+//
+// The id of the example stands for a refused request. The id of a refusal is
+// its header X-Request-Id; the answer to the example itself is 404
+// `NOT_FOUND`.
 //
 // Refusals of its own:
 //   - NOT_FOUND (404): The entity does not exist, or it is of another restaurant.

@@ -86,6 +86,34 @@ const (
 	DenialReasonUpstream             DenialReason = "upstream"
 )
 
+// DetailCode is a string, because versions 1.x may add values.
+type DetailCode string
+
+// Values of DetailCode.
+const (
+	DetailCodeRequired             DetailCode = "REQUIRED"
+	DetailCodeType                 DetailCode = "TYPE"
+	DetailCodeFormat               DetailCode = "FORMAT"
+	DetailCodeRange                DetailCode = "RANGE"
+	DetailCodeLength               DetailCode = "LENGTH"
+	DetailCodeEnum                 DetailCode = "ENUM"
+	DetailCodeDuplicate            DetailCode = "DUPLICATE"
+	DetailCodeConflictingValues    DetailCode = "CONFLICTING_VALUES"
+	DetailCodeReadOnly             DetailCode = "READ_ONLY"
+	DetailCodeInvalidJSON          DetailCode = "INVALID_JSON"
+	DetailCodeTooDeep              DetailCode = "TOO_DEEP"
+	DetailCodeNotEnabled           DetailCode = "NOT_ENABLED"
+	DetailCodeAmbiguousCredentials DetailCode = "AMBIGUOUS_CREDENTIALS"
+	DetailCodeUnsupportedVersion   DetailCode = "UNSUPPORTED_VERSION"
+	DetailCodeCursorInvalid        DetailCode = "CURSOR_INVALID"
+	DetailCodeCursorExpired        DetailCode = "CURSOR_EXPIRED"
+	DetailCodeMixedPaging          DetailCode = "MIXED_PAGING"
+	DetailCodeOptionCount          DetailCode = "OPTION_COUNT"
+	DetailCodeOrderMin             DetailCode = "ORDER_MIN"
+	DetailCodeClosed               DetailCode = "CLOSED"
+	DetailCodeTargetRefused        DetailCode = "TARGET_REFUSED"
+)
+
 // EndpointDisabledReason is a string, because versions 1.x may add values.
 type EndpointDisabledReason string
 
@@ -228,34 +256,6 @@ const (
 	// The service did not answer in time, so the outcome is unknown. Send the
 	// request again with the same Idempotency-Key.
 	ErrorCodeUpstreamTimeout ErrorCode = "UPSTREAM_TIMEOUT"
-)
-
-// ErrorDetailCode is a string, because versions 1.x may add values.
-type ErrorDetailCode string
-
-// Values of ErrorDetailCode.
-const (
-	ErrorDetailCodeRequired             ErrorDetailCode = "REQUIRED"
-	ErrorDetailCodeType                 ErrorDetailCode = "TYPE"
-	ErrorDetailCodeFormat               ErrorDetailCode = "FORMAT"
-	ErrorDetailCodeRange                ErrorDetailCode = "RANGE"
-	ErrorDetailCodeLength               ErrorDetailCode = "LENGTH"
-	ErrorDetailCodeEnum                 ErrorDetailCode = "ENUM"
-	ErrorDetailCodeDuplicate            ErrorDetailCode = "DUPLICATE"
-	ErrorDetailCodeConflictingValues    ErrorDetailCode = "CONFLICTING_VALUES"
-	ErrorDetailCodeReadOnly             ErrorDetailCode = "READ_ONLY"
-	ErrorDetailCodeInvalidJSON          ErrorDetailCode = "INVALID_JSON"
-	ErrorDetailCodeTooDeep              ErrorDetailCode = "TOO_DEEP"
-	ErrorDetailCodeNotEnabled           ErrorDetailCode = "NOT_ENABLED"
-	ErrorDetailCodeAmbiguousCredentials ErrorDetailCode = "AMBIGUOUS_CREDENTIALS"
-	ErrorDetailCodeUnsupportedVersion   ErrorDetailCode = "UNSUPPORTED_VERSION"
-	ErrorDetailCodeCursorInvalid        ErrorDetailCode = "CURSOR_INVALID"
-	ErrorDetailCodeCursorExpired        ErrorDetailCode = "CURSOR_EXPIRED"
-	ErrorDetailCodeMixedPaging          ErrorDetailCode = "MIXED_PAGING"
-	ErrorDetailCodeOptionCount          ErrorDetailCode = "OPTION_COUNT"
-	ErrorDetailCodeOrderMin             ErrorDetailCode = "ORDER_MIN"
-	ErrorDetailCodeClosed               ErrorDetailCode = "CLOSED"
-	ErrorDetailCodeTargetRefused        ErrorDetailCode = "TARGET_REFUSED"
 )
 
 // EventKind is a string, because versions 1.x may add values.

@@ -10,8 +10,13 @@ import { type RunnerCommand, startRunner } from './runner-process.ts';
 const document = programDocument();
 const { groups, events } = readModel(document);
 
-const exampleOf = (message: unknown): Json =>
-  (message as { content: Record<string, { example: Json }> }).content['application/json']?.example ?? {};
+type Examples = { example?: Json; examples?: Record<string, { value: Json }> };
+
+/** Of a list it is a page. */
+const exampleOf = (message: unknown): Json => {
+  const content = (message as { content: Record<string, Examples> }).content['application/json'];
+  return content?.example ?? content?.examples?.page?.value ?? {};
+};
 
 const answerOf = ({ path, method }: Operation): Json => {
   const item = (document.paths as Record<string, Record<string, { responses: Json }>>)[path];

@@ -23,7 +23,7 @@ const detail: Json = {
     code: {
       ...text,
       description: 'What is wrong with the value; it does not change within version 1',
-      anyOf: [{ enum: Object.keys(detailTexts) }, errorCode],
+      anyOf: [{ $ref: '#/components/schemas/DetailCode' }, errorCode],
     },
     message: { ...text, description: 'What the value must be; for people, and may change' },
   },
@@ -52,8 +52,10 @@ const extraMembers: Json = {
 };
 
 const schemas: Json = {
+  Null: { type: 'null', description: 'No value' },
   Success: { type: 'boolean', const: true, description: 'True in every answer that is no refusal' },
   ErrorCode: { ...text, description: 'Code of the error; it does not change within version 1', enum: faultCodes },
+  DetailCode: { ...text, description: 'Code of a value that is not valid', enum: Object.keys(detailTexts) },
   ErrorDetail: detail,
   Error: {
     type: 'object',
@@ -138,6 +140,7 @@ const headers: Json = {
     'On every 401, and on 400 and 403 to Bearer callers',
     'Bearer realm="orderpass", resource_metadata="https://api.example/.well-known/oauth-protected-resource"',
   ),
+  BasicChallenge: headerOf('On a 401 to a request with an Authorization header', 'Basic realm="orderpass"'),
   Replayed: headerOf('`true`: this is the answer of an earlier request with the same Idempotency-Key', 'true'),
   IdempotencyExpires: headerOf('Time until which the answer is kept', 'Tue, 03 Mar 2026 17:40:00 GMT'),
 };

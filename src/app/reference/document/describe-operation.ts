@@ -3,8 +3,9 @@ import type { z } from 'zod';
 import type { Route } from '#src/gateway/config.ts';
 import type { OwnError } from '#src/platform/http/operation.ts';
 import { errorAnswers, rateHeaders } from './error-answers.ts';
+import type { Examples } from './examples/recorded-answers.ts';
+import { answerQueries, laterIds, parameterSamples, withoutSample } from './examples/request-samples.ts';
 import { type Json, nameKey, schemaOf } from './json-schema.ts';
-import { requestSamples } from './request-samples.ts';
 import { sampleOf } from './sample-of.ts';
 import { tagOf } from './tags.ts';
 
@@ -31,7 +32,7 @@ const security = {
 
 /** `operationId`: that of the route, unless the route has several methods. */
 export const describeOperation = (
-  { origin, operationId }: { origin: string; operationId: string },
+  { origin, operationId, examples }: { origin: string; operationId: string; examples: Examples },
   route: Route,
   described: Described | undefined,
 ): Json => {
@@ -46,12 +47,12 @@ export const describeOperation = (
     ...(described?.addsOnly === true ? { 'x-adds-only': true } : undefined),
     security: route.kinds.toSorted(bearerFirst).map((kind) => security[kind](route.scopes)),
     parameters: parametersOf(route, described, hasBody ? undefined : params),
-    ...(hasBody ? { requestBody: bodyOf(route, params) } : undefined),
+    ...(hasBody ? { requestBody: bodyOf(route, params, examples) } : undefined),
     responses: {
       200: {
         description: 'Done',
         headers: { ...rateHeaders, ...(route.method === 'POST' ? replayHeaders : undefined) },
-        content: { 'application/json': { schema: answer, example: sampleOf(answer, true) } },
+        content: { 'application/json': { schema: answer, ...answerExample(route, examples.answers[operationId]) } },
       },
       ...errorAnswers({
         origin,
@@ -61,6 +62,12 @@ export const describeOperation = (
       }),
     },
   };
+};
+
+/** An operator's own service that does not describe its answers has no recorded one. */
+const answerExample = ({ path }: Route, value: Json = {}): Json => {
+  const query = answerQueries[path];
+  return query === undefined ? { example: value } : { examples: { page: { summary: `With \`${query}\``, value } } };
 };
 
 /** Viewers and generators of clients take the first as the usual one. */
@@ -102,6 +109,9 @@ const descriptionOf = (route: Route, described: Described | undefined): string =
   ];
   if (described?.hasScopesOfBody === true)
     lines.push('It also needs the read scope of each kind that the request names.');
+  const later = laterIds[route.path];
+  if (later !== undefined)
+    lines.push(`The id of the example stands for ${later}; the answer to the example itself is 404 \`NOT_FOUND\`.`);
   if (emits.length > 0) lines.push(`Events: ${emits.map((event) => `\`${event}\``).join(', ')}.`);
   return lines.join('\n\n');
 };
@@ -111,6 +121,7 @@ const pathTexts: Readonly<Record<string, string>> = { request_id: 'Id of the ref
 const reference = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
 
 const parametersOf = (route: Route, described: Described | undefined, params: Json | undefined): Json[] => {
+  const samples = parameterSamples[route.path] ?? {};
   const required = new Set((params?.required ?? []) as string[]);
   const inQuery = Object.entries((params?.properties ?? {}) as Record<string, Json>)
     .filter(([name]) => name !== 'restuid' || described?.restaurant === false)
@@ -121,7 +132,7 @@ const parametersOf = (route: Route, described: Described | undefined, params: Js
       ...(description === undefined ? undefined : { description }),
       ...(schema.type === 'array' ? { style: 'form', explode: false } : undefined),
       schema,
-      example: sampleOf(schema, false, name),
+      ...(withoutSample.has(name) ? undefined : { example: samples[name] ?? sampleOf(schema, false, name) }),
     }));
   const inPath = [...route.path.matchAll(/\{([a-z_]+)\}/g)].map(([, name]) => ({
     name,
@@ -129,7 +140,7 @@ const parametersOf = (route: Route, described: Described | undefined, params: Js
     required: true,
     description: pathTexts[name ?? ''] ?? 'A segment of the path',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
-    example: 'req_12',
+    example: samples[name ?? ''] ?? 'segment',
   }));
   return [
     ...inPath,
@@ -140,12 +151,12 @@ const parametersOf = (route: Route, described: Described | undefined, params: Js
 };
 
 /** Without members that are required, a request without a body is complete. */
-const bodyOf = (route: Route, schema: Json): Json => ({
+const bodyOf = (route: Route, schema: Json, { requests }: Examples): Json => ({
   required: ((schema.required ?? []) as string[]).length > 0 || schema.anyOf !== undefined,
   content: {
     'application/json': {
       schema: { description: `Body of ${route.method} ${route.path}`, ...schema },
-      examples: requestSamples[route.path] ?? { request: { value: sampleOf(schema, false) } },
+      examples: requests[route.path] ?? { request: { value: sampleOf(schema, false) } },
     },
   },
 });

@@ -59,9 +59,20 @@ const refer = (names: Names, schema: Json, place: Place): Json => {
   const { [nameKey]: own, [siteKey]: site, ...rest } = schema;
   const here = { ...place, name: typeof own === 'string' ? own : place.name };
   const below = withReferences(names, rest, here);
-  if (own === undefined && rest.properties === undefined) return below;
-  return { $ref: `#/components/schemas/${add(names, below, here)}`, ...(site as Json | undefined) };
+  if (own === undefined && rest.properties === undefined) return nullableOf(names, below) ?? below;
+  return { $ref: `${reference}${add(names, below, here)}`, ...(site as Json | undefined) };
 };
+
+/** A reference to one schema or null is a schema too: generated clients then have one type for it. */
+const nullableOf = (names: Names, { anyOf, ...site }: Json): Json | undefined => {
+  const [one, none] = (anyOf ?? []) as Json[];
+  if (typeof one?.$ref !== 'string' || none?.type !== 'null') return undefined;
+  const child = one.$ref.slice(reference.length);
+  const schema = { description: `${child}, or null`, anyOf: [one, { $ref: `${reference}Null` }] };
+  return { $ref: `${reference}${add(names, schema, { name: `Nullable${child}`, suffix: '' })}`, ...site };
+};
+
+const reference = '#/components/schemas/';
 
 const withReferences = (names: Names, schema: Json, { name, suffix }: Place): Json => {
   const found: Json = {};

@@ -1,11 +1,15 @@
 /** The OAuth endpoints and the public documents (interface 4), as paths of the document. */
 import { oauthTexts } from './error-texts.ts';
+import { sampleIds } from './examples/sample-ids.ts';
 import { type Json, nameKey } from './json-schema.ts';
 import { pascalCase } from './name-schemas.ts';
 import { oauthSchemas as schemas } from './oauth-schemas.ts';
 import { documentTag, tagOf } from './tags.ts';
 
-const credentials = { client_id: 'opc_7Q', client_secret: 'ops_3x' };
+const credentials = { client_id: sampleIds.client, client_secret: 'ops_3x' };
+
+const tokenRequest = { grant_type: 'client_credentials', ...credentials };
+const presented = { form: { value: { token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9', ...credentials } } };
 
 const json = (schema: Json, examples: Json): Json => ({
   'application/json': {
@@ -14,7 +18,15 @@ const json = (schema: Json, examples: Json): Json => ({
   },
 });
 
-type Endpoint = { id: string; summary: string; form: Json; sample: Json; answer: Json; errors: readonly string[] };
+type Endpoint = {
+  id: string;
+  summary: string;
+  description: string;
+  form: Json;
+  samples: Json;
+  answer: Json;
+  errors: readonly string[];
+};
 
 const common = ['invalid_request', 'invalid_client', 'unauthorized_client', 'slow_down'];
 /** RFC 9449, if the operator enables it. */
@@ -22,15 +34,16 @@ const proofs = ['invalid_dpop_proof', 'use_dpop_nonce'];
 const broken = ['server_error', 'temporarily_unavailable'];
 const shared: ReadonlySet<string> = new Set([...common, ...broken]);
 
-const endpoint = (origin: string, { id, summary, form, sample, answer, errors }: Endpoint): Json => ({
+const endpoint = (origin: string, { id, summary, description, form, samples, answer, errors }: Endpoint): Json => ({
   post: {
     operationId: id,
     tags: [tagOf('/api/oauth').name],
     summary,
+    description,
     security: [{ clientBasic: [] }, {}],
     requestBody: {
       required: true,
-      content: { 'application/x-www-form-urlencoded': { schema: form, examples: { form: { value: sample } } } },
+      content: { 'application/x-www-form-urlencoded': { schema: form, examples: samples } },
     },
     responses: { 200: { description: 'Done', ...answer }, ...refusals(origin, errors) },
   },
@@ -46,7 +59,7 @@ const refusals = (origin: string, errors: readonly string[]): Json => {
         ...(names.every((name) => shared.has(name)) && { [nameKey]: `Oauth${pascalCase(names.join(' '))}` }),
         description: names.map((name) => `\`${name}\` ${oauthTexts[name]?.[2] ?? ''}`).join('\n\n'),
         headers: {
-          ...(status === '401' ? { 'WWW-Authenticate': { $ref: '#/components/headers/Challenge' } } : undefined),
+          ...(status === '401' ? { 'WWW-Authenticate': { $ref: '#/components/headers/BasicChallenge' } } : undefined),
           ...(status === '429' || status === '503'
             ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
             : undefined),
@@ -86,6 +99,7 @@ const publicDocument = (id: string, summary: string, schema: Json, example: Json
     operationId: id,
     tags: [documentTag.name],
     summary,
+    description: 'Needs no credential.',
     security: [],
     responses: {
       200: {
@@ -97,37 +111,25 @@ const publicDocument = (id: string, summary: string, schema: Json, example: Json
   },
 });
 
-const live = {
-  active: true,
-  scope: 'read:orders',
-  client_id: 'opc_7Q',
-  sub: 'opc_7Q',
-  token_type: 'Bearer',
-  exp: 1772366400,
-  iat: 1772362800,
-  jti: 'jti_01',
-};
-
 const authenticationAt = (endpoint: string): Json => ({
   [`${endpoint}_endpoint_auth_methods_supported`]: ['client_secret_post', 'client_secret_basic', 'private_key_jwt'],
   [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: ['ES256', 'EdDSA', 'PS256', 'RS256'],
 });
 
-/** Path → path item. */
-export const oauthPaths = (origin: string): Json => ({
+/** Path → path item. `answers`: recorded ones by operation id. */
+export const oauthPaths = (origin: string, answers: Readonly<Record<string, Json>>): Json => ({
   '/api/oauth/token': endpoint(origin, {
     id: 'oauth.token',
     summary: 'Access token for a client (RFC 6749 section 4.4)',
+    description: 'Keep the token until shortly before it expires, rather than getting one for each request.',
     form: schemas.tokenForm,
-    sample: { grant_type: 'client_credentials', ...credentials, scope: 'read:orders write:orders' },
+    samples: {
+      all: { summary: 'With all scopes of the client', value: tokenRequest },
+      some: { summary: 'With some of them', value: { ...tokenRequest, scope: 'read:orders write:orders' } },
+    },
     answer: {
       content: json(schemas.tokenAnswer, {
-        token: {
-          access_token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9',
-          token_type: 'Bearer',
-          expires_in: 3600,
-          scope: 'read:orders write:orders',
-        },
+        token: answers['oauth.token'] ?? {},
       }),
     },
     errors: [
@@ -143,19 +145,21 @@ export const oauthPaths = (origin: string): Json => ({
   '/api/oauth/revoke': endpoint(origin, {
     id: 'oauth.revoke',
     summary: 'Revokes a token of the same client (RFC 7009)',
+    description: 'Every gateway refuses the token within a second.',
     form: schemas.presentedForm,
-    sample: { token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9', ...credentials },
+    samples: presented,
     answer: { description: 'The token is revoked, or it was not valid before; the body is empty' },
     errors: [...common, ...broken],
   }),
   '/api/oauth/introspect': endpoint(origin, {
     id: 'oauth.introspect',
     summary: 'State of a token, for clients with the introspection right (RFC 7662)',
+    description: 'For services that verify tokens of their callers.',
     form: schemas.presentedForm,
-    sample: { token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9', ...credentials },
+    samples: presented,
     answer: {
       content: json(schemas.introspectionAnswer, {
-        live: { ...live, iss: origin, aud: origin },
+        live: { ...answers['oauth.introspect'], iss: origin, aud: origin },
         refused: { active: false },
       }),
     },
@@ -212,7 +216,12 @@ const documentPaths = (origin: string): Json => ({
   '/api/openapi.json': publicDocument(
     'openapi',
     'This document',
-    { type: 'object', description: 'An OpenAPI 3.1 document' },
+    {
+      [nameKey]: 'OpenApiDocument',
+      type: 'object',
+      description: 'An OpenAPI 3.1 document',
+      additionalProperties: true,
+    },
     { openapi: '3.1.1' },
   ),
 });

@@ -9,6 +9,7 @@ import type { Operation } from '#src/platform/http/operation.ts';
 import type { OwnEvent } from '#src/webhooks/index.ts';
 import { componentsOf } from './components.ts';
 import { type Described, describeOperation } from './describe-operation.ts';
+import { type Examples, examplesAt } from './examples/recorded-answers.ts';
 import type { Json } from './json-schema.ts';
 import { nameSchemas } from './name-schemas.ts';
 import { oauthPaths } from './oauth-paths.ts';
@@ -25,6 +26,8 @@ export type OpenApiParts = {
   /** Events that the webhook engine makes itself: test and digest. */
   ownEvents: readonly OwnEvent[];
   signatureHeader: string;
+  /** When the document is made: dates of examples lie ahead of it. */
+  now: Date;
 };
 
 const interfaceVersion = '1.0.0';
@@ -54,9 +57,10 @@ any digit are two requests for \`Idempotency-Key\`.`;
 
 export const buildOpenApi = (parts: OpenApiParts): Json => {
   const { origin, table } = parts;
+  const examples = examplesAt(parts.now);
   const { schemas, ...described } = nameSchemas(
-    { ...routePaths(parts), ...oauthPaths(origin) },
-    webhooksOf(parts.events, parts.ownEvents, parts.signatureHeader),
+    { ...routePaths(parts, examples), ...oauthPaths(origin, examples.answers) },
+    webhooksOf(parts.events, parts.ownEvents, parts.signatureHeader, examples.events),
   );
   const { paths, webhooks, ...shared } = shareParts(described.paths, described.webhooks);
   return {
@@ -75,7 +79,7 @@ export const buildOpenApi = (parts: OpenApiParts): Json => {
   };
 };
 
-const routePaths = ({ origin, table, operations, selfOperations }: OpenApiParts): Json => {
+const routePaths = ({ origin, table, operations, selfOperations }: OpenApiParts, examples: Examples): Json => {
   const paths: Record<string, Json> = {};
   const ids = Map.groupBy(table.routes, ({ id }) => id);
   for (const route of table.routes) {
@@ -84,7 +88,7 @@ const routePaths = ({ origin, table, operations, selfOperations }: OpenApiParts)
     // A route with several methods is several operations, whose ids must differ.
     const operationId = ids.get(route.id)?.length === 1 ? route.id : `${route.id}.${method}`;
     place[method] = describeOperation(
-      { origin, operationId },
+      { origin, operationId, examples },
       route,
       describedOperation(route, operations) ?? describedSelf(route, selfOperations),
     );

@@ -1,14 +1,14 @@
 /** The examples of the reference: a value that fits a schema and looks like one of the interface. */
+import { sampleIds as ids } from './examples/sample-ids.ts';
 import type { Json } from './json-schema.ts';
 
 const known: Readonly<Record<string, unknown>> = {
   uid: 'uid_01',
-  client_uid: 'cus_01',
-  customer_uid: 'cus_01',
-  order_uid: 'ord_01',
-  category_uid: 'cat_01',
-  subrestaurant_uid: 'loc_01',
-  restuid: 'rst_01',
+  catuid: ids.category,
+  client_uid: ids.customer,
+  order_uid: ids.newOrder,
+  subrestaurant_uid: ids.location,
+  restuid: ids.restaurant,
   token: 'kPq3XbUe0',
   email: 'ada@example.com',
   client_email: 'ada@example.com',
@@ -45,7 +45,7 @@ const known: Readonly<Record<string, unknown>> = {
   client_id: 'opc_7Q',
   cursor: 'Zm9v.c2ln',
   diff_points: 10,
-  endpoint_uid: 'whe_01',
+  endpoint_uid: ids.endpoint,
   event_id: 'evt_01',
   redelivery_uid: 'rdl_01',
   event: 'customer.changed',

@@ -127,11 +127,12 @@ const answersOf = (isRepeated: boolean): Json => ({
   },
 });
 
-/** `own`: events of the engine itself. */
+/** `own`: events of the engine itself. `bodies`: recorded ones by event. */
 export const webhooksOf = (
   events: readonly DescribedEvent[],
   own: readonly OwnEvent[],
   signatureHeader: string,
+  bodies: Readonly<Record<string, Json>>,
 ): Json => {
   const recorded = events.map((event) => ({
     ...event,
@@ -155,7 +156,7 @@ export const webhooksOf = (
             })),
             requestBody: {
               required: true,
-              content: { 'application/json': { schema, example: sampleOfBody(schema) } },
+              content: { 'application/json': { schema, example: bodies[described.event] ?? sampleOfBody(schema) } },
             },
             responses: answersOf(described.isRepeated),
           },

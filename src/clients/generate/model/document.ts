@@ -14,7 +14,9 @@ export type Json = Record<string, unknown>;
 /** Built in this process, without a database and without a listener. */
 export const programDocument = (): Json => {
   const table = readRouteTable(routesFileOf({}));
-  return buildOpenApi({
+  const document = buildOpenApi({
+    // Dates of examples in comments depend on it.
+    now: new Date('2026-03-01'),
     origin: 'https://api.example',
     table,
     operations: [...describedOperations(), ...describedWebhookOperations(kindScopes)],
@@ -23,4 +25,20 @@ export const programDocument = (): Json => {
     ownEvents: ownWebhookEvents(eventKinds),
     signatureHeader: 'X-Orderpass-Signature',
   });
+  const { components, ...others } = document as { components: { schemas: Json } };
+  const schemas = Object.fromEntries(Object.entries(components.schemas).filter(([name]) => !nullName.test(name)));
+  return withNull({ ...others, components: { ...components, schemas } }) as Json;
+};
+
+const nullName = /^Null(able.+)?$/;
+const nullable = '#/components/schemas/Nullable';
+
+/** Languages write "or null" at a type, so clients need no name for it. */
+const withNull = (node: unknown): unknown => {
+  if (Array.isArray(node)) return node.map(withNull);
+  if (typeof node !== 'object' || node === null) return node;
+  const { $ref: reference, ...rest } = node as Json;
+  if (typeof reference !== 'string' || !reference.startsWith(nullable))
+    return Object.fromEntries(Object.entries(node).map(([name, value]) => [name, withNull(value)]));
+  return { ...rest, anyOf: [{ $ref: reference.replace(nullable, '#/components/schemas/') }, { type: 'null' }] };
 };

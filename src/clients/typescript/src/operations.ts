@@ -208,7 +208,7 @@ export class Orders {
    *   payment_method: "cash",
    *   payment_method_sub: "pos",
    *   delivery: {
-   *     date: "2026-03-01T19:30:00+01:00",
+   *     date: "2026-09-01T19:30:00+01:00",
    *     address: {
    *       street: "Via Roma",
    *       number: "12",
@@ -219,23 +219,23 @@ export class Orders {
    *   details: [
    *     {
    *       product: {
-   *         uid: "prd_11"
+   *         uid: "prd_01"
    *       },
    *       quantity: 2,
    *       options: [
    *         {
-   *           uid: "opt_1",
+   *           uid: "opt_01",
    *           values: [
    *             {
-   *               uid: "opv_3"
+   *               uid: "opv_01"
    *             }
    *           ]
    *         },
    *         {
-   *           uid: "opt_2",
+   *           uid: "opt_02",
    *           values: [
    *             {
-   *               uid: "opv_9",
+   *               uid: "opv_02",
    *               quantity: 2
    *             }
    *           ]
@@ -244,7 +244,7 @@ export class Orders {
    *     }
    *   ],
    *   coupon: {
-   *     code: "SPRING10"
+   *     code: "K7XQ2M9RTW"
    *   },
    *   external_id: "till-4711"
    * });
@@ -276,7 +276,7 @@ export class Orders {
    * difference. Use a new key.
    *
    * @example
-   * await client.orders.confirm({ uid: "uid_01", token: "kPq3XbUe0" });
+   * await client.orders.confirm({ uid: "ord_01", token: "tok_01", text: "In 20 minutes" });
    */
   async confirm(request: ConfirmOrder, options?: CallOptions): Promise<OrderState> {
     const answer = await this.#transport.call<OrderConfirmAnswer>(
@@ -306,7 +306,7 @@ export class Orders {
    * difference. Use a new key.
    *
    * @example
-   * await client.orders.close({ uid: "uid_01", token: "kPq3XbUe0" });
+   * await client.orders.close({ uid: "ord_02", token: "tok_02" });
    */
   async close(request: CloseOrder, options?: CallOptions): Promise<OrderState> {
     const answer = await this.#transport.call<OrderCloseAnswer>(
@@ -336,7 +336,7 @@ export class Orders {
    * difference. Use a new key.
    *
    * @example
-   * await client.orders.cancel({ uid: "uid_01", token: "kPq3XbUe0" });
+   * await client.orders.cancel({ uid: "ord_03", token: "tok_03", reason: "Sold out" });
    */
   async cancel(request: CancelOrder, options?: CallOptions): Promise<OrderState> {
     const answer = await this.#transport.call<OrderCancelAnswer>(
@@ -406,7 +406,7 @@ export class Menu {
    * - `CATEGORY_NOT_FOUND` (404): There is no such category.
    *
    * @example
-   * await client.menu.category({ uid: "uid_01" });
+   * await client.menu.category({ uid: "cat_01" });
    */
   async category(request: MenuCategoryParameters, options?: CallOptions): Promise<Category> {
     const answer = await this.#transport.call<MenuCategoryAnswer>(
@@ -474,7 +474,7 @@ export class Menu {
    * names.
    *
    * @example
-   * await client.menu.product({ uid: "uid_01" });
+   * await client.menu.product({ uid: "prd_02" });
    */
   async product(request: MenuProductParameters, options?: CallOptions): Promise<Product> {
     const answer = await this.#transport.call<MenuProductAnswer>(
@@ -507,12 +507,18 @@ export class Menu {
    * await client.menu.importMenu({
    *   pos_uid: "till-1",
    *   update_mode: "merge",
+   *   categories: [
+   *     {
+   *       ext_id: "C1",
+   *       name: "Panini"
+   *     }
+   *   ],
    *   products: [
    *     {
-   *       ext_id: "P7",
+   *       ext_id: "P1",
    *       category_ext_id: "C1",
-   *       name: "Margherita",
-   *       price: 7.5
+   *       name: "Panino al lampredotto",
+   *       price: 8.5
    *     }
    *   ]
    * });
@@ -591,7 +597,7 @@ export class Menu {
    * difference. Use a new key.
    *
    * @example
-   * await client.menu.revert({ version: 18 });
+   * await client.menu.revert({ version: 1 });
    */
   async revert(request: MenuRevertRequest, options?: CallOptions): Promise<ImportReport> {
     const answer = await this.#transport.call<MenuRevertAnswer>(
@@ -687,7 +693,8 @@ export class Customers {
    * - `SUBRESTAURANT_NOT_FOUND` (422): There is no such location of the restaurant.
    *
    * @example
-   * await client.customers.create({ email: "ada@example.com" });
+   * await client.customers.create({ email: "sofia@example.com", first_name: "Sofia", last_name: "Conti", phone:
+   * "+390559876543" });
    */
   async create(request: NewCustomer, options?: CallOptions): Promise<Customer> {
     const answer = await this.#transport.call<CustomerCreateAnswer>(
@@ -717,7 +724,7 @@ export class Customers {
    * - `SUBRESTAURANT_NOT_FOUND` (422): There is no such location of the restaurant.
    *
    * @example
-   * await client.customers.update({ uid: "cus_01", phone: "+390551234567" });
+   * await client.customers.update({ uid: "cus_01", phone: "+390551230000" });
    */
   async update(request: CustomerChange, options?: CallOptions): Promise<Customer> {
     const answer = await this.#transport.call<CustomerUpdateAnswer>(
@@ -748,7 +755,7 @@ export class Customers {
    * difference. Use a new key.
    *
    * @example
-   * await client.customers.remove({ uid: "uid_01" });
+   * await client.customers.remove({ uid: "cus_02" });
    */
   async remove(request: CustomerRemoval, options?: CallOptions): Promise<void> {
     await this.#transport.call<CustomerRemoveAnswer>(
@@ -817,7 +824,7 @@ export class Loyalty {
    * - `NOT_FOUND` (404): The entity does not exist, or it is of another restaurant.
    *
    * @example
-   * await client.loyalty.get({ uid: "uid_01" });
+   * await client.loyalty.get({ uid: "loy_01" });
    */
   async get(request: LoyaltylogGetParameters, options?: CallOptions): Promise<LoyaltyEntry> {
     const answer = await this.#transport.call<LoyaltylogGetAnswer>(
@@ -847,7 +854,7 @@ export class Loyalty {
    * - `INSUFFICIENT_POINTS` (422): The points would fall below zero. errors says how many there are.
    *
    * @example
-   * await client.loyalty.create({ client_uid: "cus_01", diff_op: "subtract", diff_points: 500 });
+   * await client.loyalty.create({ client_uid: "cus_01", diff_op: "add", diff_points: 20 });
    */
   async create(request: NewLoyaltyEntry, options?: CallOptions): Promise<LoyaltyEntry> {
     const answer = await this.#transport.call<LoyaltylogCreateAnswer>(
@@ -886,7 +893,7 @@ export class Coupons {
    * - `INSUFFICIENT_POINTS` (422): The points would fall below zero. errors says how many there are.
    *
    * @example
-   * await client.coupons.generate({ gencode: "gencode" });
+   * await client.coupons.generate({ gencode: "SPRING" });
    */
   async generate(request: NewCoupon, options?: CallOptions): Promise<Coupon> {
     const answer = await this.#transport.call<CouponGenerateAnswer>(
@@ -914,7 +921,7 @@ export class Coupons {
    * - `CANNOT_APPLY` (422): The coupon exists but does not apply; the message says why.
    *
    * @example
-   * await client.coupons.apply({ code: "code", total: 7.5 });
+   * await client.coupons.apply({ code: "K7XQ2M9RTW", total: 27.8, preview: true });
    */
   apply(request: CouponUse, options?: CallOptions): Promise<CouponApplyAnswer> {
     return this.#transport.call<CouponApplyAnswer>(
@@ -1008,7 +1015,7 @@ export class Webhooks {
    * - `NOT_FOUND` (404): The entity does not exist, or it is of another restaurant.
    *
    * @example
-   * await client.webhooks.endpoint({ uid: "uid_01" });
+   * await client.webhooks.endpoint({ uid: "whe_01" });
    */
   async endpoint(request: WebhookEndpointParameters, options?: CallOptions): Promise<Endpoint> {
     const answer = await this.#transport.call<WebhookEndpointAnswer>(
@@ -1044,7 +1051,8 @@ export class Webhooks {
    *     "customers",
    *     "orders"
    *   ],
-   *   description: "Till at the bar"
+   *   description: "Till at the bar",
+   *   enabled: false
    * });
    */
   create(request: NewEndpoint, options?: CallOptions): Promise<WebhookCreateAnswer> {
@@ -1075,7 +1083,7 @@ export class Webhooks {
    * difference. Use a new key.
    *
    * @example
-   * await client.webhooks.update({ uid: "whe_01", enabled: true });
+   * await client.webhooks.update({ uid: "whe_01", kinds: [ "orders" ], max_per_second: 5 });
    */
   async update(request: EndpointChange, options?: CallOptions): Promise<Endpoint> {
     const answer = await this.#transport.call<WebhookUpdateAnswer>(
@@ -1104,7 +1112,7 @@ export class Webhooks {
    * difference. Use a new key.
    *
    * @example
-   * await client.webhooks.remove({ uid: "uid_01" });
+   * await client.webhooks.remove({ uid: "whe_01" });
    */
   async remove(request: WebhookRemoveRequest, options?: CallOptions): Promise<void> {
     await this.#transport.call<WebhookRemoveAnswer>(
@@ -1160,7 +1168,7 @@ export class Webhooks {
    * difference. Use a new key.
    *
    * @example
-   * await client.webhooks.test({ uid: "uid_01" });
+   * await client.webhooks.test({ uid: "whe_01" });
    */
   async test(request: WebhookTestRequest, options?: CallOptions): Promise<Attempt> {
     const answer = await this.#transport.call<WebhookTestAnswer>(
@@ -1217,11 +1225,14 @@ export class Webhooks {
    *
    * Rate class R: 1 unit.
    *
+   * The id of the example stands for a delivery. Those of this restaurant are in webhook/deliveries; the answer to
+   * the example itself is 404 `NOT_FOUND`.
+   *
    * Refusals of its own:
    * - `NOT_FOUND` (404): The entity does not exist, or it is of another restaurant.
    *
    * @example
-   * await client.webhooks.delivery({ uid: "uid_01" });
+   * await client.webhooks.delivery({ uid: "dlv_01" });
    */
   async delivery(request: WebhookDeliveryParameters, options?: CallOptions): Promise<DeliveryWithAttempts> {
     const answer = await this.#transport.call<WebhookDeliveryAnswer>(
@@ -1250,7 +1261,7 @@ export class Webhooks {
    * difference. Use a new key.
    *
    * @example
-   * await client.webhooks.redeliver({ endpoint_uid: "whe_01", event_id: "evt_01" });
+   * await client.webhooks.redeliver({ endpoint_uid: "whe_01", since: "2026-02-28T00:00:00Z" });
    */
   async redeliver(request: RedeliveryRequest, options?: CallOptions): Promise<StartedRedelivery> {
     const answer = await this.#transport.call<WebhookRedeliverAnswer>(
@@ -1268,11 +1279,14 @@ export class Webhooks {
    *
    * Rate class R: 1 unit.
    *
+   * The id of the example stands for a redelivery. webhook/redeliver answers with the id of a new one; the answer to
+   * the example itself is 404 `NOT_FOUND`.
+   *
    * Refusals of its own:
    * - `NOT_FOUND` (404): The entity does not exist, or it is of another restaurant.
    *
    * @example
-   * await client.webhooks.redelivery({ uid: "uid_01" });
+   * await client.webhooks.redelivery({ uid: "rdl_01" });
    */
   async redelivery(request: WebhookRedeliveryParameters, options?: CallOptions): Promise<Redelivery> {
     const answer = await this.#transport.call<WebhookRedeliveryAnswer>(
@@ -1446,6 +1460,9 @@ export class Whoami {
    * Needs no scope.
    *
    * Rate class R: 1 unit.
+   *
+   * The id of the example stands for a refused request. The id of a refusal is its header X-Request-Id; the answer
+   * to the example itself is 404 `NOT_FOUND`.
    *
    * Refusals of its own:
    * - `NOT_FOUND` (404): The entity does not exist, or it is of another restaurant.

@@ -1267,6 +1267,30 @@ export type DenialError = {
   message: string;
 };
 
+/** Code of a value that is not valid */
+export type DetailCode =
+  | 'REQUIRED'
+  | 'TYPE'
+  | 'FORMAT'
+  | 'RANGE'
+  | 'LENGTH'
+  | 'ENUM'
+  | 'DUPLICATE'
+  | 'CONFLICTING_VALUES'
+  | 'READ_ONLY'
+  | 'INVALID_JSON'
+  | 'TOO_DEEP'
+  | 'NOT_ENABLED'
+  | 'AMBIGUOUS_CREDENTIALS'
+  | 'UNSUPPORTED_VERSION'
+  | 'CURSOR_INVALID'
+  | 'CURSOR_EXPIRED'
+  | 'MIXED_PAGING'
+  | 'OPTION_COUNT'
+  | 'ORDER_MIN'
+  | 'CLOSED'
+  | 'TARGET_REFUSED';
+
 /** How many events were recorded in an hour, for a receiver to compare with */
 export type Digest = {
   /**
@@ -1483,7 +1507,7 @@ export type ErrorDetail = {
   /** JSON pointer for nested bodies, else the name of the parameter or header */
   pointer: string;
   /** What is wrong with the value; it does not change within version 1 */
-  code: 'REQUIRED' | 'TYPE' | 'FORMAT' | 'RANGE' | 'LENGTH' | 'ENUM' | 'DUPLICATE' | 'CONFLICTING_VALUES' | 'READ_ONLY' | 'INVALID_JSON' | 'TOO_DEEP' | 'NOT_ENABLED' | 'AMBIGUOUS_CREDENTIALS' | 'UNSUPPORTED_VERSION' | 'CURSOR_INVALID' | 'CURSOR_EXPIRED' | 'MIXED_PAGING' | 'OPTION_COUNT' | 'ORDER_MIN' | 'CLOSED' | 'TARGET_REFUSED' | ErrorCode;
+  code: DetailCode | ErrorCode;
   /** What the value must be; for people, and may change */
   message: string;
 };

@@ -2043,6 +2043,9 @@ class AsyncWebhooks:
 
         Rate class R: 1 unit.
 
+        The id of the example stands for a delivery. Those of this restaurant are in webhook/deliveries;
+        the answer to the example itself is 404 `NOT_FOUND`.
+
         uid: The delivery. 1 to 64 characters.
         restuid: The restaurant; required when the client has several. A POST may send it as a member of
         the body. 1 to 64 characters.
@@ -2120,6 +2123,9 @@ class AsyncWebhooks:
         Needs the scope `read:webhooks`.
 
         Rate class R: 1 unit.
+
+        The id of the example stands for a redelivery. webhook/redeliver answers with the id of a new
+        one; the answer to the example itself is 404 `NOT_FOUND`.
 
         uid: The redelivery. 1 to 64 characters.
         restuid: The restaurant; required when the client has several. A POST may send it as a member of
@@ -2432,6 +2438,9 @@ class AsyncWhoami:
         Needs no scope.
 
         Rate class R: 1 unit.
+
+        The id of the example stands for a refused request. The id of a refusal is its header
+        X-Request-Id; the answer to the example itself is 404 `NOT_FOUND`.
 
         request_id: Id of the refused request, as in its X-Request-Id
 

@@ -30,6 +30,10 @@ Scope = Literal[
 DeliveryState = Literal["pending", "waiting", "succeeded", "exhausted", "cancelled"]
 
 
+# Code of a value that is not valid
+DetailCode = Literal["REQUIRED", "TYPE", "FORMAT", "RANGE", "LENGTH", "ENUM", "DUPLICATE", "CONFLICTING_VALUES", "READ_ONLY", "INVALID_JSON", "TOO_DEEP", "NOT_ENABLED", "AMBIGUOUS_CREDENTIALS", "UNSUPPORTED_VERSION", "CURSOR_INVALID", "CURSOR_EXPIRED", "MIXED_PAGING", "OPTION_COUNT", "ORDER_MIN", "CLOSED", "TARGET_REFUSED"]
+
+
 # Code of the error; it does not change within version 1
 ErrorCode = Literal["INVALID_AUTH", "INVALID_KEY", "RESTAURANT_NOT_FOUND", "API_DISABLED", "ADDRESS_NOT_ALLOWED", "INSUFFICIENT_SCOPE", "UNAUTHORIZED", "MISSING_PARAMETER", "VALIDATION_ERROR", "INVALID_TOKEN", "INVALID_ACTION", "NOT_FOUND", "CUSTOMER_NOT_FOUND", "CATEGORY_NOT_FOUND", "PRODUCT_NOT_FOUND", "METHOD_NOT_ALLOWED", "REQUEST_TIMEOUT", "TIMEOUT", "CONFLICT", "PAYLOAD_TOO_LARGE", "URI_TOO_LONG", "UNSUPPORTED_MEDIA_TYPE", "PRODUCT_NOT_AVAILABLE", "OPTION_NOT_FOUND", "OPTION_VALUE_NOT_FOUND", "INVALID_ADDRESS", "COUPON_ERROR", "SUBRESTAURANT_NOT_FOUND", "IMPORT_ERROR", "CANNOT_APPLY", "IDEMPOTENCY_KEY_REUSED", "INSUFFICIENT_POINTS", "RATE_LIMIT_EXCEEDED", "HEADERS_TOO_LARGE", "INTERNAL_ERROR", "UPSTREAM_UNREACHABLE", "OVERLOADED", "UPSTREAM_TIMEOUT"]
 
@@ -1376,7 +1380,7 @@ class ErrorDetail(TypedDict):
     """One value that is not valid"""
     pointer: str
     """JSON pointer for nested bodies, else the name of the parameter or header"""
-    code: Union[Literal["REQUIRED", "TYPE", "FORMAT", "RANGE", "LENGTH", "ENUM", "DUPLICATE", "CONFLICTING_VALUES", "READ_ONLY", "INVALID_JSON", "TOO_DEEP", "NOT_ENABLED", "AMBIGUOUS_CREDENTIALS", "UNSUPPORTED_VERSION", "CURSOR_INVALID", "CURSOR_EXPIRED", "MIXED_PAGING", "OPTION_COUNT", "ORDER_MIN", "CLOSED", "TARGET_REFUSED"], ErrorCode]
+    code: Union[DetailCode, ErrorCode]
     """What is wrong with the value; it does not change within version 1"""
     message: str
     """What the value must be; for people, and may change"""
