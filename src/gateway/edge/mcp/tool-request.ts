@@ -57,7 +57,8 @@ export const toolRequest = ({ route, places, hasBody }: Tool, given: Readonly<Re
 
 /** Text of a parameter outside the body; a list is joined by commas (OpenAPI `style: form`, `explode: false`). */
 const plainText = (value: unknown): string | undefined => {
-  if (typeof value === 'string') return value;
+  // Half of a surrogate pair has no UTF-8 form.
+  if (typeof value === 'string') return value.isWellFormed() ? value : undefined;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (!Array.isArray(value)) return undefined;
   const texts = value.map((item) => (Array.isArray(item) ? undefined : plainText(item)));
