@@ -21,7 +21,7 @@ type Change = NonNullable<Parameters<typeof openDoor>[1]>;
 export const openMcpDoor = async (change: Change = {}): Promise<McpDoor> => {
   const upstream = await startUpstream();
   const door = await openDoor(upstream.url, {
-    pages: createReference(settingsSchema.parse({}), origin),
+    pages: createReference(settingsSchema.parse({}), origin, undefined),
     ...change,
     settings: { mcp: 'on', ...change.settings },
   });

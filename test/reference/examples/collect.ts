@@ -30,9 +30,9 @@ export const collect = async ({ runs, ...deps }: Deps): Promise<Collected> => {
   return { answers: sorted(answers), events };
 };
 
-/** Keys and metadata differ in every installation, and the document is this one; their examples are written by hand. */
+/** Keys, metadata and what a caller did differ in every installation, and the document is this one. */
 const isRecorded = (operation: string): boolean =>
-  !/^(metadata\.|openapi$|webhook\.keys$|oauth\.(jwks|revoke)$)/.test(operation);
+  !/^(metadata\.|openapi$|webhook\.keys$|oauth\.(jwks|revoke)$|whoami\.(requests|usage)$)/.test(operation);
 
 const sorted = (members: Record<string, Json>): Record<string, Json> =>
   Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)));
