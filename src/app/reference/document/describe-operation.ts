@@ -52,7 +52,12 @@ export const describeOperation = (
       200: {
         description: 'Done',
         headers: { ...rateHeaders, ...(route.method === 'POST' ? replayHeaders : undefined) },
-        content: { 'application/json': { schema: answer, ...answerExample(route, examples.answers[operationId]) } },
+        content: {
+          'application/json': {
+            schema: answer,
+            ...answerExample(route, examples.answers[operationId] ?? sampleOf(answer, true)),
+          },
+        },
       },
       ...errorAnswers({
         origin,
@@ -64,8 +69,7 @@ export const describeOperation = (
   };
 };
 
-/** An operator's own service that does not describe its answers has no recorded one. */
-const answerExample = ({ path }: Route, value: Json = {}): Json => {
+const answerExample = ({ path }: Route, value: Json): Json => {
   const query = answerQueries[path];
   return query === undefined ? { example: value } : { examples: { page: { summary: `With \`${query}\``, value } } };
 };
