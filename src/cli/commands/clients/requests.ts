@@ -1,7 +1,7 @@
 /** The command that shows what a client or key called. */
 import type { Command } from 'commander';
 import { requestStatuses } from '#src/app/admin/admin.ts';
-import { type Output, toLine, UsageError } from '../../terminal/output.ts';
+import { type Output, UsageError } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
@@ -56,8 +56,7 @@ type Rows = { name: string; items: readonly object[]; next: string | null };
 const show = (output: Output, { name, items, next }: Rows): void => {
   const rows = items.map((item) => toWire({ ...item }));
   if (output.json) return output.result({ [name]: rows, next_cursor: next });
-  for (const row of rows) output.line(toLine(row));
-  if (rows.length === 0) output.line(next === null ? 'Nothing matches.' : 'Nothing matches so far.');
+  output.list(name, rows, next === null ? 'Nothing matches.' : 'Nothing matches so far.');
   if (next !== null) output.line(`\nThe next page: --cursor ${next}`);
 };
 
