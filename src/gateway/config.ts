@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
 import { dpopSettings } from './dpop/config.ts';
+import { mcpSettings } from './edge/mcp/config.ts';
 import { limitsSettings } from './limits/config.ts';
 import { isUpstreamUrl, upstreamName } from './model/upstream-policy.ts';
 import { oauthSettings } from './oauth/config.ts';
@@ -12,12 +13,14 @@ import { requestLogSettings } from './whoami/requests/config.ts';
 
 export type { Route, RouteTable } from './model/route.ts';
 export { routeFileSchema } from './model/route-file.ts';
+export { turnedOnPaths } from './model/route-path.ts';
 export { upstreamsBehind } from './model/upstream-policy.ts';
 export { type ExplainedRoute, explainRoute } from './routing/explain-route.ts';
 export {
   loadRouteTable,
   loadScopeNames,
   ownAudienceProblems,
+  ownPathProblems,
   plainAddressProblems,
   readRouteTable,
   routeTableProblems,
@@ -96,6 +99,7 @@ export const gatewaySettings = z.strictObject({
   ...limitsSettings.shape,
   ...auditSettings.shape,
   ...requestLogSettings.shape,
+  ...mcpSettings.shape,
 });
 
 export type GatewaySettings = z.infer<typeof gatewaySettings>;

@@ -28,11 +28,13 @@ import { type GatewaySettings, type RouteTable, routesFileOf } from './config.ts
 import { readEpoch } from './credentials/lookup/epoch-store.ts';
 import { createCheckVersion } from './edge/check-version.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './edge/gateway-metrics.ts';
+import { type Mcp, openMcp } from './edge/mcp/open-mcp.ts';
 import { openDoor, type PublicDoor } from './edge/open-door.ts';
 import type { Page } from './edge/pages.ts';
 import { createReadiness, type Readiness } from './edge/readiness.ts';
 import { createLimits } from './limits/limits.ts';
 import { methodNotAllowed } from './model/faults.ts';
+import { turnedOnPaths } from './model/route-path.ts';
 import { openSigningKeys } from './oauth/keys/signing-keys.ts';
 import { openOAuth } from './oauth/open-oauth.ts';
 import { createPipeline, type Steps, stepsFor } from './pipeline.ts';
@@ -199,7 +201,8 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const answers = openAnswers({ ...deps, ...requestLog, refused, auditRefusal: access.decisions.refuse });
   const sharedUpstreams = createSharedUpstreams(deps.origin, log);
   const tunnels = { open: 0 };
-  const shared = { ...deps, ...logs, access, answers, metrics, sharedUpstreams, tunnels };
+  const mcp = await openMcp(settings, deps.origin);
+  const shared = { ...deps, ...logs, access, answers, metrics, sharedUpstreams, tunnels, mcp };
   const prepare = (table: RouteTable): Prepared => {
     const served = serveTable(shared, table);
     return { swap: () => current.swap(served), discard: served.close };
@@ -211,11 +214,12 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     ...known,
     access,
     countToken,
+    resources: turnedOnPaths(settings),
     allScopes: () => current.get().scopes,
     inspectToken: (token) => current.get().inspectToken(token),
   });
   const readiness = openReadiness(deps, kv, audit, reload);
-  const door = openDoor({ ...deps, current, answers, metrics, oauth, readiness });
+  const door = openDoor({ ...deps, current, answers, metrics, oauth, mcp, readiness });
   metrics.watch({
     auditWaiting: audit.recorder.waiting,
     auditLag: audit.recorder.lag,
@@ -279,6 +283,7 @@ type SharedParts = Omit<GatewayDeps, 'metrics'> & {
   requestLists: RequestLists;
   sharedUpstreams: SharedUpstreams;
   tunnels: TunnelCount;
+  mcp: Mcp | undefined;
 };
 
 /** Everything that depends on one route table. Throws when the table cannot be served, with nothing left open. */
@@ -322,11 +327,15 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
     inspectToken,
     pipeline: createPipeline(stepsFor('plain', steps), answers.writeFault),
     authCheck: openAuthCheck({ settings, steps: stepsFor('check', steps), identifyTo, answers }),
+    mcp: shared.mcp && { toolSet: shared.mcp.describe(pages.get(documentPath)?.body, table), steps: accessSteps },
     upgrades,
     upstreamAddresses: upstreams.addresses,
     close: upstreams.close,
   };
 };
+
+/** The OpenAPI document among the pages. */
+const documentPath = '/api/openapi.json';
 
 type ServedTable = ReturnType<typeof serveTable>;
 

@@ -23,6 +23,8 @@ export type Exchange = {
   /** The Host field, which routes of some hosts depend on. At /auth/check: the host that the other proxy names. */
   readonly host: string | undefined;
   readonly startedAtMs: number;
+  /** The request of /mcp whose tool call this is; undefined: a request of the network. */
+  readonly within: Exchange | undefined;
   /** Bound tokens (RFC 9449) are on. */
   readonly dpop: boolean;
   route: Route | undefined;
@@ -92,6 +94,7 @@ export const createExchange = (
   startedAtMs: number,
   awaitsContinue: boolean,
   dpop: boolean,
+  within?: Exchange,
 ): Exchange => {
   const target = req.url ?? '';
   const mark = target.indexOf('?');
@@ -106,6 +109,7 @@ export const createExchange = (
     upstreamTarget: undefined,
     host: req.headers.host,
     startedAtMs,
+    within,
     dpop,
     route: undefined,
     cellUpstream: undefined,

@@ -88,8 +88,8 @@ test('A-299 requests of a key; wrong use is refused with the reason', async () =
   expect(await call('customer/create', { 'x-api-key': value }, { email: 'eve@example.com' })).toBe(200);
   await until(async () => (await json('requests', '--key', id)).requests.length === 1);
   for (const [args, code, text] of [
-    [[], 2, 'either --client-id or --key'],
-    [['--key', id, '--client-id', clientId], 2, 'either --client-id or --key'],
+    [[], 2, 'log in first'],
+    [['--key', id, '--client-id', clientId], 2, 'not both'],
     [['--key', id, '--status', '400'], 2, '--status is 2xx'],
     [['--key', id, '--since', 'soon'], 2, '--since is a time'],
     [['--key', id, '--limit', '0'], 2, '--limit is 1 to 1000'],
@@ -98,7 +98,7 @@ test('A-299 requests of a key; wrong use is refused with the reason', async () =
     [['--key', 'opk_none'], 1, 'There is no key opk_none'],
     [['--client-id', id], 1, 'There is no client'],
   ] as const) {
-    const refused = await runCommand(['requests', ...args], env);
+    const refused = await runCommand(['requests', ...args], { ...env, XDG_CONFIG_HOME: '/nonexistent' });
     expect([args, refused.code, refused.stderr]).toEqual([args, code, expect.stringContaining(text)]);
   }
   const off = await runCommand(['requests', '--key', id], { ...env, ORDERPASS_REQUEST_LOG_DAYS: '0' });

@@ -16,6 +16,8 @@ export type Described = {
   params?: z.ZodType;
   answer: z.ZodObject;
   restaurant: boolean;
+  /** See Operation. */
+  addsOnly?: true | undefined;
   hasScopesOfBody: boolean;
 };
 
@@ -41,6 +43,7 @@ export const describeOperation = (
     tags: [tagOf(route.path).name],
     summary: described?.summary ?? route.id,
     description: descriptionOf(route, described),
+    ...(described?.addsOnly === true ? { 'x-adds-only': true } : undefined),
     security: route.kinds.toSorted(bearerFirst).map((kind) => security[kind](route.scopes)),
     parameters: parametersOf(route, described, hasBody ? undefined : params),
     ...(hasBody ? { requestBody: bodyOf(route, params) } : undefined),

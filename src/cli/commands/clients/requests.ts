@@ -1,11 +1,14 @@
-/** The command that shows what a client or key called. */
+/** The command that shows what a client or key called: to its holder by the server of a login, to the operator from the store. */
 import type { Command } from 'commander';
 import { requestStatuses } from '#src/app/admin/admin.ts';
-import { type Output, UsageError } from '../../terminal/output.ts';
+import { askServer } from '#src/app/remote/ask-server.ts';
+import { type Output, toLine, UsageError } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
+import { remoteServer } from '../remote/remote-server.ts';
 
 type Options = {
+  url?: string;
   clientId?: string;
   key?: string;
   status?: string;
@@ -26,7 +29,8 @@ export const requestsCommand = (program: Command, output: Output): void => {
   program
     .command('requests')
     .description('requests of a client or key that were refused or failed, and its writes, newest first')
-    .option('--client-id <id>', 'of this client')
+    .option('--url <url>', 'your own, at this server; without an id they are those of the last login')
+    .option('--client-id <id>', 'of this client of this installation')
     .option('--key <id>', 'of this API key and those that it replaced')
     .option('--status <class>', `only this class of status: ${requestStatuses.join(', ')}`)
     .option('--route <id>', 'only this operation, e.g. order.create')
@@ -39,9 +43,10 @@ export const requestsCommand = (program: Command, output: Output): void => {
     .option('--limit <n>', `rows to show, up to ${limitMax}`, '50')
     .option('--cursor <cursor>', 'the page after the one that returned this cursor')
     .action(async (options: Options, command: Command) => {
-      const caller = callerOf(options);
       const paging = { pagesize: limitOf(options.limit), cursor: options.cursor };
       const filter = filterOf(options);
+      if (isOwn(options)) return showOwn(options, paging, output);
+      const caller = callerOf(options);
       const listed = await withAdmin(command, async (admin) =>
         options.hours === true
           ? { name: 'hours', ...(await admin.listRequestHours(caller, { route: options.route }, paging)) }
@@ -51,19 +56,38 @@ export const requestsCommand = (program: Command, output: Output): void => {
     });
 };
 
+const isOwn = ({ clientId, key }: Options): boolean => clientId === undefined && key === undefined;
+
+/** The server checks the filters again. */
+const showOwn = async (options: Options, paging: { pagesize: number; cursor: string | undefined }, output: Output) => {
+  const { hours, status, route, code, requestId, restaurant, since, until } = options;
+  const server = remoteServer(options.url);
+  const filter = { status, route, code, request_id: requestId, restuid: restaurant, since, until };
+  const { payload } =
+    hours === true
+      ? await askServer(server, '/whoami/usage', { route, ...paging })
+      : await askServer(server, '/whoami/requests', { ...filter, ...paging });
+  const name = hours === true ? 'hours' : 'requests';
+  const next = typeof payload.next_cursor === 'string' ? payload.next_cursor : null;
+  if (output.json) return output.result({ [name]: payload[name], next_cursor: next });
+  output.list(name, payload[name] as Readonly<Record<string, unknown>>[], 'Nothing matches.');
+  if (next !== null) output.line(`\nThe next page: --cursor ${next}`);
+};
+
 type Rows = { name: string; items: readonly object[]; next: string | null };
 
 const show = (output: Output, { name, items, next }: Rows): void => {
   const rows = items.map((item) => toWire({ ...item }));
   if (output.json) return output.result({ [name]: rows, next_cursor: next });
-  output.list(name, rows, next === null ? 'Nothing matches.' : 'Nothing matches so far.');
+  for (const row of rows) output.line(toLine(row));
+  if (rows.length === 0) output.line(next === null ? 'Nothing matches.' : 'Nothing matches so far.');
   if (next !== null) output.line(`\nThe next page: --cursor ${next}`);
 };
 
 const callerOf = ({ clientId, key }: Options): { kind: 'client' | 'key'; id: string } => {
   if (clientId !== undefined && key === undefined) return { kind: 'client', id: clientId };
   if (key !== undefined && clientId === undefined) return { kind: 'key', id: key };
-  throw new UsageError('Give either --client-id or --key');
+  throw new UsageError('Give --client-id or --key, not both');
 };
 
 const filterOf = (options: Options) => {
