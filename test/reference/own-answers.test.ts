@@ -8,6 +8,7 @@ import {
   startUpstream,
   type TestUpstream,
 } from '../gateway/harness/public-door.ts';
+import { until } from '../support/until.ts';
 
 const described = describedSelfOperations(readRouteTable(routesFileOf({})).tenantWords);
 let upstream: TestUpstream;
@@ -43,4 +44,20 @@ test('A-047 A-126 a denial is exactly what the reference describes', async () =>
   const { success, ...members } = json;
   expect(success).toBe(true);
   expect(type?.parse(members)).toEqual(members);
+});
+
+test('A-047 A-290 A-296 the lists of own requests and the use of limits are exactly what the reference describes', async () => {
+  const headers = await door.clientWith(['read:orders']);
+  await sendRequest(door.url, 'GET', '/api/menu/categories', { headers });
+  for (const [id, path] of [
+    ['whoami.requests', '/api/whoami/requests'],
+    ['whoami.usage', '/api/whoami/usage'],
+  ]) {
+    const type = described.find((one) => one.id === id)?.answer;
+    const answer = async () => (await sendRequest(door.url, 'GET', `${path}`, { headers })).json;
+    await until(async () => ((await answer()).requests ?? (await answer()).hours).length > 0);
+    const { success, ...members } = await answer();
+    expect(success).toBe(true);
+    expect(type?.parse(members)).toEqual(members);
+  }
 });

@@ -88,6 +88,8 @@ export const gatewayRequests: Readonly<Record<string, RequestOf>> = {
   },
   'GET /api/events/list': (shop) => read(shop, '/events/list'),
   'GET /api/whoami': () => ({ path: '/api/whoami' }),
+  'GET /api/whoami/requests': () => ({ path: '/api/whoami/requests' }),
+  'GET /api/whoami/usage': () => ({ path: '/api/whoami/usage' }),
   'GET /api/whoami/denials/{request_id}': denied,
   'POST /api/oauth/token': (shop) => tokenRequest(shop),
   'POST /api/oauth/introspect': async (shop) => ({

@@ -1,5 +1,6 @@
 /** The list of requests at the command line, over the whole program. */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { type RunningProgram, runCommand, runJson, startProgram } from '../../support/program.ts';
@@ -102,4 +103,16 @@ test('A-299 requests of a key; wrong use is refused with the reason', async () =
   }
   const off = await runCommand(['requests', '--key', id], { ...env, ORDERPASS_REQUEST_LOG_DAYS: '0' });
   expect([off.code, off.stderr]).toEqual([1, expect.stringContaining('no requests are kept')]);
+});
+
+test('A-294 a program that gets SIGTERM has written the requests that it answered before', async () => {
+  const { api_key: value = '', key_id: id = '' } = key;
+  for (let i = 0; i < 5; i += 1)
+    expect(await call('customer/create', { 'x-api-key': value }, { email: `late${i}@example.com` })).toBe(200);
+  const ended = once(program.child, 'exit');
+  program.child.kill('SIGTERM');
+  await ended;
+  expect((await json('requests', '--key', id)).requests).toHaveLength(6);
+  const { hours } = await json('requests', '--key', id, '--hours', '--route', 'customer.create');
+  expect(hours.reduce((sum: number, hour: Json) => sum + hour.writes, 0)).toBe(6);
 });

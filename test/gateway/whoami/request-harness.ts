@@ -40,6 +40,8 @@ export const usageOf = async (url: string, headers: Headers, query = ''): Promis
   return reply.json;
 };
 
+const pagesMax = 500;
+
 /** Every page, following next_cursor. */
 export const walk = async (url: string, headers: Headers, query: string): Promise<Listed[][]> => {
   const pages: Listed[][] = [];
@@ -48,6 +50,7 @@ export const walk = async (url: string, headers: Headers, query: string): Promis
     const reply: Reply = await ask(url, headers, `${query}${cursor === '' ? '' : `&cursor=${cursor}`}`);
     if (reply.status !== 200) throw new Error(`${reply.status}: ${reply.text}`);
     pages.push(reply.json.requests as Listed[]);
+    if (pages.length > pagesMax) throw new Error('the list does not end');
     cursor = reply.json.next_cursor as string | null;
     if (reply.json.more !== (cursor !== null)) throw new Error('more and next_cursor differ');
   }
