@@ -9,6 +9,7 @@ import { limitsSettings } from './limits/config.ts';
 import { isUpstreamUrl, upstreamName } from './model/upstream-policy.ts';
 import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy/config.ts';
+import { requestLogSettings } from './whoami/requests/config.ts';
 
 export type { Route, RouteTable } from './model/route.ts';
 export { routeFileSchema } from './model/route-file.ts';
@@ -97,6 +98,7 @@ export const gatewaySettings = z.strictObject({
   ...dpopSettings.shape,
   ...limitsSettings.shape,
   ...auditSettings.shape,
+  ...requestLogSettings.shape,
   ...mcpSettings.shape,
 });
 

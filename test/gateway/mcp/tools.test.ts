@@ -77,7 +77,17 @@ test('A-311 tools whose scope the credential lacks are not listed', async () => 
   const client = await connect(door.url, await door.bearerWith(['read:menu']));
   const { tools } = await client.listTools();
   expect(tools.map(({ name }) => name).toSorted()).toEqual([
-    ...['menu_categories', 'menu_category', 'menu_imports', 'menu_product', 'menu_products', 'whoami', 'whoami_denial'],
+    ...[
+      'menu_categories',
+      'menu_category',
+      'menu_imports',
+      'menu_product',
+      'menu_products',
+      'whoami',
+      'whoami_denial',
+      'whoami_requests',
+      'whoami_usage',
+    ],
   ]);
   const ofKey = await connect(door.url, door.asKey);
   const names = (await ofKey.listTools()).tools.map(({ name }) => name);

@@ -57,7 +57,6 @@ export const describeOperation = (
         origin,
         id: operationId,
         method: route.method,
-        hasScopes: route.scopes.length > 0,
         own: described?.errors ?? [],
       }),
     },
@@ -114,7 +113,7 @@ const reference = (name: string): Json => ({ $ref: `#/components/parameters/${na
 const parametersOf = (route: Route, described: Described | undefined, params: Json | undefined): Json[] => {
   const required = new Set((params?.required ?? []) as string[]);
   const inQuery = Object.entries((params?.properties ?? {}) as Record<string, Json>)
-    .filter(([name]) => name !== 'restuid')
+    .filter(([name]) => name !== 'restuid' || described?.restaurant === false)
     .map(([name, { description, ...schema }]) => ({
       name,
       in: 'query',
