@@ -69,7 +69,7 @@ export const describeOperation = (
   };
 };
 
-const answerExample = ({ path }: Route, value: Json): Json => {
+const answerExample = ({ path }: Route, value: unknown): Json => {
   const query = answerQueries[path];
   return query === undefined ? { example: value } : { examples: { page: { summary: `With \`${query}\``, value } } };
 };
