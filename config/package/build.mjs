@@ -42,7 +42,7 @@ const compile = () => {
 const rewrite = (text) =>
   text.replaceAll(/(['"]#src\/[^'"\n]+)\.ts(['"])/g, '$1.js$2').replaceAll(/(new URL\('\.[^'\n]+)\.ts(')/g, '$1.js$2');
 
-const isSource = (path) => path.endsWith('.ts') || path.endsWith('README.md');
+const isSource = (path) => path.endsWith('.ts');
 
 const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout?.trim();
 

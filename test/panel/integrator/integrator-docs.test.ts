@@ -57,12 +57,18 @@ test.skipIf(browserBinary === undefined)(
     );
     const { page, problems } = await harness.open();
     page.setDefaultTimeout(40_000);
-    await page.goto(`${harness.url.replace('127.0.0.1', 'localhost')}/docs`);
+    await page.goto(`${harness.url.replace('127.0.0.1', 'localhost')}/docs/reference`);
     await page.locator('.opblock').first().waitFor();
     expect(await tryOut(page, '/api/whoami')).toContain('INVALID_AUTH');
 
     await page.getByRole('button', { name: 'Authorize', exact: true }).click();
     const dialog = page.locator('.dialog-ux');
+    for (const field of await dialog.locator('.auth-container input').all())
+      if (
+        (await field.getAttribute('id')) !== 'client_id_clientCredentials' &&
+        (await field.getAttribute('type')) !== 'checkbox'
+      )
+        expect(await field.getAttribute('type')).toBe('password');
     await dialog.locator('#api_key_value').first().fill(api_key);
     await page.setViewportSize({ width: 360, height: 900 });
     const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
