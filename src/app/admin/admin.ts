@@ -21,6 +21,7 @@ import { createForwardEvents } from '../webhooks/forward-events.ts';
 import { createWebhookAdmin } from '../webhooks/webhook-admin.ts';
 import { actorName } from './actor-name.ts';
 import { createAuditAdmin } from './admin-audit.ts';
+import { createDirectoryAdmin } from './admin-directory.ts';
 import { createMenuAdmin, createRestaurantAdmin } from './admin-restaurants.ts';
 import { createUsersAdmin } from './admin-users.ts';
 import { createWebhooksAdmin } from './admin-webhooks.ts';
@@ -57,6 +58,7 @@ const createAdmin = (installation: Installation, settings: Settings) => {
   const ended = new AbortController();
   void supervise([installation.clockService], ended.signal, installation.log);
   return {
+    ...createDirectoryAdmin(deps),
     ...createRestaurantAdmin(deps),
     ...createMenuAdmin(deps),
     ...createAuditAdmin(deps),

@@ -32,7 +32,7 @@ import { fileVariableOf } from './secret-files.ts';
 import { publicOriginOf } from './tls-files.ts';
 import { tlsProblems, validityProblems } from './tls-problems.ts';
 
-/** Variables of commands that talk to a remote server (config.ts, remoteCaller). */
+/** Variables of commands that talk to a remote server (remote-caller.ts). */
 const namesOfCommands = [
   'ORDERPASS_API_KEY',
   'ORDERPASS_CLIENT_ID',

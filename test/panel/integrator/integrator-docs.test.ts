@@ -63,12 +63,9 @@ test.skipIf(browserBinary === undefined)(
 
     await page.getByRole('button', { name: 'Authorize', exact: true }).click();
     const dialog = page.locator('.dialog-ux');
-    for (const field of await dialog.locator('.auth-container input').all())
-      if (
-        (await field.getAttribute('id')) !== 'client_id_clientCredentials' &&
-        (await field.getAttribute('type')) !== 'checkbox'
-      )
-        expect(await field.getAttribute('type')).toBe('password');
+    const secrets = dialog.locator('#api_key_value, #auth-bearer-value, [id^="client_secret_"]');
+    expect(await secrets.count()).toBeGreaterThan(3);
+    for (const field of await secrets.all()) expect(await field.getAttribute('type')).toBe('password');
     await dialog.locator('#api_key_value').first().fill(api_key);
     await page.setViewportSize({ width: 360, height: 900 });
     const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';

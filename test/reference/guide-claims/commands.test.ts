@@ -7,6 +7,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { valuesMax } from '#src/ordering/menus/import/read/import-terms.ts';
 import { freePort } from '../../support/free-port.ts';
 import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { makeDataDir, plainEnv, type RunningProgram, root, startProgram } from '../../support/program.ts';
@@ -32,6 +33,7 @@ const hasJq = ((): boolean => {
 const data = makeDataDir();
 let program: RunningProgram;
 let shell: Shell;
+let document: Json;
 let checkAnswer: ReturnType<typeof createAnswerCheck>;
 let answersChecked = 0;
 let receiverPort: number;
@@ -61,7 +63,8 @@ beforeAll(async () => {
   receiverPort = await freePort();
   program = await startProgram({ ORDERPASS_DATA_DIR: data.path, ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' });
   await until(() => program.output().includes('/demo/receiver\n'));
-  checkAnswer = createAnswerCheck(await (await fetch(`${program.url}/api/openapi.json`)).json());
+  document = (await (await fetch(`${program.url}/api/openapi.json`)).json()) as Json;
+  checkAnswer = createAnswerCheck(document);
   await importsAnswer(program.url, { 'x-api-key': printed('API key') });
   const folder = join(data.path, '../reader');
   mkdirSync(folder);
@@ -123,6 +126,8 @@ const runStep = async (step: Step): Promise<void> => {
     output: '',
   });
   if (step.answer === undefined) expect(output, where).not.toMatch(/"success":false|"error":/);
+  // The page of versions says that nothing is deprecated.
+  expect(output, where).not.toMatch(/^(?:deprecation|sunset):/im);
   expectSchema(step, output);
 };
 
@@ -177,6 +182,21 @@ test.skipIf(!hasJq)(
     ]);
   },
 );
+
+test.skipIf(!hasJq)('A-353 the values of enums and the bounds of an import are those of the OpenAPI document', () => {
+  const { NewOrder, LoyaltyEntry, MenuImportRequest } = document.components.schemas;
+  const firstCells = (page: string, heading: string): string[] =>
+    tableOf(page, heading).map(([cell = '']) => cell.replaceAll('`', ''));
+  expect(firstCells('orders', '## Payment')).toEqual(NewOrder.properties.payment_method.enum);
+  expect(firstCells('customers', '## Loyalty').sort()).toEqual([...LoyaltyEntry.properties.type.enum].sort());
+  const { categories, products } = MenuImportRequest.properties;
+  const bounds = Object.fromEntries(tableOf('menu-import', '## Big files').map(([what = '', bound]) => [what, bound]));
+  expect(bounds).toMatchObject({
+    categories: categories.maxItems.toLocaleString('en'),
+    products: products.maxItems.toLocaleString('en'),
+    'option values': valuesMax.toLocaleString('en'),
+  });
+});
 
 test.skipIf(!hasJq)('A-354 the token example of the guide shares one request among parallel calls', async () => {
   const code = `

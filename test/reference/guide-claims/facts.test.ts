@@ -8,6 +8,7 @@ import { unitsOfRoute } from '#src/gateway/model/route-limits.ts';
 import { describedEvents } from '#src/ordering/index.ts';
 import type { Order, Status } from '#src/ordering/orders/order/order.ts';
 import { type Move, moveOrder } from '#src/ordering/orders/order/transitions.ts';
+import { breaking } from '#src/webhooks/pacing/bounds.ts';
 import { attemptsMax, retryDelaysSeconds } from '#src/webhooks/pacing/retry-schedule.ts';
 import { folder, pageNames, tableOf, textOf } from './guide-pages.ts';
 
@@ -30,6 +31,10 @@ test('A-353 the table of retries is the schedule of the webhook engine', () => {
   expect(rows.slice(0, -1).map(([, delay]) => secondsOf(delay ?? ''))).toEqual(retryDelaysSeconds);
   const hours = retryDelaysSeconds.reduce((sum, seconds) => sum + seconds, 0) / 3600;
   expect(textOf('webhooks')).toContain(`${attemptsMax} attempts in about ${hours.toFixed(1)} hours`);
+  const { failuresToHold, holdMsMax } = breaking;
+  expect(textOf('webhooks')).toContain(
+    `After ${failuresToHold} failures in a row attempts may wait up to ${holdMsMax / 60_000} minutes longer`,
+  );
 });
 
 test('A-353 the table of states is what each operation does in each state', () => {
