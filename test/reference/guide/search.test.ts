@@ -47,6 +47,10 @@ test('A-323 a query is never markup, and one without a result, without words or 
   const { text } = await createRead(gateway.url)(`/docs/search?${new URLSearchParams({ q: attack })}`);
   expect(text).not.toContain('<img');
   expect(textOf(/<input id="q"[^>]*value="([^"]*)"/.exec(text)?.[1] ?? '')).toBe(attack);
+  // Code of the pages has characters of markup too.
+  const { html } = await resultsOf('isascii isdigit');
+  expect(html).toContain('&quot;');
+  expect(html).not.toMatch(/<(?!\/?(?:a|strong|span|mark|li|ol|p)\b)/);
   expect((await resultsOf('zzzzqqqq')).html).toContain('Nothing was found');
   for (const empty of ['', '   ', '<>"', '…', '\0', '._.']) {
     const { status, links } = await resultsOf(empty);
