@@ -10,6 +10,7 @@ import { auditCommands } from './commands/audit/audit.ts';
 import { clientCommands } from './commands/clients/client.ts';
 import { keyCommands } from './commands/clients/key.ts';
 import { policyCommands } from './commands/clients/policy.ts';
+import { requestsCommand } from './commands/clients/requests.ts';
 import { signingKeyCommands } from './commands/clients/signing-key.ts';
 import { tokenCommands } from './commands/clients/token.ts';
 import { usageCommand } from './commands/clients/usage.ts';
@@ -90,7 +91,7 @@ const groups: readonly { heading: string; commands: readonly AddCommands[] }[] =
     commands: [remoteCommands, tokenCommands, forwardCommands],
   },
   { heading: 'Restaurants', commands: [restaurantCommands, locationCommands, generatorCommands, menuCommands] },
-  { heading: 'Credentials', commands: [keyCommands, clientCommands, usageCommand, policyCommands] },
+  { heading: 'Credentials', commands: [keyCommands, clientCommands, usageCommand, requestsCommand, policyCommands] },
   { heading: 'Webhooks', commands: [endpointCommands, webhookCommands, notificationsCommands] },
   { heading: 'Security', commands: [auditCommands, signingKeyCommands, masterKeyCommands, userCommands] },
 ];

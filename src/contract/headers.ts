@@ -12,6 +12,12 @@ export const assertionHeader = 'x-orderpass-assertion';
  */
 export const dialectHeader = 'x-orderpass-dialect';
 
+/**
+ * In an answer of an upstream to a caller with several tenants: the one that the request was for, which the gateway writes to
+ * the log of the caller's requests.
+ */
+export const tenantHeader = 'x-orderpass-tenant';
+
 export const requestIdHeader = 'x-request-id';
 
 /** Names of the cookies of the panel begin so. Services behind the gateway share its host, and neither get nor set such a cookie. */

@@ -22,6 +22,7 @@ import { createWebhookAdmin } from '../webhooks/webhook-admin.ts';
 import { actorName } from './actor-name.ts';
 import { createAuditAdmin } from './admin-audit.ts';
 import { createDirectoryAdmin } from './admin-directory.ts';
+import { createRequestsAdmin } from './admin-requests.ts';
 import { createMenuAdmin, createRestaurantAdmin } from './admin-restaurants.ts';
 import { createUsersAdmin } from './admin-users.ts';
 import { createWebhooksAdmin } from './admin-webhooks.ts';
@@ -34,6 +35,7 @@ export {
   limitNames,
   type OwnLimits,
   searchLimitMax,
+  statusClasses as requestStatuses,
   type Traced,
   toEcs,
 } from '#src/gateway/index.ts';
@@ -62,6 +64,7 @@ const createAdmin = (installation: Installation, settings: Settings) => {
     ...createRestaurantAdmin(deps),
     ...createMenuAdmin(deps),
     ...createAuditAdmin(deps),
+    ...createRequestsAdmin(deps),
     ...createWebhooksAdmin(deps),
     createKey: credentials.createApiKey,
     revokeKey: credentials.revokeApiKey,

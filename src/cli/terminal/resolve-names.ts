@@ -15,12 +15,16 @@ const named: Readonly<Record<string, { prefix: string; what: string; find: Find 
 /** Commands of integrators, whose server resolves nothing. */
 const remote: ReadonlySet<string> = new Set(['login', 'listen', 'replay']);
 
+/** `requests` without an id is answered by the server of a login. */
+const asksForOwn = (command: Command): boolean =>
+  command.name() === 'requests' && command.opts().clientId === undefined && command.opts().key === undefined;
+
 /**
  * Runs before each command. The store is opened only for a text that does not begin like an id; an id without the prefix is
  * found by itself, and an unknown text is left to the command, which says that it does not exist.
  */
 export const resolveNames = async (command: Command): Promise<void> => {
-  if (remote.has(command.name())) return;
+  if (remote.has(command.name()) || asksForOwn(command)) return;
   for (const [option, { prefix, what, find }] of Object.entries(named)) {
     const value: unknown = command.getOptionValue(option);
     const texts = typeof value === 'string' ? [value] : Array.isArray(value) ? (value as string[]) : [];

@@ -1141,6 +1141,96 @@ func (s *WhoamiService) Get(
 	return call[WhoamiAnswer](ctx, s.client, "GET", "/api/whoami", request, options)
 }
 
+// Requests: Own refused and failed requests, and own writes
+//
+// Needs no scope.
+//
+// Rate class R: 1 unit.
+//
+// It iterates over the items of all pages and requests each page when it is
+// needed.
+func (s *WhoamiService) Requests(
+	ctx context.Context,
+	request WhoamiRequestsParameters,
+	options ...CallOption,
+) iter.Seq2[CallerRequest, error] {
+	return itemsOf(func(cursor string) (page[CallerRequest], error) {
+		next := request
+		if cursor != "" {
+			next.Cursor = cursor
+		}
+		got, err := s.RequestsPage(ctx, next, options...)
+		if err != nil {
+			return page[CallerRequest]{}, err
+		}
+		read := page[CallerRequest]{items: got.Requests, more: got.More}
+		if got.NextCursor != nil {
+			read.cursor = *got.NextCursor
+		}
+		return read, nil
+	})
+}
+
+// RequestsPage: Own refused and failed requests, and own writes
+//
+// Needs no scope.
+//
+// Rate class R: 1 unit.
+//
+// One page; its NextCursor continues it.
+func (s *WhoamiService) RequestsPage(
+	ctx context.Context,
+	request WhoamiRequestsParameters,
+	options ...CallOption,
+) (*WhoamiRequestsAnswer, error) {
+	return call[WhoamiRequestsAnswer](ctx, s.client, "GET", "/api/whoami/requests", request, options)
+}
+
+// Usage: Use of own limits, and calls by hour
+//
+// Needs no scope.
+//
+// Rate class R: 1 unit.
+//
+// It iterates over the items of all pages and requests each page when it is
+// needed.
+func (s *WhoamiService) Usage(
+	ctx context.Context,
+	request WhoamiUsageParameters,
+	options ...CallOption,
+) iter.Seq2[UsedHour, error] {
+	return itemsOf(func(cursor string) (page[UsedHour], error) {
+		next := request
+		if cursor != "" {
+			next.Cursor = cursor
+		}
+		got, err := s.UsagePage(ctx, next, options...)
+		if err != nil {
+			return page[UsedHour]{}, err
+		}
+		read := page[UsedHour]{items: got.Hours, more: got.More}
+		if got.NextCursor != nil {
+			read.cursor = *got.NextCursor
+		}
+		return read, nil
+	})
+}
+
+// UsagePage: Use of own limits, and calls by hour
+//
+// Needs no scope.
+//
+// Rate class R: 1 unit.
+//
+// One page; its NextCursor continues it.
+func (s *WhoamiService) UsagePage(
+	ctx context.Context,
+	request WhoamiUsageParameters,
+	options ...CallOption,
+) (*WhoamiUsageAnswer, error) {
+	return call[WhoamiUsageAnswer](ctx, s.client, "GET", "/api/whoami/usage", request, options)
+}
+
 // Denial: Why a request of this credential was refused, by the request id of
 // the refusal
 //

@@ -458,15 +458,6 @@ const (
 	OrderCreatorRestaurant OrderCreator = "restaurant"
 )
 
-// OrderOptionType is a string, because versions 1.x may add values.
-type OrderOptionType string
-
-// Values of OrderOptionType.
-const (
-	OrderOptionTypeSingle   OrderOptionType = "single"
-	OrderOptionTypeMultiple OrderOptionType = "multiple"
-)
-
 // OrderPaymentMethod is a string, because versions 1.x may add values.
 type OrderPaymentMethod string
 
@@ -515,6 +506,15 @@ const (
 	ProductInheritsOptionsNone ProductInheritsOptions = "none"
 )
 
+// ProductOptionType is a string, because versions 1.x may add values.
+type ProductOptionType string
+
+// Values of ProductOptionType.
+const (
+	ProductOptionTypeSingle   ProductOptionType = "single"
+	ProductOptionTypeMultiple ProductOptionType = "multiple"
+)
+
 // RedeliveryState is a string, because versions 1.x may add values.
 type RedeliveryState string
 
@@ -532,6 +532,19 @@ type StartedRedeliveryState string
 const (
 	StartedRedeliveryStateRunning StartedRedeliveryState = "running"
 	StartedRedeliveryStateDone    StartedRedeliveryState = "done"
+)
+
+// WhoamiRequestsParametersStatus is a string, because versions 1.x may add
+// values.
+type WhoamiRequestsParametersStatus string
+
+// Values of WhoamiRequestsParametersStatus.
+const (
+	WhoamiRequestsParametersStatus2xx  WhoamiRequestsParametersStatus = "2xx"
+	WhoamiRequestsParametersStatus3xx  WhoamiRequestsParametersStatus = "3xx"
+	WhoamiRequestsParametersStatus4xx  WhoamiRequestsParametersStatus = "4xx"
+	WhoamiRequestsParametersStatus5xx  WhoamiRequestsParametersStatus = "5xx"
+	WhoamiRequestsParametersStatusNone WhoamiRequestsParametersStatus = "none"
 )
 
 // AccountSubrestaurantsAnswer: Answer of GET /api/account/subrestaurants
@@ -692,6 +705,82 @@ func (x *AttemptTimings) GetTLS() (value int64) {
 func (x *AttemptTimings) GetFirstByte() (value int64) {
 	if x != nil && x.FirstByte != nil {
 		value = *x.FirstByte
+	}
+	return value
+}
+
+// CallerRequest: A refused or failed request, or a write
+type CallerRequest struct {
+	// Its id
+	RequestID string `json:"request_id"`
+	// When it was answered, in UTC
+	//
+	// A date-time of RFC 3339 with an offset.
+	AtISO string `json:"at_iso"`
+	// Method of the request
+	Method string `json:"method"`
+	// Its operation; null: there is none
+	Route *string `json:"route"`
+	// Path of the operation
+	Path *string `json:"path"`
+	// Null: the answer was not seen
+	Status *int64 `json:"status"`
+	// Error code
+	Code *string `json:"code"`
+	// Time until the head of the answer
+	//
+	// At least 0.
+	DurationMs int64 `json:"duration_ms"`
+	// What it was for
+	Restuid *string `json:"restuid"`
+	// As it was sent
+	IdempotencyKey *string `json:"idempotency_key"`
+}
+
+// GetRoute is Route, or its zero value when it is null.
+func (x *CallerRequest) GetRoute() (value string) {
+	if x != nil && x.Route != nil {
+		value = *x.Route
+	}
+	return value
+}
+
+// GetPath is Path, or its zero value when it is null.
+func (x *CallerRequest) GetPath() (value string) {
+	if x != nil && x.Path != nil {
+		value = *x.Path
+	}
+	return value
+}
+
+// GetStatus is Status, or its zero value when it is null.
+func (x *CallerRequest) GetStatus() (value int64) {
+	if x != nil && x.Status != nil {
+		value = *x.Status
+	}
+	return value
+}
+
+// GetCode is Code, or its zero value when it is null.
+func (x *CallerRequest) GetCode() (value string) {
+	if x != nil && x.Code != nil {
+		value = *x.Code
+	}
+	return value
+}
+
+// GetRestuid is Restuid, or its zero value when it is null.
+func (x *CallerRequest) GetRestuid() (value string) {
+	if x != nil && x.Restuid != nil {
+		value = *x.Restuid
+	}
+	return value
+}
+
+// GetIdempotencyKey is IdempotencyKey, or its zero value when it is null.
+func (x *CallerRequest) GetIdempotencyKey() (value string) {
+	if x != nil && x.IdempotencyKey != nil {
+		value = *x.IdempotencyKey
 	}
 	return value
 }
@@ -2959,7 +3048,7 @@ type ImportedOption struct {
 	ShortName Nullable[string] `json:"short_name,omitzero"`
 	// `single`: at most one value, with quantity 1; `multiple`: several values and
 	// quantities
-	Type OrderOptionType `json:"type"`
+	Type ProductOptionType `json:"type"`
 	// Least sum of the quantities of its values in an order; 0 means that it may
 	// be left out
 	//
@@ -5120,7 +5209,7 @@ type OrderOption struct {
 	// Name in the menu when the order was received
 	Name string `json:"name"`
 	// `single`: one value can be chosen, once; `multiple`: several
-	Type OrderOptionType `json:"type"`
+	Type ProductOptionType `json:"type"`
 	// Id that the importing client gave it; null when it was made in the panel
 	ExtID *string `json:"ext_id"`
 	// The values that were chosen
@@ -5600,7 +5689,7 @@ type ProductOption struct {
 	ShortName *string `json:"short_name"`
 	// `single`: at most one value, with quantity 1; `multiple`: several values and
 	// quantities
-	Type OrderOptionType `json:"type"`
+	Type ProductOptionType `json:"type"`
 	// Least sum of the quantities of its values in an order; 0 means that it may
 	// be left out
 	MinSelectable int64 `json:"min_selectable"`
@@ -5861,6 +5950,83 @@ type StartedRedelivery struct {
 type TestedEndpoint struct {
 	// The endpoint
 	UID string `json:"uid"`
+}
+
+// Usage: Use of this credential
+type Usage struct {
+	// Its own limits
+	Limits CredentialLimits `json:"limits"`
+	// Units of today, UTC
+	//
+	// At least 0.
+	DayUnits int64 `json:"day_units"`
+	// Units of this month, UTC
+	//
+	// At least 0.
+	MonthUnits int64 `json:"month_units"`
+	// Today last
+	Days []UsedDay `json:"days"`
+	// The limits with a window that this request met, as in the RateLimit fields
+	// of this answer
+	Rate []RateLimitState `json:"rate"`
+}
+
+// UsedDay: Use on one day
+type UsedDay struct {
+	// Day of UTC
+	//
+	// A date, `YYYY-MM-DD`.
+	Date string `json:"date"`
+	// Accepted requests
+	//
+	// At least 0.
+	Requests int64 `json:"requests"`
+	// Units of these
+	//
+	// At least 0.
+	Units int64 `json:"units"`
+	// Refused by a limit
+	//
+	// At least 0.
+	Limited int64 `json:"limited"`
+	// Requests from addresses not allowed
+	//
+	// At least 0.
+	RefusedElsewhere int64 `json:"refused_elsewhere"`
+}
+
+// UsedHour: Calls in one hour
+type UsedHour struct {
+	// Beginning of the hour, in UTC
+	//
+	// A date-time of RFC 3339 with an offset.
+	HourISO string `json:"hour_iso"`
+	// The operation; null: there is none
+	Route *string `json:"route"`
+	// Successful reads
+	//
+	// At least 0.
+	Reads int64 `json:"reads"`
+	// Successful writes
+	//
+	// At least 0.
+	Writes int64 `json:"writes"`
+	// Refused: 4xx
+	//
+	// At least 0.
+	Refused int64 `json:"refused"`
+	// Failed: 5xx or no answer
+	//
+	// At least 0.
+	Failed int64 `json:"failed"`
+}
+
+// GetRoute is Route, or its zero value when it is null.
+func (x *UsedHour) GetRoute() (value string) {
+	if x != nil && x.Route != nil {
+		value = *x.Route
+	}
+	return value
 }
 
 // WebhookCreateAnswer: Answer of POST /api/webhook/create
@@ -6257,6 +6423,122 @@ type WhoamiDenialParameters struct {
 
 // WhoamiParameters: Parameters of whoami
 type WhoamiParameters struct{}
+
+// WhoamiRequestsAnswer: Answer of GET /api/whoami/requests
+type WhoamiRequestsAnswer struct {
+	// True in every answer that is no refusal
+	Success bool `json:"success"`
+	// Newest first
+	Requests []CallerRequest `json:"requests"`
+	// Days that it is kept; 0: nothing is
+	//
+	// At least 0.
+	KeptDays int64 `json:"kept_days"`
+	// Most items that this page could have
+	Pagesize int64 `json:"pagesize"`
+	// False at the end of the list only. While it is true a page may be short or
+	// empty, and `next_cursor` goes on
+	More bool `json:"more"`
+	// `cursor` of the request for the next page; null when `more` is false
+	NextCursor *string `json:"next_cursor"`
+}
+
+// GetNextCursor is NextCursor, or its zero value when it is null.
+func (x *WhoamiRequestsAnswer) GetNextCursor() (value string) {
+	if x != nil && x.NextCursor != nil {
+		value = *x.NextCursor
+	}
+	return value
+}
+
+// WhoamiRequestsParameters: Parameters of whoami.requests
+type WhoamiRequestsParameters struct {
+	// Class of the status; `none`: without one
+	Status WhoamiRequestsParametersStatus `json:"status,omitzero"`
+	// Id of an operation
+	//
+	// 1 to 128 characters.
+	Route string `json:"route,omitzero"`
+	// Error code
+	//
+	// 1 to 64 characters.
+	Code string `json:"code,omitzero"`
+	// Id of a request
+	//
+	// 1 to 64 characters.
+	RequestID string `json:"request_id,omitzero"`
+	// From then on
+	//
+	// A date-time of RFC 3339 with an offset.
+	Since string `json:"since,omitzero"`
+	// Before then
+	//
+	// A date-time of RFC 3339 with an offset.
+	Until string `json:"until,omitzero"`
+	// What it was for
+	//
+	// 1 to 128 characters.
+	Restuid string `json:"restuid,omitzero"`
+	// Most items that one page has
+	//
+	// 1 to 100, by default `100`.
+	Pagesize *int64 `json:"pagesize,omitzero"`
+	// `next_cursor` of the answer before, with the same filters. Absent: the list
+	// from its beginning, or from `page`
+	//
+	// 1 to 2000 characters.
+	Cursor string `json:"cursor,omitzero"`
+}
+
+// WhoamiUsageAnswer: Answer of GET /api/whoami/usage
+type WhoamiUsageAnswer struct {
+	// True in every answer that is no refusal
+	Success bool `json:"success"`
+	// Use of this credential
+	Usage Usage `json:"usage"`
+	// Newest first
+	Hours []UsedHour `json:"hours"`
+	// Days that it is kept; 0: nothing is
+	//
+	// At least 0.
+	KeptDays int64 `json:"kept_days"`
+	// Most items that this page could have
+	Pagesize int64 `json:"pagesize"`
+	// False at the end of the list only. While it is true a page may be short or
+	// empty, and `next_cursor` goes on
+	More bool `json:"more"`
+	// `cursor` of the request for the next page; null when `more` is false
+	NextCursor *string `json:"next_cursor"`
+}
+
+// GetNextCursor is NextCursor, or its zero value when it is null.
+func (x *WhoamiUsageAnswer) GetNextCursor() (value string) {
+	if x != nil && x.NextCursor != nil {
+		value = *x.NextCursor
+	}
+	return value
+}
+
+// WhoamiUsageParameters: Parameters of whoami.usage
+type WhoamiUsageParameters struct {
+	// Length of `days`
+	//
+	// 1 to 400, by default `30`.
+	Days *int64 `json:"days,omitzero"`
+	// Id of an operation
+	//
+	// 1 to 128 characters.
+	Route string `json:"route,omitzero"`
+	// Most items that one page has
+	//
+	// 1 to 100, by default `100`.
+	Pagesize *int64 `json:"pagesize,omitzero"`
+	// `next_cursor` of the answer before, with the same filters. Absent: the list
+	// from its beginning, or from `page`
+	//
+	// 1 to 2000 characters.
+	Cursor string `json:"cursor,omitzero"`
+}
 
 // CustomerOrRemovedCustomer is one of Customer, RemovedCustomer; the others
 // are nil.

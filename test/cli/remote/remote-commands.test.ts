@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { plainEnv, type RunningProgram, root, runCommand, runJson, startProgram } from '../../support/program.ts';
+import { until } from '../../support/until.ts';
 
 let database: TestDatabase;
 let env: Record<string, string>;
@@ -115,6 +116,22 @@ test('A-356 token get prints a token alone, with fewer scopes on request; an API
   expect([wrong.code, wrong.stdout]).toEqual([1, '']);
   const byKey = await run(['token', 'get', '--url', program.url], '', { ORDERPASS_API_KEY: key });
   expect([byKey.code, byKey.stderr]).toEqual([1, expect.stringContaining('gets no tokens')]);
+});
+
+test('A-356 requests without an id lists the own requests of the login, and counts by hour', async () => {
+  await login();
+  const token = (await run(['token', 'get', '--scope', 'read:orders'])).stdout.trim();
+  const refused = await fetch(`${program.url}/api/menu/products`, { headers: { authorization: `Bearer ${token}` } });
+  const id = refused.headers.get('x-request-id');
+  const listed = async (...args: string[]) => (await run(['requests', ...args])).stdout;
+  await until(async () => (await listed('--status', '4xx', '--json')).includes(String(id)), 30_000);
+  expect(JSON.parse(await listed('--request-id', String(id), '--json'))).toMatchObject({
+    requests: [{ request_id: id, status: 403, code: 'INSUFFICIENT_SCOPE', method: 'GET' }],
+    next_cursor: null,
+  });
+  await until(async () => (await listed('--hours')).includes('refused=1'), 30_000);
+  const wrong = await run(['requests', '--client-id', 'a', '--key', 'b']);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('not both')]);
 });
 
 test('A-357 restaurants are listed and shown, and an option takes a name that one restaurant or client has', async () => {

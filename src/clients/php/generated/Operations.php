@@ -8,6 +8,7 @@ namespace Orderpass;
 use Orderpass\Type\AccountSubrestaurantsAnswer;
 use Orderpass\Type\AccountSubrestaurantsParameters;
 use Orderpass\Type\Attempt;
+use Orderpass\Type\CallerRequest;
 use Orderpass\Type\CancelOrder;
 use Orderpass\Type\Category;
 use Orderpass\Type\CloseOrder;
@@ -77,6 +78,7 @@ use Orderpass\Type\Redelivery;
 use Orderpass\Type\RedeliveryRequest;
 use Orderpass\Type\SecretRotation;
 use Orderpass\Type\StartedRedelivery;
+use Orderpass\Type\UsedHour;
 use Orderpass\Type\WebhookCreateAnswer;
 use Orderpass\Type\WebhookDeliveriesAnswer;
 use Orderpass\Type\WebhookDeliveriesParameters;
@@ -98,6 +100,10 @@ use Orderpass\Type\WhoamiAnswer;
 use Orderpass\Type\WhoamiDenialAnswer;
 use Orderpass\Type\WhoamiDenialParameters;
 use Orderpass\Type\WhoamiParameters;
+use Orderpass\Type\WhoamiRequestsAnswer;
+use Orderpass\Type\WhoamiRequestsParameters;
+use Orderpass\Type\WhoamiUsageAnswer;
+use Orderpass\Type\WhoamiUsageParameters;
 
 /** Every operation, by what it belongs to. */
 abstract class Operations
@@ -1186,6 +1192,76 @@ final class WhoamiOperations
         ?CallOptions $options = null,
     ): WhoamiAnswer {
         return WhoamiAnswer::from($this->transport->call('GET', '/api/whoami', $request, $options));
+    }
+
+    /**
+     * Own refused and failed requests, and own writes
+     *
+     * Needs no scope.
+     *
+     * Rate class R: 1 unit.
+     *
+     * Iterates over the items of all pages and requests each page when it is needed.
+     *
+     * @return \Generator<int, CallerRequest>
+     */
+    public function requests(
+        WhoamiRequestsParameters $request = new WhoamiRequestsParameters(),
+        ?CallOptions $options = null,
+    ): \Generator {
+        $read = static fn (mixed $one): CallerRequest => CallerRequest::from(Json::members($one, 'WhoamiRequestsAnswer.requests'));
+        return $this->transport->items('/api/whoami/requests', $request, $options, 'requests', $read);
+    }
+
+    /**
+     * Own refused and failed requests, and own writes
+     *
+     * Needs no scope.
+     *
+     * Rate class R: 1 unit.
+     *
+     * One page; `nextCursor` continues it.
+     */
+    public function requestsPage(
+        WhoamiRequestsParameters $request = new WhoamiRequestsParameters(),
+        ?CallOptions $options = null,
+    ): WhoamiRequestsAnswer {
+        return WhoamiRequestsAnswer::from($this->transport->call('GET', '/api/whoami/requests', $request, $options));
+    }
+
+    /**
+     * Use of own limits, and calls by hour
+     *
+     * Needs no scope.
+     *
+     * Rate class R: 1 unit.
+     *
+     * Iterates over the items of all pages and requests each page when it is needed.
+     *
+     * @return \Generator<int, UsedHour>
+     */
+    public function usage(
+        WhoamiUsageParameters $request = new WhoamiUsageParameters(),
+        ?CallOptions $options = null,
+    ): \Generator {
+        $read = static fn (mixed $one): UsedHour => UsedHour::from(Json::members($one, 'WhoamiUsageAnswer.hours'));
+        return $this->transport->items('/api/whoami/usage', $request, $options, 'hours', $read);
+    }
+
+    /**
+     * Use of own limits, and calls by hour
+     *
+     * Needs no scope.
+     *
+     * Rate class R: 1 unit.
+     *
+     * One page; `nextCursor` continues it.
+     */
+    public function usagePage(
+        WhoamiUsageParameters $request = new WhoamiUsageParameters(),
+        ?CallOptions $options = null,
+    ): WhoamiUsageAnswer {
+        return WhoamiUsageAnswer::from($this->transport->call('GET', '/api/whoami/usage', $request, $options));
     }
 
     /**

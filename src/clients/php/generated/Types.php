@@ -243,6 +243,75 @@ final class AttemptTimings implements \JsonSerializable
     }
 }
 
+/** A refused or failed request, or a write */
+final class CallerRequest implements \JsonSerializable
+{
+    public function __construct(
+        /** Its id */
+        public readonly string $requestId,
+        /**
+         * When it was answered, in UTC
+         *
+         * A date-time of RFC 3339 with an offset.
+         */
+        public readonly string $atIso,
+        /** Method of the request */
+        public readonly string $method,
+        /** Its operation; null: there is none */
+        public readonly ?string $route,
+        /** Path of the operation */
+        public readonly ?string $path,
+        /** Null: the answer was not seen */
+        public readonly ?int $status,
+        /** Error code */
+        public readonly ?string $code,
+        /**
+         * Time until the head of the answer
+         *
+         * At least 0.
+         */
+        public readonly int $durationMs,
+        /** What it was for */
+        public readonly ?string $restuid,
+        /** As it was sent */
+        public readonly ?string $idempotencyKey,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            requestId: Json::string($members['request_id'] ?? null, 'CallerRequest.request_id'),
+            atIso: Json::string($members['at_iso'] ?? null, 'CallerRequest.at_iso'),
+            method: Json::string($members['method'] ?? null, 'CallerRequest.method'),
+            route: isset($members['route']) ? Json::string($members['route'], 'CallerRequest.route') : null,
+            path: isset($members['path']) ? Json::string($members['path'], 'CallerRequest.path') : null,
+            status: isset($members['status']) ? Json::integer($members['status'], 'CallerRequest.status') : null,
+            code: isset($members['code']) ? Json::string($members['code'], 'CallerRequest.code') : null,
+            durationMs: Json::integer($members['duration_ms'] ?? null, 'CallerRequest.duration_ms'),
+            restuid: isset($members['restuid']) ? Json::string($members['restuid'], 'CallerRequest.restuid') : null,
+            idempotencyKey: isset($members['idempotency_key']) ? Json::string($members['idempotency_key'], 'CallerRequest.idempotency_key') : null,
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'request_id' => $this->requestId,
+            'at_iso' => $this->atIso,
+            'method' => $this->method,
+            'route' => $this->route,
+            'path' => $this->path,
+            'status' => $this->status,
+            'code' => $this->code,
+            'duration_ms' => $this->durationMs,
+            'restuid' => $this->restuid,
+            'idempotency_key' => $this->idempotencyKey,
+        ]);
+    }
+}
+
 /** Calls from addresses that the list of the credential does not have */
 final class CallsFromElsewhere implements \JsonSerializable
 {
@@ -8920,6 +8989,184 @@ final class TestedEndpoint implements \JsonSerializable
     }
 }
 
+/** Use of this credential */
+final class Usage implements \JsonSerializable
+{
+    public function __construct(
+        /** Its own limits */
+        public readonly CredentialLimits $limits,
+        /**
+         * Units of today, UTC
+         *
+         * At least 0.
+         */
+        public readonly int $dayUnits,
+        /**
+         * Units of this month, UTC
+         *
+         * At least 0.
+         */
+        public readonly int $monthUnits,
+        /** @var list<UsedDay> Today last */
+        public readonly array $days,
+        /**
+         * @var list<RateLimitState> The limits with a window that this request met, as in the RateLimit fields
+         * of this answer
+         */
+        public readonly array $rate,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            limits: CredentialLimits::from(Json::members($members['limits'] ?? null, 'Usage.limits')),
+            dayUnits: Json::integer($members['day_units'] ?? null, 'Usage.day_units'),
+            monthUnits: Json::integer($members['month_units'] ?? null, 'Usage.month_units'),
+            days: array_map(static fn (mixed $one): UsedDay => UsedDay::from(Json::members($one, 'Usage.days')), Json::list($members['days'] ?? null, 'Usage.days')),
+            rate: array_map(static fn (mixed $one): RateLimitState => RateLimitState::from(Json::members($one, 'Usage.rate')), Json::list($members['rate'] ?? null, 'Usage.rate')),
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'limits' => $this->limits,
+            'day_units' => $this->dayUnits,
+            'month_units' => $this->monthUnits,
+            'days' => $this->days,
+            'rate' => $this->rate,
+        ]);
+    }
+}
+
+/** Use on one day */
+final class UsedDay implements \JsonSerializable
+{
+    public function __construct(
+        /**
+         * Day of UTC
+         *
+         * A date, `YYYY-MM-DD`.
+         */
+        public readonly string $date,
+        /**
+         * Accepted requests
+         *
+         * At least 0.
+         */
+        public readonly int $requests,
+        /**
+         * Units of these
+         *
+         * At least 0.
+         */
+        public readonly int $units,
+        /**
+         * Refused by a limit
+         *
+         * At least 0.
+         */
+        public readonly int $limited,
+        /**
+         * Requests from addresses not allowed
+         *
+         * At least 0.
+         */
+        public readonly int $refusedElsewhere,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            date: Json::string($members['date'] ?? null, 'UsedDay.date'),
+            requests: Json::integer($members['requests'] ?? null, 'UsedDay.requests'),
+            units: Json::integer($members['units'] ?? null, 'UsedDay.units'),
+            limited: Json::integer($members['limited'] ?? null, 'UsedDay.limited'),
+            refusedElsewhere: Json::integer($members['refused_elsewhere'] ?? null, 'UsedDay.refused_elsewhere'),
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'date' => $this->date,
+            'requests' => $this->requests,
+            'units' => $this->units,
+            'limited' => $this->limited,
+            'refused_elsewhere' => $this->refusedElsewhere,
+        ]);
+    }
+}
+
+/** Calls in one hour */
+final class UsedHour implements \JsonSerializable
+{
+    public function __construct(
+        /**
+         * Beginning of the hour, in UTC
+         *
+         * A date-time of RFC 3339 with an offset.
+         */
+        public readonly string $hourIso,
+        /** The operation; null: there is none */
+        public readonly ?string $route,
+        /**
+         * Successful reads
+         *
+         * At least 0.
+         */
+        public readonly int $reads,
+        /**
+         * Successful writes
+         *
+         * At least 0.
+         */
+        public readonly int $writes,
+        /**
+         * Refused: 4xx
+         *
+         * At least 0.
+         */
+        public readonly int $refused,
+        /**
+         * Failed: 5xx or no answer
+         *
+         * At least 0.
+         */
+        public readonly int $failed,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            hourIso: Json::string($members['hour_iso'] ?? null, 'UsedHour.hour_iso'),
+            route: isset($members['route']) ? Json::string($members['route'], 'UsedHour.route') : null,
+            reads: Json::integer($members['reads'] ?? null, 'UsedHour.reads'),
+            writes: Json::integer($members['writes'] ?? null, 'UsedHour.writes'),
+            refused: Json::integer($members['refused'] ?? null, 'UsedHour.refused'),
+            failed: Json::integer($members['failed'] ?? null, 'UsedHour.failed'),
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'hour_iso' => $this->hourIso,
+            'route' => $this->route,
+            'reads' => $this->reads,
+            'writes' => $this->writes,
+            'refused' => $this->refused,
+            'failed' => $this->failed,
+        ]);
+    }
+}
+
 /** Answer of POST /api/webhook/create */
 final class WebhookCreateAnswer implements \JsonSerializable
 {
@@ -9909,6 +10156,258 @@ final class WhoamiParameters implements \JsonSerializable
     public function jsonSerialize(): object
     {
         return Json::object([
+        ]);
+    }
+}
+
+/** Answer of GET /api/whoami/requests */
+final class WhoamiRequestsAnswer implements \JsonSerializable
+{
+    public function __construct(
+        /** True in every answer that is no refusal */
+        public readonly bool $success,
+        /** @var list<CallerRequest> Newest first */
+        public readonly array $requests,
+        /**
+         * Days that it is kept; 0: nothing is
+         *
+         * At least 0.
+         */
+        public readonly int $keptDays,
+        /** Most items that this page could have */
+        public readonly int $pagesize,
+        /**
+         * False at the end of the list only. While it is true a page may be short or empty, and `next_cursor`
+         * goes on
+         */
+        public readonly bool $more,
+        /** `cursor` of the request for the next page; null when `more` is false */
+        public readonly ?string $nextCursor,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            success: Json::boolean($members['success'] ?? null, 'WhoamiRequestsAnswer.success'),
+            requests: array_map(static fn (mixed $one): CallerRequest => CallerRequest::from(Json::members($one, 'WhoamiRequestsAnswer.requests')), Json::list($members['requests'] ?? null, 'WhoamiRequestsAnswer.requests')),
+            keptDays: Json::integer($members['kept_days'] ?? null, 'WhoamiRequestsAnswer.kept_days'),
+            pagesize: Json::integer($members['pagesize'] ?? null, 'WhoamiRequestsAnswer.pagesize'),
+            more: Json::boolean($members['more'] ?? null, 'WhoamiRequestsAnswer.more'),
+            nextCursor: isset($members['next_cursor']) ? Json::string($members['next_cursor'], 'WhoamiRequestsAnswer.next_cursor') : null,
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'success' => $this->success,
+            'requests' => $this->requests,
+            'kept_days' => $this->keptDays,
+            'pagesize' => $this->pagesize,
+            'more' => $this->more,
+            'next_cursor' => $this->nextCursor,
+        ]);
+    }
+}
+
+/** Parameters of whoami.requests */
+final class WhoamiRequestsParameters implements \JsonSerializable
+{
+    public function __construct(
+        /** @var '2xx'|'3xx'|'4xx'|'5xx'|'none'|null Class of the status; `none`: without one */
+        public readonly ?string $status = null,
+        /**
+         * Id of an operation
+         *
+         * 1 to 128 characters.
+         */
+        public readonly ?string $route = null,
+        /**
+         * Error code
+         *
+         * 1 to 64 characters.
+         */
+        public readonly ?string $code = null,
+        /**
+         * Id of a request
+         *
+         * 1 to 64 characters.
+         */
+        public readonly ?string $requestId = null,
+        /**
+         * From then on
+         *
+         * A date-time of RFC 3339 with an offset.
+         */
+        public readonly ?string $since = null,
+        /**
+         * Before then
+         *
+         * A date-time of RFC 3339 with an offset.
+         */
+        public readonly ?string $until = null,
+        /**
+         * What it was for
+         *
+         * 1 to 128 characters.
+         */
+        public readonly ?string $restuid = null,
+        /**
+         * Most items that one page has
+         *
+         * 1 to 100, by default `100`.
+         */
+        public readonly ?int $pagesize = null,
+        /**
+         * `next_cursor` of the answer before, with the same filters. Absent: the list from its beginning, or
+         * from `page`
+         *
+         * 1 to 2000 characters.
+         */
+        public readonly ?string $cursor = null,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            status: isset($members['status']) ? Json::string($members['status'], 'WhoamiRequestsParameters.status') : null,
+            route: isset($members['route']) ? Json::string($members['route'], 'WhoamiRequestsParameters.route') : null,
+            code: isset($members['code']) ? Json::string($members['code'], 'WhoamiRequestsParameters.code') : null,
+            requestId: isset($members['request_id']) ? Json::string($members['request_id'], 'WhoamiRequestsParameters.request_id') : null,
+            since: isset($members['since']) ? Json::string($members['since'], 'WhoamiRequestsParameters.since') : null,
+            until: isset($members['until']) ? Json::string($members['until'], 'WhoamiRequestsParameters.until') : null,
+            restuid: isset($members['restuid']) ? Json::string($members['restuid'], 'WhoamiRequestsParameters.restuid') : null,
+            pagesize: isset($members['pagesize']) ? Json::integer($members['pagesize'], 'WhoamiRequestsParameters.pagesize') : null,
+            cursor: isset($members['cursor']) ? Json::string($members['cursor'], 'WhoamiRequestsParameters.cursor') : null,
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'status' => $this->status ?? Omitted::Member,
+            'route' => $this->route ?? Omitted::Member,
+            'code' => $this->code ?? Omitted::Member,
+            'request_id' => $this->requestId ?? Omitted::Member,
+            'since' => $this->since ?? Omitted::Member,
+            'until' => $this->until ?? Omitted::Member,
+            'restuid' => $this->restuid ?? Omitted::Member,
+            'pagesize' => $this->pagesize ?? Omitted::Member,
+            'cursor' => $this->cursor ?? Omitted::Member,
+        ]);
+    }
+}
+
+/** Answer of GET /api/whoami/usage */
+final class WhoamiUsageAnswer implements \JsonSerializable
+{
+    public function __construct(
+        /** True in every answer that is no refusal */
+        public readonly bool $success,
+        /** Use of this credential */
+        public readonly Usage $usage,
+        /** @var list<UsedHour> Newest first */
+        public readonly array $hours,
+        /**
+         * Days that it is kept; 0: nothing is
+         *
+         * At least 0.
+         */
+        public readonly int $keptDays,
+        /** Most items that this page could have */
+        public readonly int $pagesize,
+        /**
+         * False at the end of the list only. While it is true a page may be short or empty, and `next_cursor`
+         * goes on
+         */
+        public readonly bool $more,
+        /** `cursor` of the request for the next page; null when `more` is false */
+        public readonly ?string $nextCursor,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            success: Json::boolean($members['success'] ?? null, 'WhoamiUsageAnswer.success'),
+            usage: Usage::from(Json::members($members['usage'] ?? null, 'WhoamiUsageAnswer.usage')),
+            hours: array_map(static fn (mixed $one): UsedHour => UsedHour::from(Json::members($one, 'WhoamiUsageAnswer.hours')), Json::list($members['hours'] ?? null, 'WhoamiUsageAnswer.hours')),
+            keptDays: Json::integer($members['kept_days'] ?? null, 'WhoamiUsageAnswer.kept_days'),
+            pagesize: Json::integer($members['pagesize'] ?? null, 'WhoamiUsageAnswer.pagesize'),
+            more: Json::boolean($members['more'] ?? null, 'WhoamiUsageAnswer.more'),
+            nextCursor: isset($members['next_cursor']) ? Json::string($members['next_cursor'], 'WhoamiUsageAnswer.next_cursor') : null,
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'success' => $this->success,
+            'usage' => $this->usage,
+            'hours' => $this->hours,
+            'kept_days' => $this->keptDays,
+            'pagesize' => $this->pagesize,
+            'more' => $this->more,
+            'next_cursor' => $this->nextCursor,
+        ]);
+    }
+}
+
+/** Parameters of whoami.usage */
+final class WhoamiUsageParameters implements \JsonSerializable
+{
+    public function __construct(
+        /**
+         * Length of `days`
+         *
+         * 1 to 400, by default `30`.
+         */
+        public readonly ?int $days = null,
+        /**
+         * Id of an operation
+         *
+         * 1 to 128 characters.
+         */
+        public readonly ?string $route = null,
+        /**
+         * Most items that one page has
+         *
+         * 1 to 100, by default `100`.
+         */
+        public readonly ?int $pagesize = null,
+        /**
+         * `next_cursor` of the answer before, with the same filters. Absent: the list from its beginning, or
+         * from `page`
+         *
+         * 1 to 2000 characters.
+         */
+        public readonly ?string $cursor = null,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            days: isset($members['days']) ? Json::integer($members['days'], 'WhoamiUsageParameters.days') : null,
+            route: isset($members['route']) ? Json::string($members['route'], 'WhoamiUsageParameters.route') : null,
+            pagesize: isset($members['pagesize']) ? Json::integer($members['pagesize'], 'WhoamiUsageParameters.pagesize') : null,
+            cursor: isset($members['cursor']) ? Json::string($members['cursor'], 'WhoamiUsageParameters.cursor') : null,
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'days' => $this->days ?? Omitted::Member,
+            'route' => $this->route ?? Omitted::Member,
+            'pagesize' => $this->pagesize ?? Omitted::Member,
+            'cursor' => $this->cursor ?? Omitted::Member,
         ]);
     }
 }
