@@ -14,6 +14,12 @@ type QueryPage = PageHead & { bodyFor: (query: URLSearchParams) => Promise<strin
 
 export type Page = FixedPage | QueryPage;
 
+/** The body of a page, or undefined when it depends on a query. */
+export const bodyOf = (page: Page): string | Buffer | undefined => {
+  if (!('body' in page)) return undefined;
+  return typeof page.body === 'function' ? page.body() : page.body;
+};
+
 const methods = 'GET, HEAD, OPTIONS';
 
 /** Serves exact paths; calls `next` for unknown ones. */
