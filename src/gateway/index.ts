@@ -30,7 +30,7 @@ import { createCheckVersion } from './edge/check-version.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './edge/gateway-metrics.ts';
 import { type Mcp, openMcp } from './edge/mcp/open-mcp.ts';
 import { openDoor, type PublicDoor } from './edge/open-door.ts';
-import type { Page } from './edge/pages.ts';
+import { bodyOf, type Page } from './edge/pages.ts';
 import { createReadiness, type Readiness } from './edge/readiness.ts';
 import { createLimits } from './limits/limits.ts';
 import { methodNotAllowed } from './model/faults.ts';
@@ -327,7 +327,7 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
     inspectToken,
     pipeline: createPipeline(stepsFor('plain', steps), answers.writeFault),
     authCheck: openAuthCheck({ settings, steps: stepsFor('check', steps), identifyTo, answers }),
-    mcp: shared.mcp && { toolSet: shared.mcp.describe(pages.get(documentPath)?.body, table), steps: accessSteps },
+    mcp: shared.mcp && { toolSet: shared.mcp.describe(documentOf(pages), table), steps: accessSteps },
     upgrades,
     upstreamAddresses: upstreams.addresses,
     close: upstreams.close,
@@ -335,7 +335,10 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
 };
 
 /** The OpenAPI document among the pages. */
-const documentPath = '/api/openapi.json';
+const documentOf = (pages: ReadonlyMap<string, Page>): ReturnType<typeof bodyOf> => {
+  const page = pages.get('/api/openapi.json');
+  return page === undefined ? undefined : bodyOf(page);
+};
 
 type ServedTable = ReturnType<typeof serveTable>;
 

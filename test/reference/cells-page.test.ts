@@ -1,8 +1,13 @@
 /** The page on cells says what exists: its lists of tables are those of the schema, and what it calls missing is missing. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cellsPage, tablesByPlace } from '#src/app/reference/pages/cells-page.ts';
+import { tablesByPlace } from '#src/app/reference/guide/content/cell-tables.ts';
 import { routeFileSchema } from '#src/gateway/config.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { root } from '../support/program.ts';
+
+const text = readFileSync(join(root, 'src/app/reference/guide/operate/cells.md'), 'utf8');
 
 let database: TestDatabase;
 
@@ -47,6 +52,6 @@ test('the page on cells names the member of the route table and the column of th
   };
   expect(properties.upstreams.additionalProperties.properties).toHaveProperty('cells');
   expect((await readTables()).get('gateway.tenants')).toContain('cell');
-  for (const named of ['<code>cells</code>', 'gateway.tenants.cell', 'restaurant cell --restaurant'])
-    expect(cellsPage()).toContain(named);
+  for (const named of ['`cells`', 'gateway.tenants.cell', 'restaurant cell --restaurant'])
+    expect(text).toContain(named);
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { changelogPage } from '#src/app/reference/changelog-page.ts';
+import { changelogPage } from '#src/app/reference/guide/content/changelog.ts';
+import { renderMarkdown } from '#src/app/reference/guide/markdown/render-markdown.ts';
 
 const text = readFileSync(new URL('../../src/app/reference/changelog.md', import.meta.url), 'utf8');
 const headingsOf = (level: number): string[] =>
@@ -16,11 +17,12 @@ test('the changelog has the form of Keep a Changelog', () => {
 });
 
 test('the page shows every heading and every entry of the changelog', () => {
-  const page = changelogPage();
-  expect(page.match(/<li>/g)?.length).toBe(text.match(/^- /gm)?.length);
-  expect(page.match(/<h[123]>/g)?.length).toBe(text.match(/^#/gm)?.length);
-  expect(page).toContain('<h2>Unreleased</h2>');
-  expect(page).toContain('<a href="https://semver.org/">Semantic Versioning</a>');
-  expect(page).toContain('<code>next_attempt_iso</code>');
-  expect(page).not.toMatch(/`|\]\(|^- /m);
+  const { html } = renderMarkdown(changelogPage().markdown());
+  expect(html.match(/<li>/g)?.length).toBe(text.match(/^- /gm)?.length);
+  expect(html.match(/<h[123][ >]/g)?.length).toBe(text.match(/^#/gm)?.length);
+  expect(html).toMatch(/<h2 id="unreleased"[^>]*>Unreleased </);
+  expect(html).toMatch(/<h2 id="1\.0\.0"[^>]*>1\.0\.0 - 2026-11-24 </);
+  expect(html).toContain('<a href="https://semver.org/">Semantic Versioning</a>');
+  expect(html).toContain('<code>next_attempt_iso</code>');
+  expect(html).not.toMatch(/`|\]\(|^- |\{#/m);
 });

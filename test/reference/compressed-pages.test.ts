@@ -72,7 +72,7 @@ test('an encoding that the caller refuses or does not name is not used, and smal
   expect(await encodingFor('identity')).toBeUndefined();
   expect(await encodingFor('zstd')).toBeUndefined();
   expect(await encodingFor('*')).toBe('br');
-  expect(await encodingFor('br', '/docs/assets/errors.css')).toBeUndefined();
+  expect(await encodingFor('br', '/docs/search')).toBeUndefined();
   // Each encoding has its own entity tag.
   const plain = await ask('/docs/errors', {});
   const other = await ask('/docs/errors', { 'accept-encoding': 'br', 'if-none-match': String(plain.headers.etag) });
@@ -85,7 +85,10 @@ test('no page, script or style sheet names an address of another host that a bro
     '/docs/errors',
     '/docs/assets/reference.js',
     '/docs/assets/reference.css',
-    '/docs/assets/errors.css',
+    '/docs/assets/guide.css',
+    '/docs/assets/guide.js',
+    '/docs/reference',
+    '/docs/search?q=token',
     '/docs/assets/swagger-ui.css',
   ]) {
     const { status, body } = await ask(path, {});

@@ -61,14 +61,14 @@ const foreign = (): string[] => asked.filter((url) => !url.startsWith(`${gateway
 const operation = (path: string) => page.locator('.opblock', { has: page.locator(`[data-path="${path}"]`) });
 
 const openViewer = async (): Promise<void> => {
-  await page.goto(`${gateway.url}/docs`);
+  await page.goto(`${gateway.url}/docs/reference`);
   await page.locator('.opblock').first().waitFor();
 };
 
 test.skipIf(binary === undefined)(
   'A-047 the viewer shows every operation and every webhook, breaks no rule of its policy and asks no other host',
   async () => {
-    const response = await page.goto(`${gateway.url}/docs`);
+    const response = await page.goto(`${gateway.url}/docs/reference`);
     const policy = (await response?.allHeaders())?.['content-security-policy'] ?? '';
     expect(policy).toContain("default-src 'self';");
     expect(policy).not.toContain('unsafe');
@@ -106,7 +106,7 @@ test.skipIf(binary === undefined)(
 test.skipIf(binary === undefined)(
   'the pages follow a light and a dark screen',
   async () => {
-    for (const path of ['/docs', '/docs/errors', '/docs/changelog']) {
+    for (const path of ['/docs', '/docs/reference', '/docs/errors', '/docs/changelog']) {
       await page.emulateMedia({ colorScheme: 'light' });
       await page.goto(gateway.url + path);
       const light = await background();
@@ -122,7 +122,7 @@ test.skipIf(binary === undefined)(
   async () => {
     await openViewer();
     const control = operation('/api/orders/list').locator('button').first();
-    for (let i = 0; i < 40; i += 1) {
+    for (let i = 0; i < 60; i += 1) {
       await page.keyboard.press('Tab');
       if (await control.evaluate((element) => element === element.ownerDocument.activeElement)) break;
     }
@@ -137,23 +137,23 @@ test.skipIf(binary === undefined)(
   async () => {
     await page.goto(`${gateway.url}/docs/errors`);
     const reached = new Set<string>();
-    for (let i = 0; i < faultCodes.length + 4; i += 1) {
+    for (let i = 0; i < faultCodes.length + 60; i += 1) {
       await page.keyboard.press('Tab');
       reached.add(await page.evaluate('document.activeElement.getAttribute("href") ?? ""'));
     }
     for (const code of faultCodes) expect([...reached]).toContain(`#${code}`);
     const last = faultCodes.at(-1) ?? '';
-    await page.locator(`nav a[href="#${last}"]`).focus();
+    await page.locator(`article ul a[href="#${last}"]`).focus();
     await page.keyboard.press('Enter');
     await until(async () => page.url().endsWith(`#${last}`));
     await until(() =>
-      page.locator(`section#${last}`).evaluate((element) => {
+      page.locator(`h4#${last}`).evaluate((element) => {
         const { top, bottom } = element.getBoundingClientRect();
         return top < 640 && bottom > 0;
       }),
     );
     await page.goto(`${gateway.url}/docs/errors#invalid_token`);
-    expect(await page.locator('section:target').getAttribute('id')).toBe('invalid_token');
+    expect(await page.locator('h4:target').getAttribute('id')).toBe('invalid_token');
     expect(problems).toEqual([]);
     expect(foreign()).toEqual([]);
   },

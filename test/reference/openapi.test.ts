@@ -3,7 +3,8 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { oauthTexts } from '#src/app/reference/document/error-texts.ts';
-import { errorsPage } from '#src/app/reference/errors-page.ts';
+import { errorCodes } from '#src/app/reference/guide/content/error-codes.ts';
+import { renderMarkdown } from '#src/app/reference/guide/markdown/render-markdown.ts';
 import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
 import { faultCodes } from '#src/contract/fault.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
@@ -299,7 +300,7 @@ test('the webhooks section has every event, test and digest too, with the header
 });
 
 test('the page of error codes has one anchor per code, each the target of error_uri and of a problem type', () => {
-  const anchors = [...errorsPage().matchAll(/<section id="([^"]+)"/g)].map(([, id]) => id ?? '');
+  const anchors = [...renderMarkdown(errorCodes()).html.matchAll(/<h4 id="([^"]+)"/g)].map(([, id]) => id ?? '');
   expect(anchors).toEqual([...faultCodes, ...Object.keys(oauthTexts)]);
   const targets = [...JSON.stringify(document).matchAll(/\/docs\/errors#([A-Za-z_]+)/g)].map(([, code]) => code ?? '');
   expect(targets.length).toBeGreaterThan(20);

@@ -35,6 +35,7 @@ test('F-55 the root address and a trailing slash redirect a browser to the docum
     ['/', '/docs'],
     ['/docs/', '/docs'],
     ['/docs/errors/', '/docs/errors'],
+    ['/docs/operate/settings/', '/docs/operate/settings'],
     ['/docs/webhooks/', '/docs/webhooks'],
     ['/docs/changelog/', '/docs/changelog'],
     ['/panel/', '/panel'],
@@ -96,10 +97,23 @@ test('A-245 a route for / answers browsers, and one for everything leaves the ga
     const answer = await fetch(own.url + path, { redirect: 'manual', headers: browser });
     return [answer.status, await answer.text()];
   };
-  for (const path of ['/', '/?a=b', '/index.html', '/healthz/x', '/docsx', '/api/oauthx', '/panels', '/auth/login'])
+  for (const path of [
+    '/',
+    '/?a=b',
+    '/index.html',
+    '/healthz/x',
+    '/docsx',
+    '/llms.txt/x',
+    '/llms',
+    '/api/oauthx',
+    '/panels',
+    '/auth/login',
+  ])
     expect(await answerTo(path)).toEqual([200, `site ${path}`]);
   expect(await answerTo('/docs')).toEqual([200, expect.stringContaining('Orderpass')]);
   expect(await answerTo('/healthz')).toEqual([200, '{"status":"ok"}']);
+  for (const path of ['/llms.txt', '/llms-full.txt'])
+    expect(await answerTo(path)).toEqual([200, expect.stringContaining('Orderpass')]);
   for (const path of ['/docs/none', '/.well-known', '/.well-known/none', '/api/oauth', '/api/oauth/none'])
     expect(await answerTo(path)).toEqual([404, expect.stringContaining('INVALID_ACTION')]);
   for (const path of ['/panel', '/panel/none']) expect((await answerTo(path))[1]).not.toContain('site');

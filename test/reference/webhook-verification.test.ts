@@ -255,7 +255,7 @@ test('the page shows exactly the code that was run, and the other pages lead to 
       expect(page).toContain((await readFile(join(snippets, file), 'utf8')).trimEnd());
     expect(page).toContain(vector.body);
     expect(page).toContain('<code>X-House-Signature</code>');
-    for (const other of ['/docs', '/docs/errors']) expect(await read(other)).toContain('href="/docs/webhooks"');
+    for (const other of ['/docs/start', '/docs/errors']) expect(await read(other)).toContain('href="/docs/webhooks"');
   } finally {
     await gateway.stop();
   }

@@ -1,5 +1,5 @@
 /** The page of the demo receiver: plain HTML, no script, readable on a phone and with a keyboard. */
-import { escapeHtml } from '../reference/escape-html.ts';
+import { escapeHtml } from '../reference/guide/markdown/escape-html.ts';
 import type { ReceivedWebhook } from './received-webhook.ts';
 
 const entry = (webhook: ReceivedWebhook): string => `

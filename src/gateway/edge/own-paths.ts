@@ -76,6 +76,7 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
 const letterA = 97;
 const letterD = 100;
 const letterH = 104;
+const letterL = 108;
 const letterR = 114;
 const dot = 46;
 
@@ -91,6 +92,8 @@ const isOwnPath = (path: string): boolean => {
       return path === firstPage || path.startsWith('/docs/');
     case letterH:
       return path === '/healthz';
+    case letterL:
+      return path === '/llms.txt' || path === '/llms-full.txt';
     case letterR:
       return path === '/readyz';
     case dot:

@@ -4,17 +4,36 @@ import type { Context, Middleware } from 'koa';
 import { type Compression, createCompressed } from '#src/platform/http/compressed-body.ts';
 import { methodNotAllowed } from '../model/faults.ts';
 
-export type Page = { type: string; body: string | Buffer; headers?: Readonly<Record<string, string>> };
+type PageHead = { type: string; headers?: Readonly<Record<string, string>> };
+
+/** A function makes the body once, with the first request: most starts serve no such request. */
+type FixedPage = PageHead & { body: string | Buffer | (() => string | Buffer) };
+
+/** Its body is made for each request, so the page bounds the cost, and is sent without compression. */
+type QueryPage = PageHead & { bodyFor: (query: URLSearchParams) => Promise<string> };
+
+export type Page = FixedPage | QueryPage;
+
+/** The body of a page, or undefined when it depends on a query. */
+export const bodyOf = (page: Page): string | Buffer | undefined => {
+  if (!('body' in page)) return undefined;
+  return typeof page.body === 'function' ? page.body() : page.body;
+};
 
 const methods = 'GET, HEAD, OPTIONS';
 
 /** Serves exact paths; calls `next` for unknown ones. */
 export const createServePages = (pages: () => ReadonlyMap<string, Page>): Middleware => {
   const forms = new WeakMap<Page, FormIn>();
-  const formsOf = (page: Page): FormIn => {
+  const formsOf = (page: FixedPage): FormIn => {
     const formIn = forms.get(page) ?? createForms(page.body);
     forms.set(page, formIn);
     return formIn;
+  };
+  const formOf = async (page: Page, ctx: Context): Promise<Form> => {
+    if (!('bodyFor' in page)) return formsOf(page)(wishOf(ctx));
+    const body = await page.bodyFor(new URLSearchParams(ctx.querystring));
+    return { encoding: 'identity', body, tag: `"${tagOf(body)}"` };
   };
   return async (ctx, next) => {
     const page = pages().get(ctx.path);
@@ -25,7 +44,7 @@ export const createServePages = (pages: () => ReadonlyMap<string, Page>): Middle
       return;
     }
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(methods);
-    const { encoding, body, tag } = await formsOf(page)(wishOf(ctx));
+    const { encoding, body, tag } = await formOf(page, ctx);
     ctx.status = 200;
     ctx.set({ 'content-type': page.type, 'cache-control': 'public, max-age=300', ...page.headers });
     ctx.set({ etag: tag, vary: 'accept-encoding' });
@@ -47,7 +66,8 @@ const wishOf = (ctx: Context): Encoding =>
 /** Compressing a smaller body saves no packet. */
 const bytesMin = 1024;
 
-const createForms = (body: string | Buffer): FormIn => {
+const createForms = (source: FixedPage['body']): FormIn => {
+  const body = typeof source === 'function' ? source() : source;
   const tag = tagOf(body);
   const plain: Form = { encoding: 'identity', body, tag: `"${tag}"` };
   const bytes = Buffer.from(body);

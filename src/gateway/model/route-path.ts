@@ -77,7 +77,7 @@ export const hostMember = z
   );
 
 /** Paths that the program answers itself, on every host and before the route table, so that a route there would never answer. */
-const ownPaths = ['/healthz', '/readyz', '/api/openapi.json'] as const;
+const ownPaths = ['/healthz', '/readyz', '/api/openapi.json', '/llms.txt', '/llms-full.txt'] as const;
 /** The same with everything below them. */
 const ownAreas = ['/api/oauth', '/.well-known', '/docs', '/panel', '/auth/check'] as const;
 

@@ -208,6 +208,7 @@ test.runIf(canBuild)(
       '/api/openapi.json',
       '/docs',
       '/docs/changelog',
+      '/docs/operate/settings',
       '/panel',
     ])
       expect([path, (await fetch(`${url}${path}`)).status]).toEqual([path, 200]);

@@ -145,11 +145,11 @@ test('A-245 a route at a path that the gateway answers itself is refused, one be
     return routeTableProblems(file, ['shop']);
   };
   const areas = ['/api/oauth', '/.well-known', '/docs', '/panel', '/auth/check'];
-  for (const own of [...areas, '/healthz', '/readyz', '/api/openapi.json'])
+  for (const own of [...areas, '/healthz', '/readyz', '/api/openapi.json', '/llms.txt', '/llms-full.txt'])
     expect(problemsOf(own)).toEqual([expect.stringContaining(`routes.0.path: the gateway answers ${own} itself`)]);
   for (const area of areas)
     for (const path of [`${area}/`, `${area}/*`, `${area}/{x}`, `${area}/a/b`])
       expect([path, problemsOf(path)]).toEqual([path, [expect.stringContaining(`answers ${area} itself`)]]);
-  for (const path of ['/*', '/', '/{x}', '/{x}/*', '/api/*', '/auth/*', '/healthz/x', '/docsx', '/api/oauthx', '/Docs'])
+  for (const path of ['/*', '/', '/{x}', '/{x}/*', '/api/*', '/auth/*', '/healthz/x', '/docsx', '/llms.txt/x', '/Docs'])
     expect([path, problemsOf(path)]).toEqual([path, []]);
 });

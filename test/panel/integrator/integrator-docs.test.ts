@@ -57,12 +57,15 @@ test.skipIf(browserBinary === undefined)(
     );
     const { page, problems } = await harness.open();
     page.setDefaultTimeout(40_000);
-    await page.goto(`${harness.url.replace('127.0.0.1', 'localhost')}/docs`);
+    await page.goto(`${harness.url.replace('127.0.0.1', 'localhost')}/docs/reference`);
     await page.locator('.opblock').first().waitFor();
     expect(await tryOut(page, '/api/whoami')).toContain('INVALID_AUTH');
 
     await page.getByRole('button', { name: 'Authorize', exact: true }).click();
     const dialog = page.locator('.dialog-ux');
+    const secrets = dialog.locator('#api_key_value, #auth-bearer-value, [id^="client_secret_"]');
+    expect(await secrets.count()).toBeGreaterThan(3);
+    for (const field of await secrets.all()) expect(await field.getAttribute('type')).toBe('password');
     await dialog.locator('#api_key_value').first().fill(api_key);
     await page.setViewportSize({ width: 360, height: 900 });
     const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';

@@ -38,7 +38,7 @@ const field = (bytes: number): string => `Accept-Encoding: gzip${' '.repeat(byte
 
 test('F-20 every path of the listener has the same bound on heads, and refuses beyond it in the same form', async () => {
   const paths = [
-    ...['/panel', '/panel/sign-in', await assetPath(), '/panel/events', '/docs', '/docs/assets/reference.css'],
+    ...['/panel', '/panel/sign-in', await assetPath(), '/panel/events', '/docs', '/docs/assets/guide.css'],
     ...['/', '/demo/receiver', '/api/orders/list', '/api/openapi.json', '/api/oauth/token', '/auth/check', '/healthz'],
   ];
   for (const path of paths) {

@@ -161,7 +161,7 @@ const logReload = (log: Logger, running: Program | undefined): void => {
 };
 
 const places = (url: string, settings: Settings): string[] => [
-  `  Reference   ${url}/docs`,
+  `  Guide       ${url}/docs`,
   ...(settings.panel.enabled === 'on'
     ? [
         `  Panel       ${url}/panel`,
