@@ -1,5 +1,5 @@
 /**
- * The demo restaurant of a first start: a menu, a delivery zone, a loyalty rule, one API key, one API client and one webhook
+ * The demo restaurant of a first start, a sandbox: a menu, a delivery zone, a loyalty rule, one API key, one API client and one webhook
  * endpoint that points at the built-in receiver. The restaurant is created once, in one transaction. Credentials are created
  * again until a start has shown them: a crash in between would otherwise leave secrets that were never shown.
  */
@@ -40,7 +40,7 @@ export type Demo = {
 };
 
 const restaurantName = 'Trattoria da Ada';
-const demoRestaurant = { name: restaurantName, timeZone: 'Europe/Rome', currency: 'EUR' };
+const demoRestaurant = { name: restaurantName, timeZone: 'Europe/Rome', currency: 'EUR', sandbox: true };
 
 type DemoState = {
   restuid: string;

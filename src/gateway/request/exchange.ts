@@ -51,7 +51,7 @@ export type Exchange = {
   answered: boolean;
   /** Code of the refusal, for the log. */
   refusal: string | undefined;
-  /** The gateway's own path that answered, for metrics: one of a bounded set. */
+  /** The gateway's own path that answered, or `simulated`, for metrics: one of a bounded set. */
   place: string | undefined;
   /** Undefined while nothing is traced. */
   span: TraceSpan | undefined;
