@@ -25,6 +25,7 @@ import { generatorCommands } from './commands/restaurants/generator.ts';
 import { locationCommands } from './commands/restaurants/location.ts';
 import { menuCommands } from './commands/restaurants/menu.ts';
 import { restaurantCommands } from './commands/restaurants/restaurant.ts';
+import { sandboxCommands } from './commands/restaurants/sandbox.ts';
 import { userCommands } from './commands/users/user.ts';
 import { endpointCommands } from './commands/webhooks/endpoint.ts';
 import { forwardCommands } from './commands/webhooks/forward.ts';
@@ -58,6 +59,7 @@ export const createProgram = (output: Output): Command => {
     locationCommands,
     generatorCommands,
     menuCommands,
+    sandboxCommands,
     keyCommands,
     clientCommands,
     tokenCommands,

@@ -22,6 +22,7 @@ import { createWebhookAdmin } from '../webhooks/webhook-admin.ts';
 import { actorName } from './actor-name.ts';
 import { createAuditAdmin } from './admin-audit.ts';
 import { createMenuAdmin, createRestaurantAdmin } from './admin-restaurants.ts';
+import { createSandboxAdmin } from './admin-sandbox.ts';
 import { createUsersAdmin } from './admin-users.ts';
 import { createWebhooksAdmin } from './admin-webhooks.ts';
 
@@ -59,6 +60,7 @@ const createAdmin = (installation: Installation, settings: Settings) => {
   return {
     ...createRestaurantAdmin(deps),
     ...createMenuAdmin(deps),
+    sandbox: createSandboxAdmin(deps),
     ...createAuditAdmin(deps),
     ...createWebhooksAdmin(deps),
     createKey: credentials.createApiKey,
