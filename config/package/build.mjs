@@ -42,7 +42,8 @@ const compile = () => {
 const rewrite = (text) =>
   text.replaceAll(/(['"]#src\/[^'"\n]+)\.ts(['"])/g, '$1.js$2').replaceAll(/(new URL\('\.[^'\n]+)\.ts(')/g, '$1.js$2');
 
-const isSource = (path) => path.endsWith('.ts') || path.endsWith('README.md');
+/** The clients are packages of their own. */
+const isSource = (path) => path.endsWith('.ts') || path.endsWith('README.md') || path === join(root, 'src/clients');
 
 const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout?.trim();
 

@@ -49,7 +49,8 @@ const fences: readonly { library: string; folder: string; leans: RegExp }[] = [
   },
 ];
 
-const source = filesBelow('src', codeFile).filter((file) => !file.startsWith('src/panel/assets/'));
+// What makes the clients holds code of other languages as text.
+const source = filesBelow('src', codeFile).filter((file) => !/^src\/(panel\/assets|clients\/generate)\//.test(file));
 
 const isIn = (folder: string, file: string): boolean => file.startsWith(`${folder}/`);
 

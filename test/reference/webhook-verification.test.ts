@@ -1,7 +1,7 @@
 /** The code of /docs/webhooks, run unchanged where its language is installed, and common libraries. */
 import { execFile, execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 import { startEngine } from '../webhooks/harness/engine.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
+import { asLines, buildDriver, drivers } from './guide-claims/verify-drivers.ts';
 
 const snippets = join(root, 'src/app/reference/snippets/verify');
 
@@ -98,16 +99,16 @@ const checkAll = async (verify: (delivery: Delivery) => Promise<boolean>): Promi
   expect(got).toEqual(wanted);
 };
 
-/** A program that reads a delivery as JSON from standard input and prints whether it is valid. */
+/** A program that reads a delivery from standard input, as JSON unless said otherwise, and prints whether it is valid. */
 const program =
-  (command: string, args: readonly string[]) =>
+  (command: string, args: readonly string[], write: (delivery: Delivery) => string = JSON.stringify) =>
   (delivery: Delivery): Promise<boolean> =>
     new Promise((resolve, reject) => {
       const child = execFile(command, args, { cwd: folder, timeout: 60_000 }, (error, stdout, stderr) => {
         if (error !== null) return reject(new Error(`${command}: ${stderr}`));
         resolve(stdout.trim() === 'valid');
       });
-      child.stdin?.end(JSON.stringify(delivery));
+      child.stdin?.end(write(delivery));
     });
 
 /** Reports a program that is missing. */
@@ -198,6 +199,18 @@ func main() {
   120_000,
 );
 
+for (const driver of drivers) {
+  const [command, ...args] = driver.probe;
+  test.skipIf(!isInstalled(command, args))(
+    `A-130 the code for ${driver.language} on the page does the same`,
+    async () => {
+      const [run, ...options] = buildDriver(driver, snippets, folder);
+      await checkAll(program(run, options, asLines));
+    },
+    120_000,
+  );
+}
+
 test('A-130 the libraries standardwebhooks and svix accept a real delivery, and refuse changed ones', () => {
   const [{ secret, headers, body } = vector] = sent;
   for (const library of [new StandardWebhook(secret), new SvixWebhook(secret)]) {
@@ -238,7 +251,7 @@ test('the page shows exactly the code that was run, and the other pages lead to 
         .replaceAll('&amp;', '&');
     };
     const page = await read('/docs/webhooks');
-    for (const file of ['verify.mjs', 'verify.py', 'verify.php', 'verify.go'])
+    for (const file of readdirSync(snippets))
       expect(page).toContain((await readFile(join(snippets, file), 'utf8')).trimEnd());
     expect(page).toContain(vector.body);
     expect(page).toContain('<code>X-House-Signature</code>');

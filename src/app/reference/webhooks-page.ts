@@ -8,6 +8,9 @@ const languages = [
   ['python', 'Python', 'verify.py'],
   ['php', 'PHP', 'verify.php'],
   ['go', 'Go', 'verify.go'],
+  ['ruby', 'Ruby', 'verify.rb'],
+  ['java', 'Java', 'Verify.java'],
+  ['csharp', 'C#', 'Verify.cs'],
 ] as const;
 
 const vector = `secret             whsec_b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0LTAwMDE=

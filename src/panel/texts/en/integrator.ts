@@ -5,7 +5,7 @@ export const integrator = {
   reference: 'API reference',
   referenceText: 'Every operation; try it with your own credential.',
   webhooks: 'Receiving webhooks',
-  webhooksText: 'Check the signature, in four languages.',
+  webhooksText: 'Check the signature, in seven languages.',
   errors: 'Error codes',
   errorsText: 'What each code means and what to do.',
   explain: 'Why was a request refused?',

@@ -7,7 +7,7 @@ export const integrator: Texts['integrator'] = {
   reference: 'Documentazione delle API',
   referenceText: 'Ogni operazione; provala con la tua credenziale.',
   webhooks: 'Ricevere i webhook',
-  webhooksText: 'Verificare la firma, in quattro linguaggi.',
+  webhooksText: 'Verificare la firma, in sette linguaggi.',
   errors: 'Codici di errore',
   errorsText: 'Che cosa significa ogni codice e che cosa fare.',
   explain: 'Perché una richiesta è stata rifiutata?',

@@ -1,0 +1,118 @@
+"""Sends requests from asyncio: as `_synchronous`, which has the reasons."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, AsyncIterator, Dict, Mapping, Optional, Tuple
+
+import httpx
+
+from ._errors import ApiError, OrderpassError, TransportError
+from ._request import (
+    CallOptions,
+    Operation,
+    Request,
+    Settings,
+    Token,
+    answer_info,
+    credential_headers,
+    make_request,
+    next_page,
+    pause_before_repeat,
+    read_answer,
+    token_request,
+)
+
+_Answer = Tuple[httpx.Response, Dict[str, Any]]
+
+
+class AsyncTransport:
+    def __init__(self, settings: Settings, http: httpx.AsyncClient) -> None:
+        self._settings = settings
+        self._http = http
+        self._token: Optional[Token] = None
+        self._fetching: Optional["asyncio.Task[Token]"] = None
+
+    async def call(
+        self, operation: Operation, members: Mapping[str, Any], options: Optional[CallOptions]
+    ) -> Dict[str, Any]:
+        options = options or CallOptions()
+        request = make_request(self._settings, operation, members, options)
+        sent = 0
+        is_renewed = False
+        number = 0
+        while True:
+            token = None if self._settings.api_key is not None else await self._current_token()
+            try:
+                sent += 1
+                response, answer = await self._send(request, token)
+            except OrderpassError as error:
+                if token is not None and not is_renewed and isinstance(error, ApiError) and error.status == 401:
+                    is_renewed = True
+                    if self._token is token:
+                        self._token = None
+                    continue
+                await self._pause(request, number, error)
+                number += 1
+                continue
+            if options.on_answer is not None:
+                options.on_answer(answer_info(response, sent))
+            return answer
+
+    async def items(
+        self, operation: Operation, members: Mapping[str, Any], member: str, options: Optional[CallOptions]
+    ) -> AsyncIterator[Any]:
+        request: Optional[Mapping[str, Any]] = members
+        while request is not None:
+            page = await self.call(operation, request, options)
+            for item in page[member]:
+                yield item
+            request = next_page(members, page)
+
+    async def _pause(self, request: Request, number: int, error: OrderpassError) -> None:
+        pause = pause_before_repeat(self._settings, request.is_safe, number, error)
+        if pause is None:
+            raise error
+        await asyncio.sleep(pause)
+
+    async def _current_token(self) -> Token:
+        token = self._token
+        if token is not None and token.is_fresh():
+            return token
+        # A task of its own: a caller that is cancelled does not end the renewal that others wait for.
+        if self._fetching is None or self._fetching.done():
+            self._fetching = asyncio.ensure_future(self._fetch_token())
+        try:
+            return await asyncio.shield(self._fetching)
+        except OrderpassError:
+            if token is not None and token.is_alive():
+                return token
+            raise
+
+    async def _fetch_token(self) -> Token:
+        request = token_request(self._settings)
+        number = 0
+        while True:
+            try:
+                self._token = Token((await self._send(request, None))[1])
+                return self._token
+            except (ApiError, TransportError) as error:
+                await self._pause(request, number, error)
+                number += 1
+
+    async def _send(self, request: Request, token: Optional[Token]) -> _Answer:
+        try:
+            response = await asyncio.wait_for(
+                self._http.request(
+                    request.method,
+                    request.url,
+                    params=request.params,
+                    headers={**request.headers, **credential_headers(self._settings, token)},
+                    content=request.body,
+                    timeout=request.timeout,
+                ),
+                request.timeout,
+            )
+        except (httpx.HTTPError, asyncio.TimeoutError) as error:
+            raise TransportError(f"{request.method} {request.url}: no answer") from error
+        return response, read_answer(response, response.content)

@@ -1,0 +1,236 @@
+"""What both clients share: requests, answers, which failures are repeated, and when. Nothing here does I/O."""
+
+from __future__ import annotations
+
+import enum
+import json
+import random
+import re
+import time
+import uuid
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
+from urllib.parse import quote, urlencode, urlsplit
+
+import httpx
+
+from ._errors import ApiError, OrderpassError, TransportError
+
+
+class Omitted(enum.Enum):
+    """An argument that is not sent. `None` is sent as null."""
+
+    OMIT = "OMIT"
+
+
+OMIT = Omitted.OMIT
+
+
+@dataclass(frozen=True)
+class AnswerInfo:
+    status: int
+    request_id: Optional[str]
+    replayed: bool
+    """The answer is that of an earlier request with the same idempotency key."""
+    attempts: int
+    """Requests that were sent for this call."""
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    idempotency_key: Union[str, None, Omitted] = OMIT
+    """By default every write gets a new one. `None` sends none; such a write is never repeated."""
+    timeout: Optional[float] = None
+    on_answer: Optional[Callable[[AnswerInfo], None]] = None
+
+
+@dataclass(frozen=True)
+class Operation:
+    id: str
+    method: str
+    path: str
+    in_path: Tuple[str, ...] = ()
+    """Members of the request that stand in the path."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a client; `Orderpass` describes them."""
+
+    url: str
+    client_id: Optional[str]
+    client_secret: Optional[str] = field(repr=False)
+    api_key: Optional[str] = field(repr=False)
+    scopes: Sequence[str]
+    restuid: Optional[str]
+    timeout: float
+    retries: int
+    backoff: float
+    retry_after_max: float
+
+    def __post_init__(self) -> None:
+        url = urlsplit(self.url)
+        is_local = url.hostname in ("localhost", "127.0.0.1", "::1")
+        if not (url.scheme == "https" or (url.scheme == "http" and is_local)):
+            raise OrderpassError("url must be https, or http for localhost")
+        if url.path not in ("", "/") or url.query or url.username:
+            raise OrderpassError("url must have no path, query or credential")
+        if (self.api_key is None) == (self.client_id is None or self.client_secret is None):
+            raise OrderpassError("give either client_id and client_secret, or api_key")
+
+    @property
+    def origin(self) -> str:
+        return self.url.rstrip("/")
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    url: str
+    headers: Dict[str, str]
+    body: Optional[bytes] = field(repr=False)
+    params: Optional[Dict[str, str]]
+    timeout: float
+    is_safe: bool
+    """It has no second effect when it is sent twice. Any other one is sent once."""
+
+
+def make_request(
+    settings: Settings, operation: Operation, members: Mapping[str, Any], options: CallOptions
+) -> Request:
+    given = {} if settings.restuid is None else {"restuid": settings.restuid}
+    given.update({name: value for name, value in members.items() if value is not OMIT})
+    path = operation.path
+    for name in operation.in_path:
+        path = path.replace("{" + name + "}", _segment(name, given.pop(name, None)))
+    headers = {"accept": "application/json"}
+    url = settings.origin + path
+    timeout = settings.timeout if options.timeout is None else options.timeout
+    if operation.method == "GET":
+        params = {name: _query_value(value) for name, value in given.items() if value is not None}
+        return Request("GET", url, headers, None, params, timeout, True)
+    key = str(uuid.uuid4()) if options.idempotency_key is OMIT else options.idempotency_key
+    if isinstance(key, str):
+        headers["idempotency-key"] = key
+    headers["content-type"] = "application/json"
+    return Request("POST", url, headers, json.dumps(given).encode(), None, timeout, key is not None)
+
+
+def _segment(name: str, value: Any) -> str:
+    # A segment that is empty or only dots would lead to another operation.
+    if not isinstance(value, str) or re.fullmatch(r"\.{0,2}", value):
+        raise OrderpassError(f"{name} must be an id")
+    return quote(value, safe="")
+
+
+def _query_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(_query_value(one) for one in value)
+    return str(value)
+
+
+def read_answer(response: httpx.Response, content: bytes) -> Dict[str, Any]:
+    """The object of an answer; raises ApiError for every refusal."""
+    try:
+        body: Any = json.loads(content)
+    except ValueError:
+        body = content.decode("utf-8", "replace")
+    # The operator may enable the old statuses, with which refusals are 200.
+    if response.is_success and isinstance(body, dict) and body.get("success") is not False:
+        return body
+    retry_after = _seconds(response.headers.get("retry-after"))
+    raise ApiError(response.status_code, retry_after, response.headers.get("x-request-id"), body)
+
+
+def answer_info(response: httpx.Response, attempts: int) -> AnswerInfo:
+    headers = response.headers
+    replayed = headers.get("idempotent-replayed") == "true"
+    return AnswerInfo(response.status_code, headers.get("x-request-id"), replayed, attempts)
+
+
+def _seconds(value: Optional[str]) -> Optional[float]:
+    """Seconds, or an HTTP date (RFC 9110 section 10.2.3)."""
+    if value is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        return float(value)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
+
+
+_BACKOFF_MAX = 8.0
+
+
+def pause_before_repeat(settings: Settings, is_safe: bool, number: int, error: OrderpassError) -> Optional[float]:
+    """Seconds until the call is repeated after its failure `number` (from 0); None: it is not repeated."""
+    if not is_safe or number >= settings.retries or not _is_passing(error):
+        return None
+    asked = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
+    if asked > settings.retry_after_max:
+        return None
+    own = min(_BACKOFF_MAX, settings.backoff * 2.0**number) * random.uniform(0.5, 1)
+    # Callers that were refused together come again at different times.
+    return asked + own / 4 if asked else own
+
+
+def _is_passing(error: OrderpassError) -> bool:
+    """The service could not answer now. 409 counts only with Retry-After: the same request still runs."""
+    if isinstance(error, ApiError):
+        if error.status == 409:
+            return error.retry_after is not None
+        return error.status in (408, 429, 500, 502, 503, 504)
+    return isinstance(error, TransportError)
+
+
+def next_page(members: Mapping[str, Any], page: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    """The request for the page after this one; None at the end. A page may be empty while `more` is true."""
+    if not page["more"] or page["next_cursor"] is None:
+        return None
+    # A cursor continues the list, so neither a page number nor `after` stands beside it.
+    return {**members, "cursor": page["next_cursor"], "page": OMIT, "after": OMIT}
+
+
+# A token is renewed when a tenth of its life is left, at most this long before its end.
+_RENEWAL_MAX = 60.0
+
+
+class Token:
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        access_token, life = answer.get("access_token"), answer.get("expires_in")
+        if not isinstance(access_token, str) or not isinstance(life, (int, float)) or life <= 0:
+            raise OrderpassError("the token endpoint answered without access_token and expires_in")
+        self.headers = {"authorization": f"Bearer {access_token}"}
+        self._ends_at = time.monotonic() + life
+        self._renew_at = self._ends_at - min(_RENEWAL_MAX, life / 10)
+
+    def is_fresh(self) -> bool:
+        return time.monotonic() < self._renew_at
+
+    def is_alive(self) -> bool:
+        return time.monotonic() < self._ends_at
+
+
+def token_request(settings: Settings) -> Request:
+    """A second token is no second effect."""
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": settings.client_id or "",
+        "client_secret": settings.client_secret or "",
+    }
+    if settings.scopes:
+        form["scope"] = " ".join(settings.scopes)
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    url = settings.origin + "/api/oauth/token"
+    return Request("POST", url, headers, urlencode(form).encode(), None, settings.timeout, True)
+
+
+def credential_headers(settings: Settings, token: Optional[Token]) -> Dict[str, str]:
+    """None for the token endpoint, and for a client with an API key."""
+    if token is not None:
+        return token.headers
+    return {} if settings.api_key is None else {"x-api-key": settings.api_key}

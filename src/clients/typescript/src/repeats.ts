@@ -1,0 +1,71 @@
+/** Which failures are repeated, and when. */
+import { ApiError, TransportError } from './errors.ts';
+
+export type RepeatOptions = {
+  /** Repeats of one call, by default 3. */
+  retries?: number;
+  /** The first pause, by default 500 ms; each one after it is twice as long, at most 8 s, less a random part of up to a half. */
+  backoffMs?: number;
+  /** A longer Retry-After is not waited for, by default 60 s: the error has it as `retryAfter`. */
+  retryAfterMaxMs?: number;
+};
+
+const backoffMsMax = 8_000;
+
+/** The service, or something on the way to it, could not answer now. 409 counts only with Retry-After: the same request still runs. */
+const isPassing = (error: unknown): boolean => {
+  if (error instanceof TransportError) return true;
+  if (!(error instanceof ApiError)) return false;
+  if (error.status === 409) return error.retryAfter !== undefined;
+  return [408, 429, 500, 502, 503, 504].includes(error.status);
+};
+
+type Call<Prepared, Result> = {
+  /** The request has no second effect when it is sent twice. Any other one is sent once. */
+  isSafe: boolean;
+  signal?: AbortSignal | undefined;
+  /** Runs before each attempt. It has repeats of its own, so its failure ends the call. */
+  prepare(): Promise<Prepared>;
+  attempt(prepared: Prepared): Promise<Result>;
+};
+
+export type Repeats = { run<Prepared, Result>(call: Call<Prepared, Result>): Promise<Result> };
+
+export const createRepeats = (options: RepeatOptions): Repeats => {
+  const { retries = 3, backoffMs = 500, retryAfterMaxMs = 60_000 } = options;
+
+  const pauseMs = (error: unknown, number: number): number => {
+    const asked = error instanceof ApiError && error.retryAfter !== undefined ? error.retryAfter * 1000 : 0;
+    const own = Math.min(backoffMsMax, backoffMs * 2 ** number) * (0.5 + Math.random() / 2);
+    // Callers that were refused together come again at different times.
+    return asked === 0 ? own : asked + own / 4;
+  };
+
+  return {
+    run: async ({ isSafe, signal, prepare, attempt }) => {
+      for (let number = 0; ; number += 1) {
+        const prepared = await prepare();
+        try {
+          return await attempt(prepared);
+        } catch (error) {
+          const isLast = !isSafe || number >= retries || signal?.aborted === true || !isPassing(error);
+          if (isLast || (error instanceof ApiError && (error.retryAfter ?? 0) * 1000 > retryAfterMaxMs)) throw error;
+          await pause(pauseMs(error, number), signal);
+        }
+      }
+    },
+  };
+};
+
+const pause = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      reject(new TransportError('the call was aborted', { cause: signal?.reason }));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', end);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', end, { once: true });
+  });

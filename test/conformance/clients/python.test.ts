@@ -1,0 +1,112 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { root } from '../../support/program.ts';
+import { checkVerification } from './check-verification.ts';
+import { type ClientsHarness, startClientsHarness } from './harness.ts';
+import { readmeSample } from './readme-sample.ts';
+import { runScenario } from './run-scenario.ts';
+
+const run = promisify(execFile);
+const source = join(root, 'src/clients/python/src');
+const env = { PYTHONPATH: source, PYTHONDONTWRITEBYTECODE: '1' };
+
+/** The first interpreter that has httpx: that of the path, or of Debian. */
+const python = ['python3', '/usr/bin/python3'].find((command) => {
+  try {
+    execFileSync(command, ['-c', 'import httpx'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+});
+if (python === undefined) process.stderr.write('python.test.ts: no python3 with httpx, the client was not run\n');
+
+/** Debian's, or another one of the path. */
+const mypy = ['/usr/bin/mypy', 'mypy'].find((command) => {
+  try {
+    execFileSync(command, ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+});
+
+const modes = ['sync', 'async'] as const;
+const runnerOf = (mode: (typeof modes)[number]) => ({
+  command: String(python),
+  args: [join(import.meta.dirname, 'runners/python.py'), mode],
+  env,
+});
+
+describe.skipIf(python === undefined)('the client for Python', () => {
+  let harness: ClientsHarness;
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'orderpass-client-'));
+    harness = await startClientsHarness();
+  });
+
+  afterAll(async () => {
+    await harness?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test.each(modes)('A-331 it does every step of the scenario (%s)', async (mode) => {
+    expect(await runScenario(harness, runnerOf(mode))).toBeGreaterThanOrEqual(40);
+  });
+
+  test('A-333 it accepts deliveries with a right signature and time, and no others', () =>
+    checkVerification(runnerOf('sync')));
+
+  test('A-334 the sample of its README runs', async () => {
+    writeFileSync(join(folder, 'sample.py'), readmeSample('python', 'python', harness.variables()));
+    const { stdout } = await run(String(python), ['sample.py'], { cwd: folder, env: { ...process.env, ...env } });
+    expect(stdout).toMatch(/Margherita \d/);
+    expect(stdout).toContain('read:orders');
+  });
+
+  test.skipIf(mypy === undefined)(
+    'A-334 mypy finds no error in it, nor in code that narrows the union of events',
+    async () => {
+      const use = join(folder, 'use.py');
+      writeFileSync(
+        use,
+        [
+          'from orderpass import Orderpass',
+          'from orderpass.types import WebhookEvent',
+          'def entity(event: WebhookEvent) -> str:',
+          '    if event["event"] == "order.new":',
+          '        return event["order"]["uid"]',
+          '    return event["id"]',
+          'def total(client: Orderpass) -> float:',
+          '    return client.orders.get(uid="ord_1")["total"]',
+        ].join('\n'),
+      );
+      const args = ['--strict', '--python-executable', String(python), '--cache-dir', join(folder, 'mypy')];
+      const check = (...files: string[]) =>
+        run(String(mypy), [...args, ...files], { cwd: folder, env: { ...process.env, MYPYPATH: source } });
+      await check(join(source, 'orderpass'), use);
+      writeFileSync(use, 'from orderpass import Orderpass\nOrderpass("https://api.example").orders.create()\n');
+      await expect(check(use)).rejects.toMatchObject({ stdout: expect.stringContaining('Missing named argument') });
+    },
+  );
+
+  test('A-332 a credential is not sent in the clear to another machine', async () => {
+    const program = `
+import sys
+from orderpass import Orderpass, OrderpassError
+for url in ["http://api.example", "api.example", "https://api.example/api", "https://u:p@api.example", "ftp://api.example"]:
+    try:
+        Orderpass(url, client_id="opc_1", client_secret="ops_1")
+        sys.exit(url)
+    except OrderpassError:
+        pass
+`;
+    await run(String(python), ['-c', program], { env: { ...process.env, ...env } });
+  });
+});

@@ -1,0 +1,159 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { chromium } from 'playwright-core';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createCredential, type TokenAnswer } from '../../../src/clients/typescript/src/credential.ts';
+import { Orderpass } from '../../../src/clients/typescript/src/index.ts';
+import { root } from '../../support/program.ts';
+import { checkVerification, vector } from './check-verification.ts';
+import { type ClientsHarness, startClientsHarness } from './harness.ts';
+import { binaries, nodes, packClient } from './packed-client.ts';
+import { readmeSample } from './readme-sample.ts';
+import { runScenario } from './run-scenario.ts';
+
+const run = promisify(execFile);
+const runner = { command: process.execPath, args: [join(import.meta.dirname, 'runners/typescript.ts')] };
+let harness: ClientsHarness;
+let folder: string;
+let packed: Awaited<ReturnType<typeof packClient>>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-client-'));
+  [harness, packed] = await Promise.all([startClientsHarness(), packClient(folder)]);
+});
+
+afterAll(async () => {
+  await harness?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('A-331 the client for TypeScript does every step of the scenario', async () => {
+  expect(await runScenario(harness, runner)).toBeGreaterThanOrEqual(40);
+});
+
+test('A-333 it accepts deliveries with a right signature and time, and no others', () => checkVerification(runner));
+
+test('A-334 the package that npm packs runs the sample of its README on each Node, and its types refuse an empty order', async () => {
+  const { user } = packed;
+  writeFileSync(join(user, 'sample.mjs'), readmeSample('typescript', 'ts', harness.variables()));
+  for (const node of nodes()) {
+    const { stdout } = await run(node, ['sample.mjs'], { cwd: user });
+    expect(stdout).toMatch(/Margherita \d/);
+    expect(stdout).toContain('read:orders');
+  }
+  const use = (argument: string): string =>
+    `import { Orderpass } from '@orderpass/client';\nconst client = new Orderpass({ url: 'https://api.example', apiKey: 'opk_' });\nexport const made = client.orders.create(${argument});\n`;
+  const order = `{ client: { first_name: 'Ada' }, dmethod: '0t', payment_method: 'external', details: [{ product: { uid: 'prd_1' }, quantity: 1 }] }`;
+  symlinkSync(join(root, 'node_modules/@types'), join(user, 'node_modules/@types'));
+  writeFileSync(join(user, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(user, 'right.ts'), use(order));
+  writeFileSync(join(user, 'wrong.ts'), use('{}'));
+  const options = '--noEmit --strict --exactOptionalPropertyTypes --target es2022 --module nodenext --types node';
+  const compile = (file: string) => run(join(binaries, 'tsc'), [...options.split(' '), file], { cwd: user });
+  await compile('right.ts');
+  await expect(compile('wrong.ts')).rejects.toMatchObject({
+    stdout: expect.stringMatching(/wrong\.ts.*missing the following properties/),
+  });
+});
+
+type Client = typeof import('../../../src/clients/typescript/src/index.ts');
+const pageOfTill =
+  '<!doctype html><title>till</title><script type="module">import * as client from "./index.js"; globalThis.client = client;</script>';
+
+const chromiumPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+if (chromiumPath === undefined)
+  process.stderr.write('typescript.test.ts: no Chromium, the client was not run in a browser\n');
+
+test.skipIf(chromiumPath === undefined)(
+  'A-335 the package runs in a browser as it is, and verifies a delivery there',
+  async () => {
+    const { url, clientId, clientSecret } = harness.variables();
+    const browser = await chromium.launch({
+      executablePath: String(chromiumPath),
+      args: ['--no-sandbox', '--disable-gpu'],
+    });
+    try {
+      const page = await browser.newPage();
+      await page.route(`${url}/client/**`, (route) => {
+        const [, file = ''] = route.request().url().split('/client/');
+        if (file === '') return route.fulfill({ contentType: 'text/html', body: pageOfTill });
+        return route.fulfill({
+          contentType: 'text/javascript',
+          body: readFileSync(join(packed.client, 'dist', file), 'utf8'),
+        });
+      });
+      await page.goto(`${url}/client/`);
+      await page.waitForFunction('globalThis.client');
+      const found = await page.evaluate(
+        async ({ options, delivery }) => {
+          const { client } = globalThis as unknown as { client: Client };
+          const names: string[] = [];
+          for await (const { name } of new client.Orderpass(options).menu.products({ pagesize: 9 })) names.push(name);
+          const refused = await new client.Orderpass({ ...options, scopes: ['read:menu'] }).orders
+            .list()
+            .next()
+            .catch(({ code, missingScopes }: { code: string; missingScopes: string[] }) => [code, ...missingScopes]);
+          const { event } = await client.verifyWebhook(delivery);
+          const changed = await client.verifyWebhook({ ...delivery, body: '{}' }).catch(({ name }: Error) => name);
+          return { count: names.length, refused, event, changed };
+        },
+        { options: { url, clientId, clientSecret }, delivery: { ...vector, secret: vector.secrets } },
+      );
+      expect(found).toMatchObject({
+        refused: ['INSUFFICIENT_SCOPE', 'read:orders'],
+        event: 'customer.changed',
+        changed: 'WebhookError',
+      });
+      expect(found.count).toBeGreaterThanOrEqual(40);
+    } finally {
+      await browser.close();
+    }
+  },
+);
+
+test('A-332 a token is renewed before its end, and used to its end while the token endpoint is away', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 0 });
+  try {
+    let fetched = 0;
+    let isAway = false;
+    const fetchToken = async (): Promise<TokenAnswer> => {
+      fetched += 1;
+      if (isAway) throw new Error('away');
+      return { access_token: `t${fetched}`, expires_in: 100 };
+    };
+    const credential = createCredential({ clientId: 'opc_1', clientSecret: 'ops_1' }, fetchToken);
+    const at = async (seconds: number): Promise<string | undefined> => {
+      vi.setSystemTime(seconds * 1000);
+      return (await credential.headers()).authorization;
+    };
+    expect([await at(0), await at(89)]).toEqual(['Bearer t1', 'Bearer t1']);
+    isAway = true;
+    expect([await at(91), fetched]).toEqual(['Bearer t1', 2]);
+    isAway = false;
+    expect(await at(92)).toBe('Bearer t3');
+    isAway = true;
+    await expect(at(193)).rejects.toThrow('away');
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('A-332 a credential is not sent in the clear to another machine, nor after a redirect', async () => {
+  const credentials = { clientId: 'opc_1', clientSecret: 'ops_1' };
+  for (const url of [
+    'http://api.example',
+    'api.example',
+    'https://api.example/api',
+    'https://u:p@api.example',
+    'ftp://api.example',
+  ])
+    expect(() => new Orderpass({ url, ...credentials }), url).toThrow('url must');
+  const { url } = harness.variables();
+  harness.proxy.add({ path: '/api/oauth/token', times: 9, status: 302, headers: { location: `${url}/stolen` } });
+  const client = new Orderpass({ url: String(url), ...credentials, retries: 0 });
+  await expect(client.whoami.get()).rejects.toMatchObject({ name: 'TransportError' });
+  expect(harness.proxy.take('/stolen')).toEqual([]);
+});
