@@ -14,7 +14,7 @@ export const dialectHeader = 'x-orderpass-dialect';
 
 export const requestIdHeader = 'x-request-id';
 
-/** In a request: the fault that a sandbox credential asks for (interface 23.2). The gateway reads it and never forwards it. */
+/** In a request: the fault that a sandbox credential asks for (interface 24.2). The gateway reads it and never forwards it. */
 export const simulateHeader = 'x-orderpass-simulate';
 
 /** In a delivery: its event comes from a sandbox. */

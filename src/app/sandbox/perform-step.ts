@@ -77,7 +77,7 @@ export const performStep = async (stage: Stage, step: Step): Promise<CoreAnswer>
       return core.call('/loyaltylog/create', {
         client_email: emailOf(stage, step.customer),
         input_type: 'points',
-        diff_op: step.points < 0 ? '-' : '+',
+        diff_op: step.points < 0 ? 'subtract' : 'add',
         diff_points: Math.abs(step.points),
       });
     case 'order':

@@ -23,7 +23,7 @@ const step = z.discriminatedUnion('do', [
     ...common,
     do: z.literal('points'),
     customer: name,
-    points: z.int().min(-10_000_000).max(10_000_000),
+    points: z.int().min(-1_000_000).max(1_000_000),
   }),
   z.strictObject({
     ...common,

@@ -188,12 +188,8 @@ const clientChanges = (deps: CredentialsDeps) => ({
       if (scopes !== null) assertScopesExist(deps, scopes);
       assertFound(await store.updateClientScopes(inner, clientId, scopes), 'client', clientId);
       const details = JSON.stringify({ all: scopes === null });
-      await noteChange(deps, inner, {
-        action: 'client.scopes_changed',
-        client_id: clientId,
-        scopes: scopes ?? [],
-        details,
-      });
+      const action = 'client.scopes_changed';
+      await noteChange(deps, inner, { action, client_id: clientId, scopes: scopes ?? [], details });
     }),
 
   /** Without this right the client gets no tokens, and its issued tokens are refused. */

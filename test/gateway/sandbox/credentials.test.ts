@@ -1,4 +1,4 @@
-/** Sandboxes at the gateway (interface 23.1): credentials of their own, which open nothing else. */
+/** Sandboxes at the gateway (interface 24.1): credentials of their own, which open nothing else. */
 import { decodeJwt } from 'jose';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -74,7 +74,7 @@ test('A-301 a client for both kinds is refused when it is created and when a res
   const forSandbox = await harness.createClient([sandbox]);
   expect(await refusal(credentials.grantTenant(forSandbox.client_id, real))).toContain('for sandboxes only');
   const forReal = await harness.createClient([real]);
-  expect(await refusal(credentials.grantTenant(forReal.client_id, sandbox))).toContain('a client for real restaurants');
+  expect(await refusal(credentials.grantTenant(forReal.client_id, sandbox))).toContain('a client for real tenants');
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from gateway.client_tenants
     where (client_id = ${forSandbox.client_id} and tenant = ${real}) or (client_id = ${forReal.client_id} and tenant = ${sandbox})`.execute(

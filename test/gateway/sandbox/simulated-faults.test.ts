@@ -1,4 +1,4 @@
-/** Faults on request (interface 23.2). */
+/** Faults on request (interface 24.2). */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
@@ -85,7 +85,7 @@ test('A-303 with a credential of a real restaurant the header is refused, and so
   expect(received()).toBe(before);
 });
 
-test('A-302 simulated faults are in the audit as simulated, and a denial says so', async () => {
+test('A-302 simulated faults are in the audit as simulated, and denials have that reason', async () => {
   const { headers } = await simulate('unauthorized', asKey);
   const requestId = String(headers['x-request-id']);
   const { rows } = await sql<{ action: string; outcome: string; reason: string }>`

@@ -146,11 +146,13 @@ test('A-306 the clock of a real restaurant, backward, too far and unreadable: ea
     expect([words, code > 0]).toEqual([words, true]);
     return stderr;
   };
-  for (const words of [['advance', '1h'], ['reset']])
-    expect(await refused(real, ...words)).toContain('is no sandbox');
+  for (const words of [['advance', '1h'], ['reset']]) expect(await refused(real, ...words)).toContain('is no sandbox');
   expect(await refused(sandbox, 'set', new Date().toISOString())).toContain('forward only');
   expect(await refused(sandbox, 'advance', '400d')).toContain('at most 366 days');
-  for (const words of [['advance', '-1h'], ['set', '2030-01-01T00:00']])
+  for (const words of [
+    ['advance', '-1h'],
+    ['set', '2030-01-01T00:00'],
+  ])
     await refused(sandbox, ...words);
   const { ahead_seconds } = JSON.parse((await clock(sandbox, 'show')).stdout);
   expect(Math.abs(ahead_seconds - 3_600)).toBeLessThan(60);

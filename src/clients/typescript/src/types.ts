@@ -469,6 +469,8 @@ export type Credential = {
   id: string;
   /** Name that the key or client was given; null when it is not known */
   name: string | null;
+  /** True: for sandboxes only */
+  sandbox: boolean;
   /** What this credential may do */
   scopes: Array<string>;
   /** What it may be used for: the first 100, sorted by uid */
@@ -1207,7 +1209,7 @@ export type Denial = {
   /** Error code of the refusal; a service behind the gateway may use its own codes */
   code: string;
   /** Why it was refused, more exactly than `code` says */
-  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream';
+  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream' | 'simulated';
   /** Scopes that were missing; empty when none were */
   missing_scopes: Array<string>;
   /**
@@ -1451,7 +1453,7 @@ export type ErrorDetail = {
   /** JSON pointer for nested bodies, else the name of the parameter or header */
   pointer: string;
   /** What is wrong with the value; it does not change within version 1 */
-  code: 'REQUIRED' | 'TYPE' | 'FORMAT' | 'RANGE' | 'LENGTH' | 'ENUM' | 'DUPLICATE' | 'CONFLICTING_VALUES' | 'READ_ONLY' | 'INVALID_JSON' | 'TOO_DEEP' | 'NOT_ENABLED' | 'AMBIGUOUS_CREDENTIALS' | 'UNSUPPORTED_VERSION' | 'CURSOR_INVALID' | 'CURSOR_EXPIRED' | 'MIXED_PAGING' | 'OPTION_COUNT' | 'ORDER_MIN' | 'CLOSED' | 'TARGET_REFUSED' | ErrorCode;
+  code: 'REQUIRED' | 'TYPE' | 'FORMAT' | 'RANGE' | 'LENGTH' | 'ENUM' | 'DUPLICATE' | 'CONFLICTING_VALUES' | 'READ_ONLY' | 'INVALID_JSON' | 'TOO_DEEP' | 'NOT_ENABLED' | 'AMBIGUOUS_CREDENTIALS' | 'UNSUPPORTED_VERSION' | 'CURSOR_INVALID' | 'CURSOR_EXPIRED' | 'MIXED_PAGING' | 'OPTION_COUNT' | 'ORDER_MIN' | 'CLOSED' | 'TARGET_REFUSED' | 'SANDBOX_ONLY' | ErrorCode;
   /** What the value must be; for people, and may change */
   message: string;
 };

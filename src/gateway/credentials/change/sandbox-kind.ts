@@ -1,4 +1,4 @@
-/** Pure: a credential is for sandboxes or for real tenants, never for both (interface 23.1). */
+/** Pure: a credential is for sandboxes or for real tenants, never for both (interface 24.1). */
 import { Fault } from '#src/contract/fault.ts';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 
@@ -20,7 +20,7 @@ export const assertOneKind = (clientId: string, tenant: string): void => {
   throw new Fault(
     'VALIDATION_ERROR',
     isSandboxId(tenant)
-      ? `${tenant} is a sandbox, and ${clientId} is a client for real restaurants. Create a client for sandboxes`
+      ? `${tenant} is a sandbox, and ${clientId} is a client for real tenants. Create a client for sandboxes`
       : `${tenant} is no sandbox, and ${clientId} is a client for sandboxes only. Create another client for it`,
   );
 };

@@ -468,6 +468,8 @@ class Credential(TypedDict):
     """Id of the key, or of the client"""
     name: Optional[str]
     """Name that the key or client was given; null when it is not known"""
+    sandbox: bool
+    """True: for sandboxes only"""
     scopes: List[str]
     """What this credential may do"""
     restaurants: List[ReachedTenant]
@@ -1142,7 +1144,7 @@ class Denial(TypedDict):
     """Status of the refusal, before any translation to old statuses"""
     code: str
     """Error code of the refusal; a service behind the gateway may use its own codes"""
-    reason: Literal["token_expired", "token_revoked", "token_not_yet_valid", "token_audience", "client_disabled", "secret_wrong", "secret_ended", "key_revoked", "key_expired", "credentials_ambiguous", "quarantined", "restaurant_gone", "restaurant_not_granted", "api_disabled", "address_not_allowed", "scope_missing", "rate_limited", "parameters", "upstream"]
+    reason: Literal["token_expired", "token_revoked", "token_not_yet_valid", "token_audience", "client_disabled", "secret_wrong", "secret_ended", "key_revoked", "key_expired", "credentials_ambiguous", "quarantined", "restaurant_gone", "restaurant_not_granted", "api_disabled", "address_not_allowed", "scope_missing", "rate_limited", "parameters", "upstream", "simulated"]
     """Why it was refused, more exactly than `code` says"""
     missing_scopes: List[str]
     """Scopes that were missing; empty when none were"""
@@ -1326,7 +1328,7 @@ class ErrorDetail(TypedDict):
     """One value that is not valid"""
     pointer: str
     """JSON pointer for nested bodies, else the name of the parameter or header"""
-    code: Union[Literal["REQUIRED", "TYPE", "FORMAT", "RANGE", "LENGTH", "ENUM", "DUPLICATE", "CONFLICTING_VALUES", "READ_ONLY", "INVALID_JSON", "TOO_DEEP", "NOT_ENABLED", "AMBIGUOUS_CREDENTIALS", "UNSUPPORTED_VERSION", "CURSOR_INVALID", "CURSOR_EXPIRED", "MIXED_PAGING", "OPTION_COUNT", "ORDER_MIN", "CLOSED", "TARGET_REFUSED"], ErrorCode]
+    code: Union[Literal["REQUIRED", "TYPE", "FORMAT", "RANGE", "LENGTH", "ENUM", "DUPLICATE", "CONFLICTING_VALUES", "READ_ONLY", "INVALID_JSON", "TOO_DEEP", "NOT_ENABLED", "AMBIGUOUS_CREDENTIALS", "UNSUPPORTED_VERSION", "CURSOR_INVALID", "CURSOR_EXPIRED", "MIXED_PAGING", "OPTION_COUNT", "ORDER_MIN", "CLOSED", "TARGET_REFUSED", "SANDBOX_ONLY"], ErrorCode]
     """What is wrong with the value; it does not change within version 1"""
     message: str
     """What the value must be; for people, and may change"""
