@@ -10,6 +10,7 @@ import { auditCommands } from './commands/audit/audit.ts';
 import { clientCommands } from './commands/clients/client.ts';
 import { keyCommands } from './commands/clients/key.ts';
 import { policyCommands } from './commands/clients/policy.ts';
+import { requestsCommand } from './commands/clients/requests.ts';
 import { signingKeyCommands } from './commands/clients/signing-key.ts';
 import { tokenCommands } from './commands/clients/token.ts';
 import { usageCommand } from './commands/clients/usage.ts';
@@ -21,6 +22,7 @@ import { moveCommand } from './commands/program/move.ts';
 import { routesCommands } from './commands/program/routes.ts';
 import { startCommand } from './commands/program/start.ts';
 import { upstreamCommands } from './commands/program/upstream.ts';
+import { remoteCommands } from './commands/remote/remote.ts';
 import { generatorCommands } from './commands/restaurants/generator.ts';
 import { locationCommands } from './commands/restaurants/location.ts';
 import { menuCommands } from './commands/restaurants/menu.ts';
@@ -32,6 +34,7 @@ import { forwardCommands } from './commands/webhooks/forward.ts';
 import { notificationsCommands } from './commands/webhooks/notifications.ts';
 import { webhookCommands } from './commands/webhooks/webhook.ts';
 import { createOutput, type Output, UsageError } from './terminal/output.ts';
+import { resolveNames } from './terminal/resolve-names.ts';
 
 /** Runs one command; resolves to the exit code. */
 export const runCommandLine = async (argv: readonly string[]): Promise<number> => {
@@ -52,36 +55,13 @@ export const createProgram = (output: Output): Command => {
     .option('--config <file>', 'settings file (JSON); environment variables take precedence')
     .option('--json', 'print exactly one JSON object on stdout')
     .showHelpAfterError('Run with --help for usage.')
+    .addHelpText('after', examples)
     .configureOutput({ writeErr: (text) => process.stderr.write(text) });
-  for (const add of [
-    startCommand,
-    restaurantCommands,
-    locationCommands,
-    generatorCommands,
-    menuCommands,
-    sandboxCommands,
-    keyCommands,
-    clientCommands,
-    tokenCommands,
-    usageCommand,
-    auditCommands,
-    signingKeyCommands,
-    endpointCommands,
-    webhookCommands,
-    forwardCommands,
-    notificationsCommands,
-    userCommands,
-    policyCommands,
-    configCommands,
-    routesCommands,
-    upstreamCommands,
-    masterKeyCommands,
-    migrateCommand,
-    backupCommands,
-    moveCommand,
-  ]) {
-    add(program, output);
+  for (const { heading, commands } of groups) {
+    program.commandsGroup(`${heading}:`);
+    for (const add of commands) add(program, output);
   }
+  program.hook('preAction', (_program, command) => resolveNames(command));
   forEachCommand(program, (command) => {
     command.exitOverride();
     // --json and --config are accepted after the command as well as before it.
@@ -90,6 +70,41 @@ export const createProgram = (output: Output): Command => {
   });
   return program;
 };
+
+type AddCommands = (program: Command, output: Output) => void;
+
+/** By the task of a person: the help lists them so. */
+const groups: readonly { heading: string; commands: readonly AddCommands[] }[] = [
+  {
+    heading: 'Run',
+    commands: [
+      startCommand,
+      configCommands,
+      routesCommands,
+      upstreamCommands,
+      migrateCommand,
+      backupCommands,
+      moveCommand,
+    ],
+  },
+  {
+    heading: 'Use the API of a server, without an installation',
+    commands: [remoteCommands, tokenCommands, forwardCommands],
+  },
+  { heading: 'Restaurants', commands: [restaurantCommands, locationCommands, generatorCommands, menuCommands, sandboxCommands] },
+  { heading: 'Credentials', commands: [keyCommands, clientCommands, usageCommand, requestsCommand, policyCommands] },
+  { heading: 'Webhooks', commands: [endpointCommands, webhookCommands, notificationsCommands] },
+  { heading: 'Security', commands: [auditCommands, signingKeyCommands, masterKeyCommands, userCommands] },
+];
+
+const examples = `
+Examples:
+  orderpass start                                                       run everything, with a demo on the first start
+  orderpass client create --name till --restaurant 'Trattoria da Ada'   a client, by the name of its restaurant
+  orderpass audit search --client opc_… --decision deny              why a client was refused
+  orderpass login --url https://orders.example --client-id opc_…        then: whoami, token get, listen, replay
+
+Every command has --help, and --json for scripts. An id may be the name of a restaurant or client that is unique.`;
 
 const forEachCommand = (command: Command, visit: (command: Command) => void): void => {
   visit(command);

@@ -12,9 +12,15 @@ export const assertionHeader = 'x-orderpass-assertion';
  */
 export const dialectHeader = 'x-orderpass-dialect';
 
+/**
+ * In an answer of an upstream to a caller with several tenants: the one that the request was for, which the gateway writes to
+ * the log of the caller's requests.
+ */
+export const tenantHeader = 'x-orderpass-tenant';
+
 export const requestIdHeader = 'x-request-id';
 
-/** In a request: the fault that a sandbox credential asks for (interface 24.2). The gateway reads it and never forwards it. */
+/** In a request: the fault that a sandbox credential asks for (interface 25.2). The gateway reads it and never forwards it. */
 export const simulateHeader = 'x-orderpass-simulate';
 
 /** In a delivery: its event comes from a sandbox. */

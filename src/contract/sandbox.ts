@@ -1,5 +1,5 @@
 /**
- * Sandboxes (interface 24). The id of a tenant, key, secret or client of a sandbox has a mark: `rst_test_…`, `opk_test_…`. An id never
+ * Sandboxes (interface 25). The id of a tenant, key, secret or client of a sandbox has a mark: `rst_test_…`, `opk_test_…`. An id never
  * changes, so no stored mark can be lost or altered, and every process knows a sandbox without asking anyone.
  */
 

@@ -4,19 +4,23 @@ import { z } from 'zod';
 import { number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
 import { dpopSettings } from './dpop/config.ts';
+import { mcpSettings } from './edge/mcp/config.ts';
 import { limitsSettings } from './limits/config.ts';
 import { isUpstreamUrl, upstreamName } from './model/upstream-policy.ts';
 import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy/config.ts';
+import { requestLogSettings } from './whoami/requests/config.ts';
 
 export type { Route, RouteTable } from './model/route.ts';
 export { routeFileSchema } from './model/route-file.ts';
+export { turnedOnPaths } from './model/route-path.ts';
 export { upstreamsBehind } from './model/upstream-policy.ts';
 export { type ExplainedRoute, explainRoute } from './routing/explain-route.ts';
 export {
   loadRouteTable,
   loadScopeNames,
   ownAudienceProblems,
+  ownPathProblems,
   plainAddressProblems,
   readRouteTable,
   routeTableProblems,
@@ -94,6 +98,8 @@ export const gatewaySettings = z.strictObject({
   ...dpopSettings.shape,
   ...limitsSettings.shape,
   ...auditSettings.shape,
+  ...requestLogSettings.shape,
+  ...mcpSettings.shape,
 });
 
 export type GatewaySettings = z.infer<typeof gatewaySettings>;

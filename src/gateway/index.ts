@@ -28,11 +28,13 @@ import { type GatewaySettings, type RouteTable, routesFileOf } from './config.ts
 import { readEpoch } from './credentials/lookup/epoch-store.ts';
 import { createCheckVersion } from './edge/check-version.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './edge/gateway-metrics.ts';
+import { type Mcp, openMcp } from './edge/mcp/open-mcp.ts';
 import { openDoor, type PublicDoor } from './edge/open-door.ts';
 import type { Page } from './edge/pages.ts';
 import { createReadiness, type Readiness } from './edge/readiness.ts';
 import { createLimits } from './limits/limits.ts';
 import { methodNotAllowed } from './model/faults.ts';
+import { turnedOnPaths } from './model/route-path.ts';
 import { openSigningKeys } from './oauth/keys/signing-keys.ts';
 import { openOAuth } from './oauth/open-oauth.ts';
 import { createPipeline, type Steps, stepsFor } from './pipeline.ts';
@@ -57,6 +59,8 @@ import { openUpstreams } from './upstream/open-upstreams.ts';
 import type { TunnelCount } from './upstream/upgrade.ts';
 import { createAnswerSelf } from './whoami/answer-self.ts';
 import { createDenialLog, type DenialLog } from './whoami/denial-log.ts';
+import { createRequestLists, type RequestLists } from './whoami/requests/list-requests.ts';
+import { type OpenedRequestLog, openRequestLog } from './whoami/requests/open-request-log.ts';
 
 export { type CallerUsage, reportCallerUsage, reportUsage } from './access/quotas/report-usage.ts';
 export { copyExternalHeads, isHeadsFile, openExternalHeads } from './audit/chain/external-heads.ts';
@@ -113,6 +117,8 @@ export { reportUnusedScopes } from './policy/unused-scopes.ts';
 export { listServedTables, type ReloadAnswers, requestReload } from './routing/reload/request-reload.ts';
 export { type ProbedAddress, probeUpstream } from './upstream/addresses/probe-upstream.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
+export { createRequestLists } from './whoami/requests/list-requests.ts';
+export { type RequestFilter, statusClasses } from './whoami/requests/request-store.ts';
 export type { Readiness };
 
 export const gatewayMigrations = loadMigrations('gateway', new URL('./migrations/', import.meta.url));
@@ -176,7 +182,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const current = createCurrent<ServedTable>();
   const kv = deps.kv ?? createMemoryKv();
   const metrics = createGatewayMetrics(deps.metrics ?? createMetrics({ process: false }), () => performance.now());
-  const { answered, refused, token: countToken, authenticated: countAuthentication } = metrics;
+  const { refused, token: countToken, authenticated: countAuthentication } = metrics;
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
   const { readAuditAuthorization: readAuthorization } = deps;
@@ -189,14 +195,15 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     countAuthentication,
     observeLag: metrics.revocationLag,
     authenticate: (...presented) => current.get().authenticate(...presented),
+    probed: (exchange, callerId) => requestLog.probed(exchange, callerId),
   });
-  const { settle, refuse: auditRefusal } = access.decisions;
-  const dryRuns = createDryRunLog({ db, clock, log });
-  const denials = createDenialLog({ db, clock, log });
-  const answers = openAnswers({ ...deps, answered, refused, settle, noteDenial: denials.note, auditRefusal });
+  const logs = openLogs({ ...deps, background }, metrics, access);
+  const { requestLog } = logs;
+  const answers = openAnswers({ ...deps, ...requestLog, refused, auditRefusal: access.decisions.refuse });
   const sharedUpstreams = createSharedUpstreams(deps.origin, log);
   const tunnels = { open: 0 };
-  const shared = { ...deps, access, answers, metrics, dryRuns, denials, sharedUpstreams, tunnels };
+  const mcp = await openMcp(settings, deps.origin);
+  const shared = { ...deps, ...logs, access, answers, metrics, sharedUpstreams, tunnels, mcp };
   const prepare = (table: RouteTable): Prepared => {
     const served = serveTable(shared, table);
     return { swap: () => current.swap(served), discard: served.close };
@@ -208,11 +215,12 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     ...known,
     access,
     countToken,
+    resources: turnedOnPaths(settings),
     allScopes: () => current.get().scopes,
     inspectToken: (token) => current.get().inspectToken(token),
   });
   const readiness = openReadiness(deps, kv, audit, reload);
-  const door = openDoor({ ...deps, current, answers, metrics, oauth, readiness });
+  const door = openDoor({ ...deps, current, answers, metrics, oauth, mcp, readiness });
   metrics.watch({
     auditWaiting: audit.recorder.waiting,
     auditLag: audit.recorder.lag,
@@ -234,10 +242,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     routeTable: () => reload.current().table,
     readiness,
     endUpgrades,
-    services: [
-      ...[...audit.services, ...access.services, keys.service, dryRuns.service],
-      ...[...denials.services, ...reload.services],
-    ],
+    services: [...[...audit.services, ...access.services, keys.service], ...[...logs.services, ...reload.services]],
     close: async () => {
       limits.close();
       endUpgrades();
@@ -245,6 +250,25 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
       await access.close();
     },
   };
+};
+
+/** What callers and staff read later about single requests, beside the audit. */
+const openLogs = (
+  { settings, db, background, clock, log, box }: GatewayDeps & { background: Kysely<unknown> },
+  metrics: GatewayMetrics,
+  { decisions }: Access,
+) => {
+  const dryRuns = createDryRunLog({ db, clock, log });
+  const denials = createDenialLog({ db, clock, log });
+  const days = settings.request_log_days;
+  const requestLog = openRequestLog({
+    ...{ days, db, background, clock, log },
+    dropped: metrics.requestsDropped,
+    hooks: { noteDenial: denials.note, answered: metrics.answered, settle: decisions.settle },
+  });
+  const requestLists = createRequestLists({ db, clock, box, days });
+  const services = [dryRuns.service, ...denials.services, ...requestLog.services];
+  return { dryRuns, denials, requestLog, requestLists, services };
 };
 
 type Prepared = { swap: () => void; discard: () => Promise<void> };
@@ -256,13 +280,16 @@ type SharedParts = Omit<GatewayDeps, 'metrics'> & {
   metrics: GatewayMetrics;
   dryRuns: DryRunLog;
   denials: DenialLog;
+  requestLog: OpenedRequestLog;
+  requestLists: RequestLists;
   sharedUpstreams: SharedUpstreams;
   tunnels: TunnelCount;
+  mcp: Mcp | undefined;
 };
 
 /** Everything that depends on one route table. Throws when the table cannot be served, with nothing left open. */
 const serveTable = (shared: SharedParts, table: RouteTable) => {
-  const { settings, db, clock, access, answers, metrics, dryRuns, denials } = shared;
+  const { settings, db, clock, access, answers, metrics, dryRuns, denials, requestLog } = shared;
   const routes = compileRoutes(table);
   const {
     authenticate,
@@ -271,14 +298,14 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
     recheckCaller,
     steps: accessSteps,
   } = access.forTable(table, upstreamNames(table.upstreams, shared.upstreams));
-  const answerSelf = createAnswerSelf({ db, clock, table, denials, write: answers.write });
+  const answerSelf = createAnswerSelf({ db, clock, table, denials, lists: shared.requestLists, write: answers.write });
   const pages = shared.pages?.(table) ?? new Map<string, Page>();
   const upstreams = openUpstreams({
     ...shared,
     table,
-    access: { recheckCaller, identifyTo, decisions: access.decisions },
-    noteDenial: denials.note,
-    answered: metrics.answered,
+    access: { recheckCaller, identifyTo, decisions: { ...access.decisions, settle: requestLog.settle } },
+    noteDenial: requestLog.noteDenial,
+    answered: requestLog.answered,
     repeated: metrics.repeated,
   });
   const steps: Steps = {
@@ -302,11 +329,15 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
     inspectToken,
     pipeline: createPipeline(stepsFor('plain', steps), answers.writeFault),
     authCheck: openAuthCheck({ settings, steps: stepsFor('check', steps), identifyTo, answers }),
+    mcp: shared.mcp && { toolSet: shared.mcp.describe(pages.get(documentPath)?.body, table), steps: accessSteps },
     upgrades,
     upstreamAddresses: upstreams.addresses,
     close: upstreams.close,
   };
 };
+
+/** The OpenAPI document among the pages. */
+const documentPath = '/api/openapi.json';
 
 type ServedTable = ReturnType<typeof serveTable>;
 

@@ -27,6 +27,7 @@ import { createSecurityHeaders } from './server/security-headers.ts';
 export type {
   LimitPorts,
   Reader,
+  RequestPorts,
   SecurityPorts,
   SupportPorts,
 } from './ports/ports.ts';

@@ -147,7 +147,9 @@ test('A-254 migrate without a master key gives the role of the server the rights
     `select array_agg(proname::text order by proname) as definers from pg_proc where prosecdef and pronamespace::regnamespace::text in
      ('platform', 'gateway') and not has_function_privilege('public', oid, 'execute') and proconfig is not null`,
   );
-  expect(definers).toEqual(['audit_partition', 'drop_audit_partition', 'drop_week', 'make_week']);
+  expect(definers).toEqual([
+    ...['audit_partition', 'drop_audit_partition', 'drop_request_day', 'drop_week', 'make_request_day', 'make_week'],
+  ]);
 });
 
 test.each([
@@ -170,6 +172,9 @@ test.each([
   `select gateway.drop_audit_partition('audit_events')`,
   `select gateway.drop_audit_partition('denials')`,
   `select gateway.drop_audit_partition('audit_events_' || to_char(now() at time zone 'UTC', 'YYYYMM'))`,
+  `select gateway.make_request_day('2040-01-01')`,
+  `select gateway.drop_request_day('denials')`,
+  `select gateway.drop_request_day(to_char(now() at time zone 'UTC', 'YYYYMMDD'))`,
 ])('A-254 the role of the server cannot run: %s', async (statement) => {
   await as(owner, 'select gateway.audit_partition(now())');
   await expect(as(server, statement)).rejects.toMatchObject(denied);
@@ -190,7 +195,7 @@ test('A-254 functions of the owner read the catalogue of PostgreSQL, not tempora
 const tables = async (): Promise<string[]> =>
   (await as(owner, `select relname from pg_class where relkind in ('r', 'p')`)).map(({ relname }) => relname);
 
-test('A-257 months and weeks are made and dropped by the retention of a server that cannot change the schema', async () => {
+test('A-257 A-295 months, weeks and days are made and dropped by the retention of a server that cannot change the schema', async () => {
   const past = new Date(Date.now() - 900 * day);
   const weekAt = (moment: number): number => Math.floor(moment / (7 * day));
   const oldMonth = `audit_events_${past.toISOString().slice(0, 7).replace('-', '')}`;
@@ -199,7 +204,10 @@ test('A-257 months and weeks are made and dropped by the retention of a server t
   await as(owner, 'select gateway.audit_partition($1)', [past]);
   await as(owner, `select platform.make_week('outbox', 'events', $1)`, [new Date(Date.now() - 60 * day)]);
   await as(owner, `drop table if exists webhooks.${nextWeek}`);
-  expect(await tables()).toEqual(expect.arrayContaining([oldMonth, oldWeek]));
+  const dayAt = (moment: number): string => new Date(moment).toISOString().slice(0, 10).replaceAll('-', '');
+  const [oldDay, newDay] = [`requests_${dayAt(Date.now() - 20 * day)}`, `requests_${dayAt(Date.now() + day)}`];
+  await as(owner, 'select gateway.make_request_day($1)', [new Date(Date.now() - 20 * day)]);
+  expect(await tables()).toEqual(expect.arrayContaining([oldMonth, oldWeek, oldDay]));
   await start({
     ORDERPASS_ROLE: 'gateway',
     ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:9',
@@ -208,7 +216,8 @@ test('A-257 months and weeks are made and dropped by the retention of a server t
   await start({ ORDERPASS_ROLE: 'worker', ORDERPASS_MIGRATE: 'check' });
   await until(async () => {
     const found = await tables();
-    return !found.includes(oldMonth) && !found.includes(oldWeek) && found.includes(nextWeek);
+    const isKept = [oldMonth, oldWeek, oldDay].some((name) => found.includes(name));
+    return !isKept && found.includes(nextWeek) && found.includes(newDay);
   });
   expect(await as(server, `select count(*)::int as count from webhooks.${nextWeek}`)).toEqual([{ count: 0 }]);
 });

@@ -159,7 +159,7 @@ test('an import is described down to the option values, by the schemas that vali
   expect(product.required).toEqual(['ext_id', 'category_ext_id', 'name', 'price']);
   expect(product.properties.inherits_options).toMatchObject({ enum: ['sync', 'copy', 'none'], default: 'sync' });
   expect(product.properties.allergens.items.enum).toContain('molluscs');
-  const value = membersOf(membersOf(product.properties.options.items).option_values.items);
+  const value = membersOf(deref(membersOf(deref(product.properties.options).items).option_values).items);
   expect(value.price_operator.enum).toEqual(['+', '-', '=']);
 });
 

@@ -2,11 +2,11 @@
 
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
-import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { appendChange } from '#src/gateway/index.ts';
 import {
   createGenerator,
   createLocation,
+  type findRestaurant,
   generatorView,
   importMenu,
   type LocationAddress,
@@ -46,6 +46,17 @@ export const createNote =
       details: JSON.stringify(details),
     });
 
+/** With the member names of the interface. */
+export const settingsOf = (restaurant: NonNullable<Awaited<ReturnType<typeof findRestaurant>>>) => ({
+  time_zone: restaurant.timeZone,
+  api_time_zone: restaurant.apiTimeZone,
+  confirmation_required: restaurant.confirmationRequired,
+  countdown_minutes: restaurant.countdownMinutes,
+  points_per_unit: restaurant.pointsPerUnit,
+  point_value: restaurant.pointValue,
+  signup_points: restaurant.signupPoints / 100,
+});
+
 export const createRestaurantAdmin = (deps: AdminDeps) => {
   const { installation, actor, credentials } = deps;
   const { store, clock } = installation;
@@ -62,37 +73,8 @@ export const createRestaurantAdmin = (deps: AdminDeps) => {
         await note(tx, restuid, { operation: 'restaurant/set', ...settings });
         if (apiEnabled !== undefined) await credentials.setTenantApiEnabled(restuid, apiEnabled, tx);
         if (settings.timeZone !== undefined) await credentials.describeTenant(restuid, tenantFacts(now), tx);
-        return {
-          restuid,
-          api_enabled: await credentials.isTenantApiEnabled(restuid, tx),
-          time_zone: now.timeZone,
-          api_time_zone: now.apiTimeZone,
-          confirmation_required: now.confirmationRequired,
-          countdown_minutes: now.countdownMinutes,
-          points_per_unit: now.pointsPerUnit,
-          point_value: now.pointValue,
-          signup_points: now.signupPoints / 100,
-        };
+        return { restuid, api_enabled: await credentials.isTenantApiEnabled(restuid, tx), ...settingsOf(now) };
       }),
-    /** The cell that has the restaurant in the directory. */
-    showCell: async (restuid: string): Promise<{ restuid: string; cell: string }> => ({
-      restuid,
-      cell: await credentials.showTenantCell(restuid),
-    }),
-    /** Gateways forward requests of the restaurant to this cell from now on; its rows are not moved. `cell`: one of the file of routes. */
-    setCell: async (restuid: string, cell: string): Promise<{ restuid: string; cell: string }> => {
-      const { upstreams } = readRouteTable(routesFileOf(deps.settings.gateway));
-      const known = [...new Set(Object.values(upstreams).flatMap(({ cells = {} }) => Object.keys(cells)))].sort();
-      if (!known.includes(cell))
-        throw new Fault(
-          'VALIDATION_ERROR',
-          known.length === 0
-            ? 'No upstream of the file of routes has cells'
-            : `The file of routes has no cell ${cell}; it has ${known.join(', ')}`,
-        );
-      await credentials.setTenantCell(restuid, cell);
-      return { restuid, cell };
-    },
     /** Returns the location with the names and units of its input. */
     createLocation: (restuid: string, terms: LocationTerms & { name: string }) =>
       inTransaction(store.db, async (tx) => {

@@ -21,6 +21,8 @@ import { createForwardEvents } from '../webhooks/forward-events.ts';
 import { createWebhookAdmin } from '../webhooks/webhook-admin.ts';
 import { actorName } from './actor-name.ts';
 import { createAuditAdmin } from './admin-audit.ts';
+import { createDirectoryAdmin } from './admin-directory.ts';
+import { createRequestsAdmin } from './admin-requests.ts';
 import { createMenuAdmin, createRestaurantAdmin } from './admin-restaurants.ts';
 import { createSandboxAdmin } from './admin-sandbox.ts';
 import { createUsersAdmin } from './admin-users.ts';
@@ -34,6 +36,7 @@ export {
   limitNames,
   type OwnLimits,
   searchLimitMax,
+  statusClasses as requestStatuses,
   type Traced,
   toEcs,
 } from '#src/gateway/index.ts';
@@ -58,10 +61,12 @@ const createAdmin = (installation: Installation, settings: Settings) => {
   const ended = new AbortController();
   void supervise([installation.clockService], ended.signal, installation.log);
   return {
+    ...createDirectoryAdmin(deps),
     ...createRestaurantAdmin(deps),
     ...createMenuAdmin(deps),
     sandbox: createSandboxAdmin(deps),
     ...createAuditAdmin(deps),
+    ...createRequestsAdmin(deps),
     ...createWebhooksAdmin(deps),
     createKey: credentials.createApiKey,
     revokeKey: credentials.revokeApiKey,

@@ -7,6 +7,7 @@ import { startStaff } from '../admin/staff.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
 import { createLimitPorts } from './limit-ports.ts';
 import type { PortDeps } from './port-deps.ts';
+import { createRequestPorts } from './request-ports.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
 import { createSupportPorts } from './support-ports.ts';
@@ -37,6 +38,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       restaurant: createRestaurantPorts(deps),
       support: createSupportPorts(deps),
       limits: createLimitPorts(deps),
+      requests: createRequestPorts(deps),
       security: createSecurityPorts(deps),
     },
   });

@@ -7,9 +7,11 @@ import { join, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import {
   ownAudienceProblems,
+  ownPathProblems,
   plainAddressProblems,
   routesFileOf,
   routeTableProblems,
+  turnedOnPaths,
   upstreamNamesIn,
 } from '#src/gateway/config.ts';
 import { parseMasterKey } from '#src/platform/secret-box.ts';
@@ -32,7 +34,7 @@ import { fileVariableOf } from './secret-files.ts';
 import { publicOriginOf } from './tls-files.ts';
 import { tlsProblems, validityProblems } from './tls-problems.ts';
 
-/** Variables of commands that talk to a remote server (config.ts, remoteCaller). */
+/** Variables of commands that talk to a remote server (remote-caller.ts). */
 const namesOfCommands = [
   'ORDERPASS_API_KEY',
   'ORDERPASS_CLIENT_ID',
@@ -126,8 +128,9 @@ const gatewayProblems = (settings: Settings): SettingProblem[] => {
   const ownCore = settings.role === 'all' ? { [orderingAudience]: 'http://127.0.0.1' } : {};
   const plain = plainAddressProblems(file, { ...gateway.upstreams, ...ownCore });
   const ownAudience = ownAudienceProblems(file, publicOriginOf(settings));
+  const taken = ownPathProblems(file, turnedOnPaths(gateway));
   return [
-    ...[...routeTableProblems(file, upstreams), ...plain, ...ownAudience].map((message) => ({
+    ...[...routeTableProblems(file, upstreams), ...plain, ...ownAudience, ...taken].map((message) => ({
       path: nameOf('gateway.routes_file'),
       message: `${file}: ${message}`,
     })),

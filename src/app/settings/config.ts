@@ -291,19 +291,6 @@ export const loadSettings = (source: SettingsSource): Settings => {
 export const loadProcessSettings = (options: { configFile?: string | undefined } = {}): Settings =>
   loadSettings({ env: process.env, configFile: options.configFile });
 
-/**
- * Credential and signing secret for a remote server. They come only from the environment, since other users can see
- * arguments.
- */
-export const remoteCaller = (
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): { credential: Record<string, string> | undefined; secret: string | undefined } => {
-  const { ORDERPASS_API_KEY: key, ORDERPASS_CLIENT_ID: id, ORDERPASS_CLIENT_SECRET: clientSecret } = env;
-  const secret = env.ORDERPASS_WEBHOOK_SECRET || undefined;
-  if (id && clientSecret) return { credential: { 'x-client-id': id, 'x-client-secret': clientSecret }, secret };
-  return { credential: key ? { 'x-api-key': key } : undefined, secret };
-};
-
 export const processSettingsSource = (configFile?: string): SettingsSource => ({ env: process.env, configFile });
 
 export const contradictions = (settings: Settings): SettingProblem[] => {

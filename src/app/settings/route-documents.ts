@@ -4,10 +4,12 @@ import {
   explainRoute,
   exportRoutes,
   importRoutes,
+  ownPathProblems,
   type Route,
   readRouteTable,
   routesFileOf,
   routeTableProblems,
+  turnedOnPaths,
   upstreamsBehind,
 } from '#src/gateway/config.ts';
 import { type ProbedAddress, probeUpstream } from '#src/gateway/index.ts';
@@ -34,7 +36,8 @@ export const currentRoutes = (source: SettingsSource): readonly Route[] =>
 export const currentRouteProblems = (source: SettingsSource): { file: string; problems: readonly string[] } => {
   const settings = settingsOf(source);
   const file = routesFileOf(settings.gateway);
-  return { file, problems: routeTableProblems(file, upstreamNames(settings)) };
+  const taken = ownPathProblems(file, turnedOnPaths(settings.gateway));
+  return { file, problems: [...routeTableProblems(file, upstreamNames(settings)), ...taken] };
 };
 
 type ExplainedNow = ExplainedRoute & {
@@ -52,7 +55,7 @@ export const explainCurrentRoute = async (
   const { gateway, panel } = settingsOf(source);
   const table = readRouteTable(routesFileOf(gateway));
   const free = [...(panel.enabled === 'on' ? [] : ['/panel']), ...(gateway.auth_check === 'on' ? [] : ['/auth/check'])];
-  const explained = explainRoute(table, { ...asked, free });
+  const explained = explainRoute(table, { ...asked, free, taken: turnedOnPaths(gateway) });
   const { route } = explained;
   if (route === undefined) return { ...explained, cells: undefined, addresses: [] };
   const names = new Set(upstreamsBehind(route.upstream, table.upstreams));

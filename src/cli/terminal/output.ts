@@ -1,5 +1,7 @@
 /** The output of a command: values on stdout (text for people, one JSON object for scripts), problems on stderr. */
 
+import { tableOf } from './table.ts';
+
 /** Wrong use of the command line: exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
@@ -28,10 +30,14 @@ export const createOutput = (options: { json: boolean }) => {
       }
       if (note !== undefined) process.stdout.write(`\n${note}\n`);
     },
-    /** A list: one line for each item, or one JSON object with the list as its member `name`. */
+    /** A list: a table on a terminal that is wide enough, else one line for each item; or one JSON object with the list as `name`. */
     list(name: string, items: readonly Readonly<Record<string, unknown>>[], empty = 'none'): void {
       if (options.json) process.stdout.write(`${JSON.stringify({ [name]: items })}\n`);
-      else process.stdout.write(items.length === 0 ? `${empty}\n` : items.map((item) => `${toLine(item)}\n`).join(''));
+      else if (items.length === 0) process.stdout.write(`${empty}\n`);
+      else {
+        const table = process.stdout.isTTY ? tableOf(items, toCell, process.stdout) : undefined;
+        process.stdout.write((table ?? items.map(toLine)).map((line) => `${line}\n`).join(''));
+      }
     },
     line(text: string): void {
       process.stdout.write(`${text}\n`);
@@ -52,6 +58,9 @@ export const toLine = (item: Readonly<Record<string, unknown>>): string =>
     .filter(([, value]) => value !== null && value !== '' && !isEmptyObject(value))
     .map(([name, value], index) => (index === 0 ? String(value) : `${name}=${toText(value)}`))
     .join('  ');
+
+const toCell = (value: unknown): string =>
+  value === null || value === undefined || isEmptyObject(value) ? '' : isObject(value) ? pairsOf(value) : String(value);
 
 const toText = (value: unknown): string => {
   const text = Array.isArray(value) ? value.join(',') : isObject(value) ? pairsOf(value) : String(value);

@@ -8,7 +8,9 @@ export type CountAuthentication = (kind: string, outcome: string) => void;
 
 export const countAuthentications = (identify: Step, count: CountAuthentication): Step => {
   // Returns nothing, because the pipeline awaits whatever a step returns.
-  const accepted = ({ principal }: Exchange): void => {
+  const accepted = ({ principal, within }: Exchange): void => {
+    // Counted with the request that brought the tool call.
+    if (within !== undefined) return;
     count(principal?.kind ?? 'none', 'ok');
   };
   const refused = (exchange: Exchange, thrown: unknown): never => {

@@ -20,6 +20,8 @@ type CountProbeDeps = {
   fingerprint: Fingerprint;
   sourceOf: SourceOf;
   authenticate: Authenticate;
+  /** Called when the key or client behind the request was found. */
+  probed: (exchange: Exchange, callerId: string) => void;
 };
 
 const codes: ReadonlySet<string> = new Set(['INVALID_ACTION', 'METHOD_NOT_ALLOWED']);
@@ -52,6 +54,8 @@ export const createCountProbe = (deps: CountProbeDeps): ((exchange: Exchange, fa
   const look = async (exchange: Exchange, presented: Presented, { code, status }: Fault): Promise<void> => {
     const named = await nameOf(exchange, presented);
     if (named === undefined) return;
+    const callerId = named.client_id ?? named.credential_id;
+    if (callerId !== null) deps.probed(exchange, callerId);
     const value = secretOf(presented);
     recorder.countFailed(
       {

@@ -47,7 +47,7 @@ export const createIdentifyCaller = (deps: IdentifyCallerDeps): Step => {
   };
   const requireBinding = (exchange: Exchange, presented: Presented, principal: Principal): void | Promise<void> => {
     const { id, jkt, tokenId } = principal;
-    if (jkt === undefined) return accept(exchange, principal);
+    if (jkt === undefined || isProvenBy(exchange.within, principal)) return accept(exchange, principal);
     if (presented.kind !== 'bearer' || tokenId === undefined || requireProof === undefined)
       throw new Error('a bound token was accepted without its DPoP scheme');
     return requireProof(exchange, presented.token, { clientId: id, tokenId, jkt }).then(() =>
@@ -72,6 +72,10 @@ export const createIdentifyCaller = (deps: IdentifyCallerDeps): Step => {
     return refuseTokenInBody(exchange).then(() => identify(exchange, presented));
   };
 };
+
+/** A proof is for one request (RFC 9449 section 11.1): that of a tool call came with the request that brought the call. */
+const isProvenBy = (outer: Exchange | undefined, { tokenId }: Principal): boolean =>
+  tokenId !== undefined && outer?.principal?.tokenId === tokenId;
 
 const formType = 'application/x-www-form-urlencoded';
 

@@ -12,7 +12,7 @@ import { createDpop, type Dpop } from '../dpop/dpop.ts';
 import { type CheckAddress, createCheckAddress } from '../limits/check-address.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { RouteTable } from '../model/route.ts';
-import type { Step } from '../request/exchange.ts';
+import type { Exchange, Step } from '../request/exchange.ts';
 import { type Authenticate, type Authenticator, createAuthenticator } from './authenticate.ts';
 import { type BearerTokens, createBearerTokens } from './bearer-tokens.ts';
 import { type CountAuthentication, countAuthentications } from './count-authentications.ts';
@@ -46,6 +46,8 @@ type AccessDeps = {
   countAuthentication: CountAuthentication;
   /** With the current route table. */
   authenticate: Authenticate;
+  /** See CountProbeDeps. */
+  probed: (exchange: Exchange, callerId: string) => void;
   /** Seconds from a revocation to its refusal here. */
   observeLag: (seconds: number) => void;
 };
@@ -85,7 +87,11 @@ export const openAccess = (deps: AccessDeps): Access => {
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
   const dpop = createDpop({ settings, origin, db, box, clock, failures, sourceOf });
   const { recorder, fingerprint } = audit;
-  const decisions = createRecordDecision({ recorder, fingerprint, sourceOf, authenticate: deps.authenticate });
+  const decisions = createRecordDecision({
+    ...{ recorder, fingerprint, sourceOf },
+    authenticate: deps.authenticate,
+    probed: deps.probed,
+  });
   const { quotas, usage, ...quotaParts } = openQuotas({ db, clock, log });
   const checkAddress = createCheckAddress({ addressOf: limits.addressOf, noteElsewhere: usage.countElsewhere });
   const limitRate = createLimitUse({

@@ -33,6 +33,8 @@ type RecordDecisionDeps = {
   sourceOf: SourceOf;
   /** For requests of operations that do not exist, whose credential the pipeline does not check. */
   authenticate: Authenticate;
+  /** See CountProbeDeps. */
+  probed: (exchange: Exchange, callerId: string) => void;
 };
 
 export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision => {

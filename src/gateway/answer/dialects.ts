@@ -7,8 +7,11 @@ import { ProofFault } from '../dpop/proof-fault.ts';
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
 import { CheckFault } from './check-fault.ts';
 
-/** `dpop`: tokens may be bound to keys (RFC 9449), so challenges offer that too. */
-export type DialectSettings = { origin: string; realm: string; dpop?: boolean };
+/**
+ * `dpop`: tokens may be bound to keys (RFC 9449), so challenges offer that too. `resource`: path of a resource with metadata of
+ * its own (RFC 9728 section 3.1); default: the origin as a whole.
+ */
+export type DialectSettings = { origin: string; realm: string; dpop?: boolean; resource?: string };
 
 export type RenderedFault = {
   contentType: string;
@@ -73,9 +76,11 @@ const descriptionOf = (fault: Fault): string => {
     .join('; ');
 };
 
-const metadataOf = ({ origin }: DialectSettings): string => `${origin}/.well-known/oauth-protected-resource`;
+const metadataOf = ({ origin, resource = '' }: DialectSettings): string =>
+  `${origin}/.well-known/oauth-protected-resource${resource}`;
 
-const missingScopesOf = (fault: Fault): readonly string[] => {
+/** The scopes that a refusal demands; empty for every other refusal. */
+export const missingScopesOf = (fault: Fault): readonly string[] => {
   const missing = fault.extra?.missing_scopes;
   return fault.status === 403 && Array.isArray(missing) ? missing.filter((scope) => typeof scope === 'string') : [];
 };

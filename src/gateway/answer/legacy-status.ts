@@ -16,6 +16,8 @@ export const honestStatus: StatusFor = (_exchange, _code, status) => status;
  * upstream gave it, since it decides whether the caller was accepted.
  */
 export const legacyStatus: StatusFor = (exchange, code, status) => {
+  // A tool call reads the honest status.
+  if (exchange.within !== undefined) return status;
   if (status === 401 || status === 403 || faultLegacyStatus(code) !== 200) return status;
   return carriesBearer(exchange) || wantsProblem(exchange.req.headers.accept) ? status : 200;
 };

@@ -38,6 +38,11 @@ export type Answers = {
   writeFault: WriteFault;
   /** With the real status, where a protocol or another proxy reads it: there, 200 would mean yes. */
   writeHonestFault: WriteFault;
+  /**
+   * For a path that is a resource of its own (RFC 9728): challenges name its metadata. `relayFault`: for a refusal that another
+   * request of the gateway has recorded and counted.
+   */
+  forResource: (path: string) => { writeFault: WriteFault; relayFault: WriteFault };
   statusFor: StatusFor;
 };
 
@@ -61,9 +66,15 @@ export const openAnswers = ({ settings, origin, log, answered, refused, settle, 
     write,
     writeFault: createWriteFault({ ...common, statusFor }),
     writeHonestFault: createWriteFault({ ...common, statusFor: honestStatus }),
+    forResource: (resource) => {
+      const honest = { ...common, dialects: { ...dialects, resource }, statusFor: honestStatus };
+      return { writeFault: createWriteFault(honest), relayFault: createWriteFault({ ...honest, ...unrecorded }) };
+    },
     statusFor,
   };
 };
+
+const unrecorded = { refused: () => undefined, noteDenial: () => undefined, auditRefusal: () => undefined };
 
 /** An unreachable store is worth a retry (503). Anything else that is not a Fault is a defect. */
 const toFault = (thrown: unknown): Fault | undefined => {

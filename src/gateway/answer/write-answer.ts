@@ -8,6 +8,7 @@ import type { Asked, Exchange } from '../request/exchange.ts';
 import {
   type DialectSettings,
   isOAuthStatus,
+  missingScopesOf,
   type RenderedFault,
   renderEnvelope,
   renderOAuth,
@@ -125,7 +126,9 @@ export const createWriteFault = (deps: {
 };
 
 export const renderFault = (exchange: Asked, fault: Fault, dialects: DialectSettings): RenderedFault => {
-  if (isOAuthStatus(fault.status) && carriesBearer(exchange)) {
+  // A client of a resource of its own gets a scope by the challenge, whatever its credential is.
+  const challengesScope = dialects.resource !== undefined && missingScopesOf(fault).length > 0;
+  if (isOAuthStatus(fault.status) && (challengesScope || carriesBearer(exchange))) {
     return renderOAuth(fault, exchange.requestId, dialects, { scheme: challengeScheme(exchange) });
   }
   if (wantsProblem(exchange.req.headers.accept)) return renderProblem(fault, exchange.requestId, dialects);

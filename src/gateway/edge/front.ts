@@ -6,10 +6,13 @@ import type { Fault } from '#src/contract/fault.ts';
 import type { AuthCheck } from '../access/auth-check.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { expectationFailed } from '../model/faults.ts';
+import { mcpPath } from '../model/route-path.ts';
 import { discardAfterAnswer } from '../request/discard-rest.ts';
 import { createExchange, type Exchange, type Step } from '../request/exchange.ts';
 import type { WantsUpgrade } from '../upstream/upgrade.ts';
 import type { OnClientError } from './client-error.ts';
+import type { InnerHandler } from './mcp/inner-requests.ts';
+import type { McpTable, ServeMcp } from './mcp/serve-mcp.ts';
 import { responseOn } from './node-http/responses.ts';
 import type { OwnPaths } from './own-paths.ts';
 import type { TraceRequest } from './trace-request.ts';
@@ -23,6 +26,8 @@ type FrontDeps = {
   /** See Exchange. */
   dpop: boolean;
   ownPaths: OwnPaths;
+  /** Undefined: not offered, and its path is that of any route. */
+  serveMcp: ServeMcp | undefined;
   /** To be called once for each request: what the current route table makes of it. */
   enter: (res: ServerResponse) => Serving;
   writeFault: WriteFault;
@@ -33,6 +38,8 @@ export type Serving = {
   /** Undefined: not offered, and its path does not exist. */
   authCheck: AuthCheck | undefined;
   pipeline: (exchange: Exchange) => void;
+  /** Undefined: /mcp is not offered. */
+  mcp: McpTable | undefined;
   upgrades: { serve: (exchange: Exchange, socket: Socket, head: Buffer) => void };
 };
 
@@ -61,10 +68,16 @@ type OpenDeps = Pick<
 >;
 
 /** What every request of the listener has, on whichever path: an id, its line in the access log, a trace. */
-const openExchange = (deps: OpenDeps, req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): Exchange => {
+const openExchange = (
+  deps: OpenDeps,
+  req: IncomingMessage,
+  res: ServerResponse,
+  awaitsContinue: boolean,
+  within?: Exchange,
+): Exchange => {
   const given = req.headers['x-request-id'];
   const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
-  const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue, deps.dpop);
+  const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue, deps.dpop, within);
   discardAfterAnswer(req, res);
   deps.logRequest(exchange);
   deps.traceRequest?.(exchange);
@@ -87,11 +100,21 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
   return (req, res) => {
     const exchange = openExchange(deps, req, res, awaitsContinue);
     if (!passesHead(deps, exchange)) return;
-    const { authCheck, pipeline } = deps.enter(res);
+    const { authCheck, pipeline, mcp } = deps.enter(res);
+    if (mcp !== undefined && exchange.path === mcpPath) return deps.serveMcp?.(exchange, mcp);
     if (authCheck?.owns(exchange.path)) return authCheck.serve(exchange);
     if (!deps.ownPaths.owns(exchange)) return pipeline(exchange);
     if (awaitsContinue) res.writeContinue();
     deps.ownPaths.serve(exchange);
+  };
+};
+
+/** For the requests of tool calls: as any other, but only to operations. */
+export const createInnerFront = (deps: OpenDeps & Pick<FrontDeps, 'enter'>): InnerHandler => {
+  return (req, res, within) => {
+    const exchange = openExchange(deps, req, res, false, within);
+    if (passesHead(deps, exchange)) deps.enter(res).pipeline(exchange);
+    return exchange;
   };
 };
 

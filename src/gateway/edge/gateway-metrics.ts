@@ -18,6 +18,8 @@ export type GatewayMetrics = {
   revocationLag(seconds: number): void;
   /** `result`: of reading the route table again. */
   reloaded(result: 'reloaded' | 'unchanged' | 'refused'): void;
+  /** Requests that the log of callers' requests does not get. */
+  requestsDropped(reason: 'queue' | 'caller' | 'store', count: number): void;
   /** A request lost its connection after it was sent. `isAllowed`: it is sent again, within the retry budget. */
   repeated(isAllowed: boolean): void;
   /** Adds figures that are read at each scrape. */
@@ -91,6 +93,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
     },
     reloaded: countReloads(metrics),
     revocationLag: (value) => lag.observe(value),
+    requestsDropped: countDroppedRequests(metrics),
     repeated: countRepeats(metrics),
     watch: (sources) => watchSources(metrics, sources),
   };
@@ -108,6 +111,20 @@ const countReloads = (metrics: Metrics): GatewayMetrics['reloaded'] => {
     refused: reloads.child({ result: 'refused' }),
   };
   return (result) => children[result].inc();
+};
+
+const countDroppedRequests = (metrics: Metrics): GatewayMetrics['requestsDropped'] => {
+  const dropped = metrics.counter(
+    'request_log_dropped_total',
+    'Requests that their callers do not find in their own list: queue (too many waited for the store), caller (too many of one caller in an hour), store (it refused them)',
+    ['reason'],
+  );
+  const children = {
+    queue: dropped.child({ reason: 'queue' }),
+    caller: dropped.child({ reason: 'caller' }),
+    store: dropped.child({ reason: 'store' }),
+  };
+  return (reason, count) => children[reason].inc(count);
 };
 
 const watchRouteTable = (metrics: Metrics, routeTable: GatewaySources['routeTable']): void => {

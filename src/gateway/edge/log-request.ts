@@ -19,6 +19,7 @@ export const createLogRequest = ({ log, nowMs }: LogRequestDeps): ((exchange: Ex
           method: exchange.method,
           path: exchange.path.slice(0, 256),
           route: exchange.route?.id,
+          via: exchange.within?.route?.id,
           caller: exchange.principal?.id,
           kind: exchange.principal?.kind,
           client_certificate: clientCertificateOf(req.socket)?.thumbprint,

@@ -8,11 +8,13 @@ import { createRequestIds } from '../model/request-id.ts';
 import type { Closable } from '../routing/reload/current.ts';
 import { allowOf, type CompiledRoutes } from '../routing/route-table.ts';
 import { createWantsUpgrade } from '../upstream/upgrade.ts';
+import { attachDoor } from './attach-door.ts';
 import { createCheckRequestHead } from './check-request-head.ts';
-import { createOnClientError } from './client-error.ts';
+import { createOnClientError, gatewayServerOptions } from './client-error.ts';
 import {
   createExpectationFront,
   createFront,
+  createInnerFront,
   createRefuseHead,
   createRefuseUpgrade,
   createUpgradeFront,
@@ -22,6 +24,7 @@ import {
 } from './front.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { createLogRequest } from './log-request.ts';
+import type { Mcp } from './mcp/open-mcp.ts';
 import { createOwnPaths } from './own-paths.ts';
 import type { Page } from './pages.ts';
 import type { Readiness } from './readiness.ts';
@@ -43,6 +46,8 @@ type DoorDeps = {
   /** Callers name the trace that a request belongs to. */
   trustsTraces?: boolean;
   oauth: Middleware;
+  /** Undefined: /mcp is not offered. */
+  mcp: Mcp | undefined;
   readiness: () => Promise<Readiness>;
 };
 
@@ -55,7 +60,7 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
   const { settings, origin, log, current, metrics, traces } = deps;
   const { edgeHeaders, dialects, writeHonestFault } = deps.answers;
   const requestIds = createRequestIds(Date.now);
-  const front = {
+  const open = {
     requestIds,
     dpop: dialects.dpop === true,
     logRequest: createLogRequest({ log, nowMs: () => performance.now() }),
@@ -64,6 +69,19 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
     checkRequestHead: createCheckRequestHead({
       urlBytesMax: settings.url_bytes_max,
       headerBytesMax: settings.header_bytes_max,
+    }),
+    enter: current.enter,
+    // A refused head is read by the protocol and its proxies, not by a client of the interface.
+    writeFault: writeHonestFault,
+  };
+  const handleInner = createInnerFront(open);
+  const front = {
+    ...open,
+    serveMcp: deps.mcp?.open({
+      answers: deps.answers,
+      serverOptions: gatewayServerOptions,
+      handleInner,
+      attach: (server, onRequest) => attachDoor(server, () => door, onRequest),
     }),
     ownPaths: createOwnPaths({
       oauth: deps.oauth,
@@ -74,11 +92,8 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
       edgeHeaders,
       writeFault: writeHonestFault,
     }),
-    enter: current.enter,
-    // A refused head is read by the protocol and its proxies, not by a client of the interface.
-    writeFault: writeHonestFault,
   };
-  return {
+  const door: PublicDoor = {
     handler: createFront(front, false),
     refuseHead: createRefuseHead(front),
     continueHandler: createFront(front, true),
@@ -94,4 +109,5 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
       serve: (exchange, socket, head) => current.enter(socket).upgrades.serve(exchange, socket, head),
     }),
   };
+  return door;
 };

@@ -21,7 +21,9 @@ export const createTraceRequest = ({ traces, origin, continues }: TraceRequestDe
   const { protocol, hostname } = new URL(origin);
   const scheme = protocol.slice(0, -1);
   return (exchange) => {
-    const span = traces.start('server', 'request', continues ? contextOf(exchange) : undefined);
+    const span =
+      exchange.within?.span?.child('server', 'request') ??
+      traces.start('server', 'request', continues ? contextOf(exchange) : undefined);
     exchange.span = span;
     exchange.res.once('close', () => {
       if (span.isRecording) describe(span, exchange, scheme, hostname);

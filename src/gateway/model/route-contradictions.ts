@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isRuled } from './header-rules.ts';
 import { type FileRoute, methodsOf, opensToKeys, ownUpstream, type RouteFile, scopesFor } from './route-file.ts';
 import { unitsOfRoute } from './route-limits.ts';
-import { isParameter, type Method, ownPathOf, patternOf, segmentsOf } from './route-path.ts';
+import { isParameter, type Method, ownPathOf, patternOf, segmentsOf, takenPathText } from './route-path.ts';
 import { identityPolicyOf, isTokenHeaderPassed } from './upstream-identity.ts';
 import { addressesIn, type UpstreamPolicy, upstreamName, upstreamPolicy, upstreamsBehind } from './upstream-policy.ts';
 
@@ -168,11 +168,7 @@ const problemsOfRoute = (route: FileRoute, { known, keyScopes, hostsHaveCors }: 
   unknown((route.anyOf ?? []).flat(), ['anyOf']);
   unknown(route.dryRun?.scopes ?? [], ['dryRun', 'scopes']);
   const own = ownPathOf(route.path);
-  if (own !== undefined)
-    found.push([
-      ['path'],
-      `the gateway answers ${own} itself; choose another path, and let stripPrefix or addPrefix change it`,
-    ]);
+  if (own !== undefined) found.push([['path'], takenPathText(own)]);
   if (route.stripPrefix !== undefined && !`${route.path}/`.startsWith(`${route.stripPrefix}/`))
     found.push([['stripPrefix'], 'the path of the route does not begin with it']);
   const { set = {}, remove = [] } = route.responseHeaders ?? {};

@@ -81,6 +81,16 @@ const ownPaths = ['/healthz', '/readyz', '/api/openapi.json'] as const;
 /** The same with everything below them. */
 const ownAreas = ['/api/oauth', '/.well-known', '/docs', '/panel', '/auth/check'] as const;
 
+/** Path of the Model Context Protocol. */
+export const mcpPath = '/mcp';
+
+/** Paths that the program answers itself where a setting turns them on, and that routes may have otherwise. */
+export const turnedOnPaths = ({ mcp }: { mcp: 'on' | 'off' }): readonly string[] => (mcp === 'on' ? [mcpPath] : []);
+
+/** For a route at a path of the program itself. */
+export const takenPathText = (own: string): string =>
+  `the gateway answers ${own} itself; choose another path, and let stripPrefix or addPrefix change it`;
+
 /** Of the path of a request or of a route: the one of these that it has, or below which it lies. */
 export const ownPathOf = (path: string): string | undefined =>
   ownPaths.find((own) => own === path) ?? ownAreas.find((area) => path === area || path.startsWith(`${area}/`));

@@ -39,6 +39,20 @@ export type Route = Omit<FileRoute, 'method' | 'scopes' | 'kinds' | 'class' | 'a
   tenantLimits?: TenantLimits;
 };
 
+/** A route that no file names, for a path of the gateway itself that every credential may use. */
+export const routeOfGateway = ({
+  method,
+  ...members
+}: Pick<FileRoute, 'id' | 'path' | 'upstream' | 'body'> & { method: Method }): Route => ({
+  ...routeMembers.parse({ ...members, method }),
+  method,
+  anyMethod: false,
+  scopes: [],
+  anyOf: [],
+  kinds: kind.options,
+  class: 'R',
+});
+
 /** A request without a credential passes. One that is presented is checked all the same. */
 export const mayBeAnonymous = (route: Route | undefined): boolean =>
   route !== undefined && route.access !== 'credential';

@@ -41,7 +41,7 @@ export class TracedFault extends Fault {
   }
 }
 
-/** A fault that a sandbox credential asked for (interface 24.2). It is answered as the real one and counted as none. */
+/** A fault that a sandbox credential asked for (interface 25.2). It is answered as the real one and counted as none. */
 export class SimulatedFault extends Fault {
   readonly simulated: string;
   constructor(simulated: string, real: Fault) {

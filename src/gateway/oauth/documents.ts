@@ -10,12 +10,16 @@ type DocumentsDeps = {
   /** Tokens may be bound to keys (RFC 9449). */
   dpop: boolean;
   keys: Pick<SigningKeys, 'jwks'>;
+  /** Paths that are resources of their own (RFC 9728 section 3.1). */
+  resources: readonly string[];
   /** Path below /.well-known/ → body: public documents of other parts of the program. */
   moreDocuments?: Readonly<Record<string, () => string>> | undefined;
 };
 
 const jwksPath = '/api/oauth/jwks';
 export const revocationPath = '/api/oauth/revoke';
+/** It refuses every request: there are no users who could authorize a client. */
+export const authorizationPath = '/api/oauth/authorize';
 export const introspectionPath = '/api/oauth/introspect';
 
 const authMethods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
@@ -26,11 +30,14 @@ export const createDocuments = ({
   allScopes,
   dpop,
   keys,
+  resources,
   moreDocuments = {},
 }: DocumentsDeps): ReadonlyMap<string, () => string> => {
   const proofs = dpop ? { dpop_signing_alg_values_supported: proofAlgorithms } : undefined;
   const server = (): object => ({
     issuer: origin,
+    // Several clients of such a resource refuse metadata without one, which RFC 8414 section 2 allows for these grants.
+    ...(resources.length > 0 ? { authorization_endpoint: origin + authorizationPath } : undefined),
     token_endpoint: origin + tokenPath,
     jwks_uri: origin + jwksPath,
     scopes_supported: allScopes(),
@@ -46,10 +53,11 @@ export const createDocuments = ({
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     ...proofs,
   });
-  const resource = (): object => ({
-    resource: origin,
+  const resource = (path = ''): object => ({
+    resource: origin + path,
     authorization_servers: [origin],
-    scopes_supported: allScopes(),
+    // Clients of a resource of its own ask for every scope that is listed here, and a client that is not granted one gets none.
+    ...(path === '' ? { scopes_supported: allScopes() } : undefined),
     bearer_methods_supported: ['header'],
     ...proofs,
   });
@@ -63,6 +71,10 @@ export const createDocuments = ({
     [jwksPath, jwksText],
     ['/.well-known/oauth-authorization-server', () => JSON.stringify(server())],
     ['/.well-known/oauth-protected-resource', () => JSON.stringify(resource())],
+    ...resources.map((path): [string, () => string] => [
+      `/.well-known/oauth-protected-resource${path}`,
+      () => JSON.stringify(resource(path)),
+    ]),
     ...Object.entries(moreDocuments),
   ]);
 };

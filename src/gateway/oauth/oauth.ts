@@ -11,7 +11,7 @@ import { methodNotAllowed } from '../model/faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
 import { type BindTokenDeps, createBindToken } from './bind-token.ts';
-import { createDocuments, introspectionPath, revocationPath } from './documents.ts';
+import { authorizationPath, createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import type { LimitFailures } from './limit-failures.ts';
@@ -40,6 +40,8 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
     credentials: AuthenticateClientDeps['credentials'] & RevokeDeps['credentials'];
+    /** Paths that are resources of their own (RFC 9728). */
+    resources: readonly string[];
     moreDocuments?: Readonly<Record<string, () => string>> | undefined;
   };
 
@@ -144,7 +146,16 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
       },
     ],
   ];
-  return new Map(answers.map(([path, answer]) => [path, createEndpoint(deps, answer)]));
+  return new Map([
+    ...answers.map(([path, answer]): [string, Endpoint] => [path, createEndpoint(deps, answer)]),
+    ...(deps.resources.length > 0 ? [refuseAuthorization(deps)] : []),
+  ]);
+};
+
+const refuseAuthorization = ({ origin }: OAuthDeps): [string, Endpoint] => {
+  const text = 'There are no users here: get a token from the token endpoint by client_credentials';
+  const refusal = new OAuthRefusal('unauthorized_client', 400, text);
+  return [authorizationPath, (ctx) => Promise.resolve(errorAnswer(refusal, origin, String(ctx.state.requestId)))];
 };
 
 const requireToken = ({ token }: Form): string => {

@@ -33,6 +33,8 @@ type OpenOAuthDeps = {
   access: Pick<Access, 'credentials' | 'tokens' | 'dpop' | 'recordUse' | 'checkAddress'>;
   audit: Pick<Audit, 'recorder' | 'fingerprint'>;
   limits: Pick<Limits, 'failures' | 'sourceOf'>;
+  /** Paths that are resources of their own (RFC 9728). */
+  resources: readonly string[];
   /** 'issued', or the error. */
   countToken: (outcome: string) => void;
   /** Path below /.well-known/ -> body: public documents of other parts. */
@@ -67,6 +69,7 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
       audiences: [origin, origin + tokenPath],
       markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
     },
+    resources: deps.resources,
     moreDocuments: deps.moreDocuments,
   });
 };

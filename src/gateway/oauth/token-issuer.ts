@@ -15,6 +15,8 @@ export type TokenIssuerDeps = {
   /** Names of all scopes, in the sequence of the current route table. */
   allScopes: () => readonly string[];
   keys: Pick<SigningKeys, 'current'>;
+  /** Paths that are resources of their own; a token is for the whole server all the same. */
+  resources: readonly string[];
 };
 
 /**
@@ -31,7 +33,7 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
   let made: { key: SigningKey; makeToken: MakeToken } | undefined;
   return async (form, client, jkt) => {
     requireRights(client);
-    requireResource(deps.origin, form.resource);
+    requireResource(deps, form.resource);
     const scope = settleScope(deps.allScopes(), form.scope, client);
     const key = deps.keys.current();
     // The provider's key set is fixed when it is made, so another key is another provider.
@@ -54,9 +56,13 @@ const requireRights = (client: ClientRecord): void => {
 };
 
 /** RFC 8707 section 2: the default resource is this server. */
-const requireResource = (origin: string, resource = origin): void => {
-  if (resource === origin || resource === `${origin}/api`) return;
-  const message = 'must be the origin of this server, or its /api';
+const requireResource = (
+  { origin, resources }: Pick<TokenIssuerDeps, 'origin' | 'resources'>,
+  resource = origin,
+): void => {
+  const paths = ['/api', ...resources];
+  if (resource === origin || paths.some((path) => resource === origin + path)) return;
+  const message = `must be the origin of this server, or its ${paths.join(' or ')}`;
   throw new OAuthRefusal('invalid_target', 400, `resource ${message}`, {
     errors: [{ pointer: 'resource', code: 'ENUM', message }],
   });

@@ -1,5 +1,5 @@
 /**
- * Interface 24.2: a sandbox credential asks for a fault, and gets the answer that the real one would give, in its own dialect. The
+ * Interface 25.2: a sandbox credential asks for a fault, and gets the answer that the real one would give, in its own dialect. The
  * request has passed every check before and was charged its units; it does not reach the service behind.
  */
 import type { ServerResponse } from 'node:http';

@@ -23,6 +23,8 @@ export type Exchange = {
   /** The Host field, which routes of some hosts depend on. At /auth/check: the host that the other proxy names. */
   readonly host: string | undefined;
   readonly startedAtMs: number;
+  /** The request of /mcp whose tool call this is; undefined: a request of the network. */
+  readonly within: Exchange | undefined;
   /** Bound tokens (RFC 9449) are on. */
   readonly dpop: boolean;
   route: Route | undefined;
@@ -51,6 +53,12 @@ export type Exchange = {
   answered: boolean;
   /** Code of the refusal, for the log. */
   refusal: string | undefined;
+  /** The refusal for the log of the caller's requests. */
+  refused: Refused | undefined;
+  /** The tenant that the service acted for, as it says itself. Undefined: it did not say. */
+  servedTenant: string | undefined;
+  /** The log of the caller's requests has it. */
+  isNoted: boolean;
   /** The gateway's own path that answered, or `simulated`, for metrics: one of a bounded set. */
   place: string | undefined;
   /** Undefined while nothing is traced. */
@@ -58,6 +66,12 @@ export type Exchange = {
   /** Span of the current or last attempt to reach the upstream. */
   attempt: TraceSpan | undefined;
 };
+
+/**
+ * `status`: before any translation to old statuses. `callerId`: the key or client that a refused credential was traced to.
+ * `atMs`: monotonic, as `startedAtMs`.
+ */
+type Refused = { status: number; callerId: string | undefined; atMs: number };
 
 /** The part of a request that decides the dialect of its refusal. */
 export type Asked = Pick<Exchange, 'requestId' | 'search' | 'dpop' | 'tokenInBody'> & {
@@ -80,6 +94,7 @@ export const createExchange = (
   startedAtMs: number,
   awaitsContinue: boolean,
   dpop: boolean,
+  within?: Exchange,
 ): Exchange => {
   const target = req.url ?? '';
   const mark = target.indexOf('?');
@@ -94,6 +109,7 @@ export const createExchange = (
     upstreamTarget: undefined,
     host: req.headers.host,
     startedAtMs,
+    within,
     dpop,
     route: undefined,
     cellUpstream: undefined,
@@ -109,6 +125,9 @@ export const createExchange = (
     identity: noFields,
     answered: false,
     refusal: undefined,
+    refused: undefined,
+    servedTenant: undefined,
+    isNoted: false,
     place: undefined,
     span: undefined,
     attempt: undefined,

@@ -24,7 +24,7 @@ export type ExplainedRoute = {
 
 const othersMax = 10;
 
-/** `target`: path and query as they are sent. `host`: value of the Host field. `free`: own paths that the settings turn off. */
+/** `target`: path and query as they are sent. `host`: value of the Host field. `free`: own paths that the settings turn off. `taken`: those that they turn on. */
 export const explainRoute = (
   { routes }: Pick<RouteTable, 'routes'>,
   {
@@ -32,10 +32,17 @@ export const explainRoute = (
     target,
     host,
     free,
-  }: { method: string; target: string; host: string | undefined; free?: readonly string[] },
+    taken,
+  }: {
+    method: string;
+    target: string;
+    host: string | undefined;
+    free?: readonly string[];
+    taken?: readonly string[];
+  },
 ): ExplainedRoute => {
   const path = target.split('?', 1)[0] ?? '';
-  const ownPath = ownPathOf(path);
+  const ownPath = taken?.find((own) => own === path) ?? ownPathOf(path);
   if (ownPath !== undefined && !free?.includes(ownPath))
     return { ownPath, route: undefined, units: undefined, upstreamTarget: undefined, allow: undefined, others: [] };
   const compiled = compileRoutes({ routes });

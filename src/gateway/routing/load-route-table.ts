@@ -4,6 +4,7 @@ import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { ownUpstream, parseRouteTable, type RouteTable } from '../model/route.ts';
 import type { Problem } from '../model/route-contradictions.ts';
+import { takenPathText } from '../model/route-path.ts';
 import { ownAudienceProblem } from '../model/upstream-identity.ts';
 import { upstreamsBehind } from '../model/upstream-policy.ts';
 import { type VersionedTable, versionOf } from './table-changes.ts';
@@ -88,6 +89,15 @@ export const ownAudienceProblems = (file: string, origin: string): string[] => {
   return Object.entries(loose.parse(tryValue(file)).upstreams)
     .filter(([, policy]) => z.object({ identity }).safeParse(policy).success)
     .map(([name]) => ownAudienceProblem(name));
+};
+
+/** Routes at paths that the settings turn on for the gateway itself. `own`: those paths. */
+export const ownPathProblems = (file: string, own: readonly string[]): string[] => {
+  const loose = z.object({ routes: z.array(z.object({ path: z.unknown() }).catch({ path: undefined })) });
+  const routes = loose.safeParse(tryValue(file)).data?.routes ?? [];
+  return routes.flatMap(({ path }, index) =>
+    typeof path === 'string' && own.includes(path) ? [textOf([['routes', index, 'path'], takenPathText(path)])] : [],
+  );
 };
 
 const namedUpstreams = (file: string): string[] => {

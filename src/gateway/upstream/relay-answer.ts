@@ -1,6 +1,7 @@
 /** Streams an upstream's answer to the client with backpressure, or passes an error to translate-errors.ts. */
 import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { tenantHeader } from '#src/contract/headers.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { publicHostOf } from '../request/public-host.ts';
@@ -168,6 +169,8 @@ export const failRelay = (relay: Relay, error: Error): void => {
 const startAnswer = (relay: Relay, controller: Controller, status: number, headers: UpstreamHeaders): void => {
   relay.sawAnswer = true;
   relay.events.onAnswer(status);
+  const tenant = headers[tenantHeader];
+  if (typeof tenant === 'string') relay.exchange.servedTenant = tenant;
   if (status < 400 && relay.events.refusedHead !== undefined)
     return refuseHead(relay, controller, relay.events.refusedHead);
   if (status < 400 || mayPass(relay, status, headers)) return hold(relay, status, headers);

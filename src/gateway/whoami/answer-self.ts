@@ -1,6 +1,6 @@
 /**
- * Operations that the gateway answers itself instead of forwarding: who am I, and why was I refused (interface 11.5). They
- * pass the same checks and cost units like all operations.
+ * Operations that the gateway answers itself instead of forwarding: who am I, what did I call, and why was I refused
+ * (interface 11.5). They pass the same checks and cost units like all operations.
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
@@ -12,12 +12,15 @@ import { denialRoute, ownUpstream, type RouteTable } from '../model/route.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import type { DenialLog } from './denial-log.ts';
 import { describeCredential } from './describe-credential.ts';
+import type { RequestLists } from './requests/list-requests.ts';
+import { answerRequests, answerUsage } from './requests/request-operations.ts';
 
 type AnswerSelfDeps = {
   db: Kysely<unknown>;
   clock: Clock;
   table: Pick<RouteTable, 'routes' | 'tenantWords'>;
   denials: Pick<DenialLog, 'find'>;
+  lists: RequestLists;
   write: WriteAnswer;
 };
 
@@ -25,6 +28,8 @@ type Answerer = (exchange: Exchange, principal: Principal) => Promise<Record<str
 
 /** Throws when the route table names an operation of the gateway that does not exist. */
 export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
+  const paths = new Map(deps.table.routes.map(({ id, path }) => [id, path]));
+  const calls = { db: deps.db, clock: deps.clock, lists: deps.lists, pathOf: (route: string) => paths.get(route) };
   const answerers: Readonly<Record<string, Answerer>> = {
     whoami: async (exchange, principal) => ({
       credential: await describeCredential(
@@ -34,6 +39,8 @@ export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
       ),
       rate: ratesOf(exchange),
     }),
+    'whoami.requests': (exchange, principal) => answerRequests(calls, exchange, principal),
+    'whoami.usage': (exchange, principal) => answerUsage(calls, exchange, principal, ratesOf(exchange)),
     [denialRoute]: async ({ path }, { id }) => {
       const denial = await deps.denials.find(id, path.slice(path.lastIndexOf('/') + 1));
       if (denial === undefined) throw new Fault('NOT_FOUND', 'There is no such denial');

@@ -4,6 +4,8 @@ import { tenantMember } from '#src/contract/event.ts';
 import type { FaultCode } from '#src/contract/fault.ts';
 import type { TenantWords } from '../model/route.ts';
 import { denialReasons } from '../model/traced-fault.ts';
+import { requestsAnswer, usageAnswer } from './requests/described-requests.ts';
+import { requestParams, usageParams } from './requests/request-operations.ts';
 
 export type DescribedSelfOperation = {
   /** Of its route. */
@@ -11,6 +13,7 @@ export type DescribedSelfOperation = {
   summary: string;
   /** Errors beside those that every operation can give. */
   errors: readonly FaultCode[];
+  params?: z.ZodType;
   answer: z.ZodObject;
 };
 
@@ -21,10 +24,22 @@ export const describedSelfOperations = (words: TenantWords): DescribedSelfOperat
     errors: [],
     answer: z.object({
       credential: credentialOf(words).describe('The credential of this request'),
-      rate: z
-        .array(rateAnswer)
-        .describe('The limits with a window that this request met, as in the RateLimit fields of this answer'),
+      rate: rates,
     }),
+  },
+  {
+    id: 'whoami.requests',
+    summary: 'Own refused and failed requests, and own writes',
+    errors: [],
+    params: requestParams,
+    answer: requestsAnswer,
+  },
+  {
+    id: 'whoami.usage',
+    summary: 'Use of own limits, and calls by hour',
+    errors: [],
+    params: usageParams,
+    answer: usageAnswer(limitsAnswer.describe('Its own limits'), rates),
   },
   {
     id: 'whoami.denial',
@@ -49,6 +64,10 @@ const rateAnswer = z
     reset_seconds: z.int().describe('Seconds until this window ends'),
   })
   .meta({ id: 'RateLimitState', description: 'One limit of requests and what is left of it' });
+
+const rates = z
+  .array(rateAnswer)
+  .describe('The limits with a window that this request met, as in the RateLimit fields of this answer');
 
 const limitsAnswer = z
   .object({

@@ -47,6 +47,7 @@ const createOperation = operation({
   method: 'POST',
   path: '/customer/create',
   summary: 'Adds a customer',
+  addsOnly: true,
   errors: ['CONFLICT', 'SUBRESTAURANT_NOT_FOUND'],
   emits: eventsOfSave,
   params: createParams,

@@ -12,7 +12,7 @@ export type NewRestaurant = {
   timeZone?: string;
   /** ISO 4217 with 0 or 2 minor digits; default EUR. */
   currency?: string;
-  /** True: a restaurant for trials only, for ever (interface 24). */
+  /** True: a restaurant for trials only, for ever (interface 25). */
   sandbox?: boolean;
   /** Zones of the first location; the default is none, and such a location delivers everywhere. */
   zones?: readonly DeliveryZone[];

@@ -1,5 +1,5 @@
 /**
- * The clock of a sandbox (interface 24.3): the real one, and a lead that is stored. Every request of the sandbox reads the lead in its
+ * The clock of a sandbox (interface 25.3): the real one, and a lead that is stored. Every request of the sandbox reads the lead in its
  * own transaction, so all processes use it at once; a real restaurant costs nothing. Events keep the real time of their recording,
  * by which they are kept, sent and read; only the entity in them has the time of its restaurant.
  */

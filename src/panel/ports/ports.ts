@@ -1,11 +1,13 @@
 /** The types of all ports. The app implements them, so the panel imports no other feature. */
 import type { LimitPorts } from './limits.ts';
+import type { RequestPorts } from './requests.ts';
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
 import type { StaffPorts } from './staff.ts';
 import type { SupportPorts } from './support.ts';
 
 export type { LimitPorts } from './limits.ts';
+export type { RequestPorts } from './requests.ts';
 export type {
   AuditEntry,
   AuditFilter,
@@ -27,5 +29,6 @@ export type Ports = {
   restaurant: RestaurantPorts;
   support: SupportPorts;
   limits: LimitPorts;
+  requests: RequestPorts;
   security: SecurityPorts;
 };

@@ -9,6 +9,7 @@ import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { keyLimitsPath } from './key-limit-pages.ts';
+import { keyRequestsPath } from './key-request-pages.ts';
 import { pathOfRestaurant } from './paths.ts';
 import { keysTopic } from './topics.ts';
 
@@ -46,6 +47,7 @@ const row = (view: View, restuid: string, key: ApiKey): Html[] => {
           html`<div class="row">
 <a class="button" id="rotate-${key.id}" href="${path}/rotate" aria-label="${t.rotateOf(key.name)}">${t.rotate}</a>
 <a class="button" href="${keyLimitsPath(restuid, key.id)}" aria-label="${view.texts.limits.title(key.name)}">${view.texts.limits.nav}</a>
+<a class="button" href="${keyRequestsPath(restuid, key.id)}" aria-label="${view.texts.requests.title(key.name)}">${view.texts.requests.nav}</a>
 <a class="button" id="revoke-${key.id}" href="${path}/revoke" aria-label="${t.revokeOf(key.name)}">${t.revoke}</a></div>`,
         ]
       : []),

@@ -2,6 +2,7 @@
 import type { Page } from '../page/page.ts';
 import { keyLimitPages } from './key-limit-pages.ts';
 import { keyPages } from './key-pages.ts';
+import { keyRequestPages } from './key-request-pages.ts';
 import { listPages } from './list-pages.ts';
 import { notificationPages } from './notification-pages.ts';
 import { overviewPages } from './overview-pages.ts';
@@ -11,5 +12,6 @@ export const restaurantPages: readonly Page[] = [
   ...overviewPages,
   ...keyPages,
   ...keyLimitPages,
+  ...keyRequestPages,
   ...notificationPages,
 ];

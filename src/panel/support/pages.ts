@@ -4,6 +4,7 @@ import { clientListPages } from './client-list-pages.ts';
 import { clientPages } from './client-pages.ts';
 import { grantPages } from './grant-pages.ts';
 import { limitPages } from './limit-pages.ts';
+import { requestPages } from './request-pages.ts';
 import { restaurantChoicePages } from './restaurant-choice.ts';
 import { restaurantPages } from './restaurant-pages.ts';
 import { secretPages } from './secret-pages.ts';
@@ -21,5 +22,6 @@ export const supportPages: readonly Page[] = [
   ...stopPages,
   ...usePages,
   ...limitPages,
+  ...requestPages,
   ...unusedScopesPages,
 ];

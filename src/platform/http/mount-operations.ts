@@ -11,7 +11,7 @@ import type { Kysely } from 'kysely';
 import type { AssertedCaller, VerifyAssertion } from '#src/contract/assertion.ts';
 import { tenantMember } from '#src/contract/event.ts';
 import { Fault, internalFault, validationFault } from '#src/contract/fault.ts';
-import { assertionHeader, dialectHeader } from '#src/contract/headers.ts';
+import { assertionHeader, dialectHeader, tenantHeader } from '#src/contract/headers.ts';
 import type { Clock } from '../clock.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { SecretBox } from '../secret-box.ts';
@@ -66,6 +66,8 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
   const shape = operation.params.shape;
   const merged = mergeParameters(shape, query.values, body);
   const tenant = operation.hasTenant === false ? '' : resolveTenant(caller, namedTenantOf(merged));
+  // With one tenant the gateway knows it.
+  if (tenant !== '' && caller.tenants.length > 1) ctx.set(tenantHeader, tenant);
   const params = parseParameters(operation.params, merged.values, [...query.errors, ...merged.errors]);
   requireScopes(caller, operation.scopesOf?.(params) ?? []);
 

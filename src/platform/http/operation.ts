@@ -37,6 +37,8 @@ export type Operation<P = unknown, A = unknown, C = unknown> = {
   summary: string;
   /** For the reference: errors of this operation beside those that every operation can give. */
   errors?: readonly OwnError[];
+  /** For the reference: the operation adds something and changes or removes nothing that is there. */
+  addsOnly?: true;
   /** For the reference: types of the events that this operation can publish. */
   emits?: readonly string[];
   /** One schema for query and body together. */

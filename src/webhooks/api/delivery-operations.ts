@@ -159,6 +159,7 @@ const redeliverOperation = (api: Api) =>
     method: 'POST',
     path: '/webhook/redeliver',
     summary: 'Delivers recorded events again to one endpoint: one event, or all since a time',
+    addsOnly: true,
     errors: ['NOT_FOUND', 'CONFLICT'],
     params: redeliverParams,
     answer: z.object({

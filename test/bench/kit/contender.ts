@@ -151,13 +151,21 @@ const startFastify =
 const tokens = 2_000;
 const revokedTokens = 10_000;
 
-const startGateway: Start = async (upstreamUrl, storeUrl) => {
+/** `requestLogDays` 0: without the log of callers' requests. */
+const startGateway = async (
+  upstreamUrl: string,
+  storeUrl: string,
+  requestLogDays?: number,
+): Promise<Awaited<ReturnType<Start>>> => {
   // Loaded only here, so that the other contenders' processes hold nothing that they do not use.
   const [{ startBenchGateway }, { uploadPath }] = await Promise.all([
     import('./gateway.ts'),
     import('./bench-routes.ts'),
   ]);
-  const gateway = await startBenchGateway(upstreamUrl, { storeUrl, tokens, revokedTokens, connectionsMax });
+  const gateway = await startBenchGateway(upstreamUrl, {
+    ...{ storeUrl, tokens, revokedTokens, connectionsMax },
+    ...(requestLogDays === undefined ? undefined : { requestLogDays }),
+  });
   const { url, secureUrl, authorizations, apiKey, clientId, clientSecret, close } = gateway;
   const target = (headers: Record<string, string>): Target => ({ url, path, headers: { ...plainHeaders, ...headers } });
   const others = {
@@ -166,10 +174,13 @@ const startGateway: Start = async (upstreamUrl, storeUrl) => {
     'gateway-key': target({ 'x-api-key': apiKey }),
     'gateway-tls': { ...target({ authorization: authorizations[0] ?? '' }), url: secureUrl },
     'gateway-stream': target({ authorization: authorizations[0] ?? '' }),
+    'gateway-write': { ...target({ 'x-api-key': apiKey, 'content-type': 'application/json' }), ...write },
     'gateway-upload': { ...target({ 'x-api-key': apiKey }), path: uploadPath },
   };
   return { ...target({ authorization: authorizations[0] ?? '' }), others, close };
 };
+
+const write = { path: '/api/customer/create', method: 'POST' as const, body: '{"email":"ada@example.com"}' };
 
 const tokenRequest = (url: string, clientId: string, clientSecret: string): Target => ({
   ...{ url, path: '/api/oauth/token', method: 'POST' },
@@ -226,6 +237,7 @@ const startProvider: Start = async () => {
 
 const starts: Record<string, Start> = {
   gateway: startGateway,
+  unlogged: (upstreamUrl, storeUrl) => startGateway(upstreamUrl, storeUrl, 0),
   bare: startBare,
   issuer: startIssuer,
   provider: startProvider,

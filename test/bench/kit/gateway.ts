@@ -41,11 +41,18 @@ type BenchGateway = Credentials & {
 const never = 1_000_000_000;
 const limits = { minute: never, burst: never, day: never, month: never, concurrency: 10_000 };
 
-type BenchSettings = { storeUrl: string; tokens?: number; revokedTokens?: number; connectionsMax?: number };
+type BenchSettings = {
+  storeUrl: string;
+  tokens?: number;
+  revokedTokens?: number;
+  connectionsMax?: number;
+  /** Default: that of the program. */
+  requestLogDays?: number;
+};
 
 export const startBenchGateway = async (
   upstreamUrl: string,
-  { storeUrl, tokens = 1, revokedTokens = 0, connectionsMax }: BenchSettings,
+  { storeUrl, tokens = 1, revokedTokens = 0, connectionsMax, requestLogDays }: BenchSettings,
 ): Promise<BenchGateway> => {
   tuneMemory();
   // The level that the program starts with.
@@ -67,6 +74,7 @@ export const startBenchGateway = async (
       rate_minute_units: never,
       rate_burst_units: never,
       upstream_connections_max: connectionsMax,
+      request_log_days: requestLogDays,
       routes_file: await writeRoutes(folder),
     }),
     origin: url,

@@ -1,5 +1,6 @@
 /** The program with its demo restaurant, a proxy with faults in front of it, and a receiver of webhooks, for one test file. */
 import { randomBytes } from 'node:crypto';
+import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { makeDataDir, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -23,6 +24,7 @@ export const startClientsHarness = async (): Promise<ClientsHarness> => {
   await until(() => program.output().includes('/demo/receiver\n'));
   const proxy = await startFaultProxy(program.url);
   const shown = (name: string): string => new RegExp(`${name} +(\\S+)`).exec(program.output())?.[1] ?? '';
+  await importsAnswer(program.url, { 'x-client-id': shown('Client id'), 'x-client-secret': shown('Client secret') });
   const { restaurants } = await ownRestaurants(program.url, shown('API key'));
   return {
     proxy,

@@ -1,7 +1,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../../support/program.ts';
@@ -14,8 +14,8 @@ const run = promisify(execFile);
 const source = join(root, 'src/clients/python/src');
 const env = { PYTHONPATH: source, PYTHONDONTWRITEBYTECODE: '1' };
 
-/** The first interpreter that has httpx: that of the path, or of Debian. */
-const python = ['python3', '/usr/bin/python3'].find((command) => {
+/** The first interpreter that has httpx: Debian's, or that of the path. */
+const python = ['/usr/bin/python3', 'python3'].find((command) => {
   try {
     execFileSync(command, ['-c', 'import httpx'], { stdio: 'ignore' });
     return true;
@@ -25,15 +25,18 @@ const python = ['python3', '/usr/bin/python3'].find((command) => {
 });
 if (python === undefined) process.stderr.write('python.test.ts: no python3 with httpx, the client was not run\n');
 
-/** Debian's, or another one of the path. */
-const mypy = ['/usr/bin/mypy', 'mypy'].find((command) => {
-  try {
-    execFileSync(command, ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-});
+/** The first of these programs that is installed: Debian's, or another one of the path. */
+const installed = (...commands: string[]): string | undefined =>
+  commands.find((command) => {
+    try {
+      execFileSync(command, ['--version'], { stdio: 'ignore' });
+      return true;
+    } catch {
+      return false;
+    }
+  });
+const mypy = installed('/usr/bin/mypy', 'mypy');
+const pyright = installed('pyright');
 
 const modes = ['sync', 'async'] as const;
 const runnerOf = (mode: (typeof modes)[number]) => ({
@@ -87,7 +90,15 @@ describe.skipIf(python === undefined)('the client for Python', () => {
           '    return client.orders.get(uid="ord_1")["total"]',
         ].join('\n'),
       );
-      const args = ['--strict', '--python-executable', String(python), '--cache-dir', join(folder, 'mypy')];
+      const args = [
+        '--strict',
+        '--python-version',
+        '3.9',
+        '--python-executable',
+        String(python),
+        '--cache-dir',
+        join(folder, 'mypy'),
+      ];
       const check = (...files: string[]) =>
         run(String(mypy), [...args, ...files], { cwd: folder, env: { ...process.env, MYPYPATH: source } });
       await check(join(source, 'orderpass'), use);
@@ -95,6 +106,17 @@ describe.skipIf(python === undefined)('the client for Python', () => {
       await expect(check(use)).rejects.toMatchObject({ stdout: expect.stringContaining('Missing named argument') });
     },
   );
+
+  test.skipIf(pyright === undefined)('A-334 pyright finds no error in it in strict mode', async () => {
+    const settings = {
+      include: [relative(folder, join(source, 'orderpass'))],
+      pythonVersion: '3.9',
+      typeCheckingMode: 'strict',
+    };
+    const file = join(folder, 'pyrightconfig.json');
+    writeFileSync(file, JSON.stringify(settings));
+    await run(String(pyright), ['--project', file, '--pythonpath', String(python)]);
+  });
 
   test('A-332 a credential is not sent in the clear to another machine', async () => {
     const program = `

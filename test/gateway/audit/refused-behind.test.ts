@@ -142,6 +142,7 @@ test('a probe of a known caller is counted at once after many with invented cred
       if (presented.kind !== 'api_key' || presented.key !== 'known') throw new Fault('INVALID_AUTH', 'not known');
       return { kind: 'api_key', credentialId: 'key_1', tenants: [] } as never;
     },
+    probed: () => undefined,
   });
   const probe = (key: string): void =>
     count({ req: { rawHeaders: ['X-Api-Key', key] }, search: '' } as never, new Fault('INVALID_ACTION', 'none'));

@@ -74,6 +74,8 @@ export const openDoor = async (
     /** Default: silent. */
     log?: Logger;
     metrics?: Metrics;
+    /** Default: none. */
+    pages?: Parameters<typeof createGateway>[0]['pages'];
   } = {},
 ): Promise<PublicDoor> => {
   const database = await createTestDatabase();
@@ -105,6 +107,7 @@ export const openDoor = async (
     log,
     upstreams: upstream === undefined ? {} : { ordering: upstream },
     ...(change.metrics && { metrics: change.metrics }),
+    ...(change.pages && { pages: change.pages }),
   });
   const ended = new AbortController();
   const services = supervise(gateway.services, ended.signal, log);

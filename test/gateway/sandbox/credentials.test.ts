@@ -1,4 +1,4 @@
-/** Sandboxes at the gateway (interface 24.1): credentials of their own, which open nothing else. */
+/** Sandboxes at the gateway (interface 25.1): credentials of their own, which open nothing else. */
 import { decodeJwt } from 'jose';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Faults on request (interface 24.2). */
+/** Faults on request (interface 25.2). */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';

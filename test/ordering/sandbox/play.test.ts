@@ -1,4 +1,4 @@
-/** Scripts and events on request (interface 24.4), by the commands alone: what they cause is read from the outbox. */
+/** Scripts and events on request (interface 25.4), by the commands alone: what they cause is read from the outbox. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -3,6 +3,7 @@ import { faultCodes } from '#src/contract/fault.ts';
 import { problemOf, sharedExamples } from './error-answers.ts';
 import { detailTexts, oauthTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
+import { shareProperties } from './share-properties.ts';
 import { webhookHeaders } from './webhook-paths.ts';
 
 const text = { type: 'string' };
@@ -151,11 +152,11 @@ type Parts = {
 };
 
 export const componentsOf = ({ origin, scopes, named, signatureHeader }: Parts): Json => ({
-  schemas: {
+  schemas: shareProperties({
     ...schemas,
     Problem: { ...problem, examples: [problemOf(origin, 404, 'CUSTOMER_NOT_FOUND')] },
     ...named.schemas,
-  },
+  }),
   responses: named.responses,
   examples: sharedExamples(origin, JSON.stringify(named.responses)),
   parameters: { ...parameters, ...named.parameters, ...webhookHeaders(signatureHeader) },

@@ -16,6 +16,8 @@ export type Described = {
   params?: z.ZodType;
   answer: z.ZodObject;
   restaurant: boolean;
+  /** See Operation. */
+  addsOnly?: true | undefined;
   hasScopesOfBody: boolean;
 };
 
@@ -41,6 +43,7 @@ export const describeOperation = (
     tags: [tagOf(route.path).name],
     summary: described?.summary ?? route.id,
     description: descriptionOf(route, described),
+    ...(described?.addsOnly === true ? { 'x-adds-only': true } : undefined),
     security: route.kinds.toSorted(bearerFirst).map((kind) => security[kind](route.scopes)),
     parameters: parametersOf(route, described, hasBody ? undefined : params),
     ...(hasBody ? { requestBody: bodyOf(route, params) } : undefined),
@@ -54,7 +57,6 @@ export const describeOperation = (
         origin,
         id: operationId,
         method: route.method,
-        hasScopes: route.scopes.length > 0,
         own: described?.errors ?? [],
       }),
     },
@@ -111,7 +113,7 @@ const reference = (name: string): Json => ({ $ref: `#/components/parameters/${na
 const parametersOf = (route: Route, described: Described | undefined, params: Json | undefined): Json[] => {
   const required = new Set((params?.required ?? []) as string[]);
   const inQuery = Object.entries((params?.properties ?? {}) as Record<string, Json>)
-    .filter(([name]) => name !== 'restuid')
+    .filter(([name]) => name !== 'restuid' || described?.restaurant === false)
     .map(([name, { description, ...schema }]) => ({
       name,
       in: 'query',

@@ -35,17 +35,13 @@ const generalOfWrites: readonly FaultCode[] = [
 ];
 
 /** Failures that any request can meet and that a caller treats alike: they are one answer of the document, `default`. */
-const unspecific: ReadonlySet<number> = new Set([408, 413, 414, 415, 431, 500, 502, 504]);
+const unspecific: ReadonlySet<number> = new Set([408, 413, 414, 415, 431, 500, 502, 503, 504]);
 
-type Wanted = { origin: string; id: string; method: string; hasScopes: boolean; own: readonly OwnError[] };
+type Wanted = { origin: string; id: string; method: string; own: readonly OwnError[] };
 
 /** Status → response object, with a name under which operations share it (`share-parts.ts`). */
-export const errorAnswers = ({ origin, id, method, hasScopes, own }: Wanted): Json => {
-  const shared = byStatus(
-    [...general, ...(method === 'POST' ? generalOfWrites : [])].filter(
-      (code) => code !== 'INSUFFICIENT_SCOPE' || hasScopes,
-    ),
-  );
+export const errorAnswers = ({ origin, id, method, own }: Wanted): Json => {
+  const shared = byStatus([...general, ...(method === 'POST' ? generalOfWrites : [])]);
   const added = byStatus(own);
   const found: Json = {};
   for (const status of [...new Set([...shared.keys(), ...added.keys()])].sort((a, b) => a - b)) {
@@ -57,15 +53,12 @@ export const errorAnswers = ({ origin, id, method, hasScopes, own }: Wanted): Js
         ...answerOf(origin, status, codes, others),
       };
     else if (!unspecific.has(status))
-      found[status] = { [nameKey]: generalName(status, others), ...answerOf(origin, status, others) };
+      found[status] = { [nameKey]: generalName(status), ...answerOf(origin, status, others) };
   }
   return { ...found, default: otherFailure };
 };
 
-const generalName = (status: number, codes: readonly FaultCode[]): string => {
-  const name = pascalCase(STATUS_CODES[status] ?? String(status));
-  return status === 403 && !codes.includes('INSUFFICIENT_SCOPE') ? `${name}WithoutScope` : name;
-};
+const generalName = (status: number): string => pascalCase(STATUS_CODES[status] ?? String(status));
 
 const byStatus = (errors: readonly OwnError[]): Map<number, FaultCode[]> => {
   const found = new Map<number, FaultCode[]>();
@@ -112,15 +105,6 @@ const examplesOf = (origin: string, status: number, code: FaultCode): Json => {
 
 const referTo = (name: string): Json => ({ [name]: { $ref: `#/components/examples/${name}` } });
 
-const otherFailure: Json = {
-  [nameKey]: 'OtherFailure',
-  description: [...general, ...generalOfWrites]
-    .filter((code) => unspecific.has(faultStatus(code)))
-    .map((code) => `${faultStatus(code)} \`${code}\` ${faultTexts[code]}`)
-    .join('\n\n'),
-  content: contentOf('Error', referTo('INTERNAL_ERROR')),
-};
-
 const exampleValues = (origin: string, status: number, code: FaultCode): Json => ({
   [code]: { value: envelopeOf(code) },
   ...(isOAuthStatus(status) && { [`${code}_bearer`]: { value: oauthOf(origin, status, code) } }),
@@ -144,6 +128,16 @@ const headersOf = (status: number): Json => ({
   ...([400, 401, 403].includes(status) ? { 'WWW-Authenticate': header('Challenge') } : undefined),
   ...([409, 429, 503].includes(status) ? { 'Retry-After': header('RetryAfter') } : undefined),
 });
+
+const otherFailure: Json = {
+  [nameKey]: 'OtherFailure',
+  description: [...general, ...generalOfWrites]
+    .filter((code) => unspecific.has(faultStatus(code)))
+    .map((code) => `${faultStatus(code)} \`${code}\` ${faultTexts[code]}`)
+    .join('\n\n'),
+  headers: headersOf(503),
+  content: contentOf('Error', referTo('INTERNAL_ERROR')),
+};
 
 const requestId = 'req_01';
 const scopeOfExamples = 'read:orders';

@@ -103,6 +103,7 @@ const describedOperation = (route: Route, operations: readonly Operation[]): Des
     params: found.params,
     answer: found.answer as Described['answer'],
     restaurant: found.hasTenant !== false,
+    addsOnly: found.addsOnly,
     hasScopesOfBody: found.scopesOf !== undefined,
   };
 };

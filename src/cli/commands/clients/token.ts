@@ -3,9 +3,11 @@ import type { Command } from 'commander';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
+import { addGetToken } from '../remote/remote.ts';
 
 export const tokenCommands = (program: Command, output: Output): void => {
   const group = program.command('token').description('access tokens');
+  addGetToken(group, output);
   group
     .command('revoke')
     .description('revoke the access token on standard input; every gateway refuses it within a second')

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import type { Output } from '../../terminal/output.ts';
 import { toNumber } from '../../terminal/to-number.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
+import { listRestaurantCommands } from './list-restaurants.ts';
 
 type CreateOptions = { name: string; timeZone?: string; currency?: string; sandbox?: true };
 
@@ -41,6 +42,7 @@ export const restaurantCommands = (program: Command, output: Output): void => {
       );
       output.result({ ...made, sandbox });
     });
+  listRestaurantCommands(group, output);
   setCommand(group, output);
   cellCommand(group, output);
 };

@@ -1,15 +1,16 @@
 /**
  * `listen` and `replay`: send webhooks of an endpoint, signed again, to a developer's own machine. The events come from
- * this installation, or with `--url` from a remote server.
+ * this installation, or with `--url` or a login from a remote server.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
-import { remoteCaller } from '#src/app/settings/config.ts';
+import { remoteCaller } from '#src/app/settings/remote-caller.ts';
 import type { ForwardEvents } from '#src/app/webhooks/forward-events.ts';
 import { createRemoteEvents, isSecret, secretRule } from '#src/app/webhooks/remote-events.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
+import { isHere, loginWithoutInstallation, remoteServer } from '../remote/remote-server.ts';
 
 type Options = { endpoint: string; forwardTo: string; allowRemote?: boolean; url?: string; restaurant?: string };
 type ForwardedEvent = { id: string; event: string; body: string };
@@ -46,7 +47,8 @@ const forwarding = (program: Command, name: string, description: string): Comman
     .addHelpText('after', remoteHelp);
 
 const remoteHelp = `
-With --url the caller is ORDERPASS_API_KEY, or ORDERPASS_CLIENT_ID and ORDERPASS_CLIENT_SECRET of the environment. It
+With --url the caller is ORDERPASS_API_KEY, or ORDERPASS_CLIENT_ID and ORDERPASS_CLIENT_SECRET of the environment, or the
+login of that server. On a machine without an installation the server is that of the last login. The caller
 needs read:webhooks and the read scopes of the endpoint's kinds. It cannot know the endpoint's secret: what is forwarded is
 signed with a secret that is made and printed for this run, or with ORDERPASS_WEBHOOK_SECRET (webhook-signature has v1 only).`;
 
@@ -55,30 +57,17 @@ const withEvents = async (
   options: Options,
   run: (events: ForwardEvents) => Promise<void>,
 ): Promise<void> => {
-  if (options.url === undefined) return withAdmin(command, (admin) => run(admin.forwardEvents));
-  const events = remoteEvents(options.url, options.restaurant);
+  const server = options.url === undefined ? loginWithoutInstallation(command) : remoteServer(options.url);
+  if (server === undefined) return withAdmin(command, (admin) => run(admin.forwardEvents));
+  const { secret } = remoteCaller();
+  if (secret !== undefined && !isSecret(secret)) throw new UsageError(`ORDERPASS_WEBHOOK_SECRET must be ${secretRule}`);
+  const events = createRemoteEvents({ ...server, secret, restuid: options.restaurant });
   try {
     await run(events);
   } finally {
     await events.close();
   }
 };
-
-const remoteEvents = (text: string, restuid: string | undefined): ForwardEvents => {
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new UsageError('--url must be an http or https address');
-  const { protocol, hostname, origin, username, password } = new URL(text);
-  if (username !== '' || password !== '') throw new UsageError('--url must not contain credentials');
-  if (protocol === 'http:' && !isHere(hostname))
-    throw new UsageError(`--url must begin with https:// since ${hostname} is not this machine`);
-  const { credential, secret } = remoteCaller();
-  if (credential === undefined)
-    throw new UsageError('set ORDERPASS_API_KEY, or ORDERPASS_CLIENT_ID and ORDERPASS_CLIENT_SECRET');
-  if (secret !== undefined && !isSecret(secret)) throw new UsageError(`ORDERPASS_WEBHOOK_SECRET must be ${secretRule}`);
-  return createRemoteEvents({ url: origin, credential, secret, restuid });
-};
-
-const isHere = (hostname: string): boolean => /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 
 const count = (text: string): number => {
   const value = Number(text);

@@ -1,5 +1,5 @@
 /** Names of the interface in the spelling of a language. Words are separated by `_`, `-`, `.` or a capital. */
-const wordsOf = (text: string): string[] =>
+export const wordsOf = (text: string): string[] =>
   text
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .split(/[^A-Za-z0-9]/)

@@ -5,6 +5,7 @@ import type {
   AccountSubrestaurantsAnswer,
   AccountSubrestaurantsParameters,
   Attempt,
+  CallerRequest,
   CancelOrder,
   Category,
   CloseOrder,
@@ -75,6 +76,7 @@ import type {
   RedeliveryRequest,
   SecretRotation,
   StartedRedelivery,
+  UsedHour,
   WebhookCreateAnswer,
   WebhookDeliveriesAnswer,
   WebhookDeliveriesParameters,
@@ -97,6 +99,10 @@ import type {
   WhoamiDenialAnswer,
   WhoamiDenialParameters,
   WhoamiParameters,
+  WhoamiRequestsAnswer,
+  WhoamiRequestsParameters,
+  WhoamiUsageAnswer,
+  WhoamiUsageParameters,
 } from './types.ts';
 
 /** Orders of a restaurant: list them, read one, insert one, and move it from `new` to its end. */
@@ -1351,6 +1357,84 @@ export class Whoami {
   get(request: WhoamiParameters = {}, options?: CallOptions): Promise<WhoamiAnswer> {
     return this.#transport.call<WhoamiAnswer>(
       { id: 'whoami', method: 'GET', path: '/api/whoami' },
+      request,
+      options,
+    );
+  }
+
+  /**
+   * Own refused and failed requests, and own writes
+   *
+   * Needs no scope.
+   *
+   * Rate class R: 1 unit.
+   *
+   * Iterates over the items of all pages and requests each page when it is needed.
+   *
+   * @example
+   * for await (const one of client.whoami.requests()) console.log(one);
+   */
+  requests(request: WhoamiRequestsParameters = {}, options?: CallOptions): AsyncGenerator<CallerRequest, void, undefined> {
+    return itemsOf(
+      (next) => this.requestsPage({ ...request, ...next }, options),
+      (page: WhoamiRequestsAnswer) => page.requests,
+    );
+  }
+
+  /**
+   * Own refused and failed requests, and own writes
+   *
+   * Needs no scope.
+   *
+   * Rate class R: 1 unit.
+   *
+   * One page; `next_cursor` continues it.
+   *
+   * @example
+   * await client.whoami.requestsPage();
+   */
+  requestsPage(request: WhoamiRequestsParameters = {}, options?: CallOptions): Promise<WhoamiRequestsAnswer> {
+    return this.#transport.call<WhoamiRequestsAnswer>(
+      { id: 'whoami.requests', method: 'GET', path: '/api/whoami/requests' },
+      request,
+      options,
+    );
+  }
+
+  /**
+   * Use of own limits, and calls by hour
+   *
+   * Needs no scope.
+   *
+   * Rate class R: 1 unit.
+   *
+   * Iterates over the items of all pages and requests each page when it is needed.
+   *
+   * @example
+   * for await (const one of client.whoami.usage()) console.log(one);
+   */
+  usage(request: WhoamiUsageParameters = {}, options?: CallOptions): AsyncGenerator<UsedHour, void, undefined> {
+    return itemsOf(
+      (next) => this.usagePage({ ...request, ...next }, options),
+      (page: WhoamiUsageAnswer) => page.hours,
+    );
+  }
+
+  /**
+   * Use of own limits, and calls by hour
+   *
+   * Needs no scope.
+   *
+   * Rate class R: 1 unit.
+   *
+   * One page; `next_cursor` continues it.
+   *
+   * @example
+   * await client.whoami.usagePage();
+   */
+  usagePage(request: WhoamiUsageParameters = {}, options?: CallOptions): Promise<WhoamiUsageAnswer> {
+    return this.#transport.call<WhoamiUsageAnswer>(
+      { id: 'whoami.usage', method: 'GET', path: '/api/whoami/usage' },
       request,
       options,
     );

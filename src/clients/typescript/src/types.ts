@@ -122,6 +122,38 @@ export type AttemptTimings = {
   total: number;
 };
 
+/** A refused or failed request, or a write */
+export type CallerRequest = {
+  /** Its id */
+  request_id: string;
+  /**
+   * When it was answered, in UTC
+   *
+   * A date-time of RFC 3339 with an offset.
+   */
+  at_iso: string;
+  /** Method of the request */
+  method: string;
+  /** Its operation; null: there is none */
+  route: string | null;
+  /** Path of the operation */
+  path: string | null;
+  /** Null: the answer was not seen */
+  status: number | null;
+  /** Error code */
+  code: string | null;
+  /**
+   * Time until the head of the answer
+   *
+   * At least 0.
+   */
+  duration_ms: number;
+  /** What it was for */
+  restuid: string | null;
+  /** As it was sent */
+  idempotency_key: string | null;
+};
+
 /** Calls from addresses that the list of the credential does not have */
 export type CallsFromElsewhere = {
   /**
@@ -1621,7 +1653,7 @@ export type ImportReport = {
    * `planned`: a dry run, nothing was changed; `running`: not finished yet; `applied`: the menu is as the import
    * wants it; `failed`: nothing was changed
    */
-  state: 'planned' | 'running' | 'applied' | 'failed';
+  state: MenuImportState;
   /**
    * How much of a running import is done, in percent; 100 when it is applied
    *
@@ -1629,11 +1661,11 @@ export type ImportReport = {
    */
   percent: number;
   /** `revert`: an earlier version was restored by menu/revert */
-  kind: 'import' | 'revert';
+  kind: MenuImportKind;
   /** The point of sale that sent it; null for a revert, and while a plan is being applied */
   pos_uid: string | null;
   /** As in the request; null for a revert, and while a plan is being applied */
-  update_mode: 'replace' | 'merge' | null;
+  update_mode: MenuImportUpdateMode;
   /** The API client that sent it; `panel` when none did */
   client_id: string;
   /** `created_iso` as a legacy date */
@@ -1747,7 +1779,7 @@ export type ImportedOption = {
    */
   short_name?: string | null | undefined;
   /** `single`: at most one value, with quantity 1; `multiple`: several values and quantities */
-  type: 'single' | 'multiple';
+  type: ProductOptionType;
   /**
    * Least sum of the quantities of its values in an order; 0 means that it may be left out
    *
@@ -2385,7 +2417,7 @@ export type MenuImport = {
    * `planned`: a dry run, nothing was changed; `running`: not finished yet; `applied`: the menu is as the import
    * wants it; `failed`: nothing was changed
    */
-  state: 'planned' | 'running' | 'applied' | 'failed';
+  state: MenuImportState;
   /**
    * How much of a running import is done, in percent; 100 when it is applied
    *
@@ -2393,11 +2425,11 @@ export type MenuImport = {
    */
   percent: number;
   /** `revert`: an earlier version was restored by menu/revert */
-  kind: 'import' | 'revert';
+  kind: MenuImportKind;
   /** The point of sale that sent it; null for a revert, and while a plan is being applied */
   pos_uid: string | null;
   /** As in the request; null for a revert, and while a plan is being applied */
-  update_mode: 'replace' | 'merge' | null;
+  update_mode: MenuImportUpdateMode;
   /** The API client that sent it; `panel` when none did */
   client_id: string;
   /** `created_iso` as a legacy date */
@@ -2432,6 +2464,9 @@ export type MenuImportAnswer = {
   /** What was done or planned */
   import: ImportReport;
 };
+
+/** `revert`: an earlier version was restored by menu/revert */
+export type MenuImportKind = 'import' | 'revert';
 
 /** A menu to import or to plan, or a plan to apply */
 export type MenuImportRequest = {
@@ -2492,6 +2527,15 @@ export type MenuImportRequest = {
    */
   plan_id?: string | undefined;
 };
+
+/**
+ * `planned`: a dry run, nothing was changed; `running`: not finished yet; `applied`: the menu is as the import
+ * wants it; `failed`: nothing was changed
+ */
+export type MenuImportState = 'planned' | 'running' | 'applied' | 'failed';
+
+/** As in the request; null for a revert, and while a plan is being applied */
+export type MenuImportUpdateMode = 'replace' | 'merge' | null;
 
 /** Answer of GET /api/menu/imports */
 export type MenuImportsAnswer = {
@@ -3250,7 +3294,7 @@ export type Order = {
    */
   seq: number;
   /** State of the order. `timed_out`: its countdown ended before it was confirmed; `closed`: it is completed */
-  status: 'new' | 'confirmed' | 'timed_out' | 'closed' | 'cancelled';
+  status: OrderStatus;
   /** `date_iso` as a legacy date */
   date: string;
   /**
@@ -3712,7 +3756,7 @@ export type OrderState = {
   /** Identifies the order; unique in the installation */
   uid: string;
   /** State of the order. `timed_out`: its countdown ended before it was confirmed; `closed`: it is completed */
-  status: 'new' | 'confirmed' | 'timed_out' | 'closed' | 'cancelled';
+  status: OrderStatus;
   /**
    * Rises with each change of the order that can have an event; `seq` of that event
    *
@@ -3722,6 +3766,9 @@ export type OrderState = {
   /** Whether and when the order was confirmed, and its countdown */
   confirmation: Confirmation;
 };
+
+/** State of the order. `timed_out`: its countdown ended before it was confirmed; `closed`: it is completed */
+export type OrderStatus = 'new' | 'confirmed' | 'timed_out' | 'closed' | 'cancelled';
 
 /** An order whose countdown ended before it was confirmed */
 export type OrderTimeout = {
@@ -3974,7 +4021,7 @@ export type ProductOption = {
   /** Shorter form of the name; null when there is none */
   short_name: string | null;
   /** `single`: at most one value, with quantity 1; `multiple`: several values and quantities */
-  type: 'single' | 'multiple';
+  type: ProductOptionType;
   /** Least sum of the quantities of its values in an order; 0 means that it may be left out */
   min_selectable: number;
   /** Greatest sum of the quantities of its values in an order; 0 means no bound */
@@ -4005,6 +4052,9 @@ export type ProductOption = {
   /** Its values by position, hidden ones too */
   option_values: Array<OptionValue>;
 };
+
+/** `single`: at most one value, with quantity 1; `multiple`: several values and quantities */
+export type ProductOptionType = 'single' | 'multiple';
 
 /** One limit of requests and what is left of it */
 export type RateLimitState = {
@@ -4195,6 +4245,98 @@ export type StartedRedelivery = {
 export type TestedEndpoint = {
   /** The endpoint */
   uid: string;
+};
+
+/** Use of this credential */
+export type Usage = {
+  /** Its own limits */
+  limits: CredentialLimits;
+  /**
+   * Units of today, UTC
+   *
+   * At least 0.
+   */
+  day_units: number;
+  /**
+   * Units of this month, UTC
+   *
+   * At least 0.
+   */
+  month_units: number;
+  /** Today last */
+  days: Array<UsedDay>;
+  /** The limits with a window that this request met, as in the RateLimit fields of this answer */
+  rate: Array<RateLimitState>;
+};
+
+/** Use on one day */
+export type UsedDay = {
+  /**
+   * Day of UTC
+   *
+   * A date, `YYYY-MM-DD`.
+   */
+  date: string;
+  /**
+   * Accepted requests
+   *
+   * At least 0.
+   */
+  requests: number;
+  /**
+   * Units of these
+   *
+   * At least 0.
+   */
+  units: number;
+  /**
+   * Refused by a limit
+   *
+   * At least 0.
+   */
+  limited: number;
+  /**
+   * Requests from addresses not allowed
+   *
+   * At least 0.
+   */
+  refused_elsewhere: number;
+};
+
+/** Calls in one hour */
+export type UsedHour = {
+  /**
+   * Beginning of the hour, in UTC
+   *
+   * A date-time of RFC 3339 with an offset.
+   */
+  hour_iso: string;
+  /** The operation; null: there is none */
+  route: string | null;
+  /**
+   * Successful reads
+   *
+   * At least 0.
+   */
+  reads: number;
+  /**
+   * Successful writes
+   *
+   * At least 0.
+   */
+  writes: number;
+  /**
+   * Refused: 4xx
+   *
+   * At least 0.
+   */
+  refused: number;
+  /**
+   * Failed: 5xx or no answer
+   *
+   * At least 0.
+   */
+  failed: number;
 };
 
 /** Answer of POST /api/webhook/create */
@@ -4561,6 +4703,130 @@ export type WhoamiDenialParameters = {
 
 /** Parameters of whoami */
 export type WhoamiParameters = {
+};
+
+/** Answer of GET /api/whoami/requests */
+export type WhoamiRequestsAnswer = {
+  /** True in every answer that is no refusal */
+  success: true;
+  /** Newest first */
+  requests: Array<CallerRequest>;
+  /**
+   * Days that it is kept; 0: nothing is
+   *
+   * At least 0.
+   */
+  kept_days: number;
+  /** Most items that this page could have */
+  pagesize: number;
+  /** False at the end of the list only. While it is true a page may be short or empty, and `next_cursor` goes on */
+  more: boolean;
+  /** `cursor` of the request for the next page; null when `more` is false */
+  next_cursor: string | null;
+};
+
+/** Parameters of whoami.requests */
+export type WhoamiRequestsParameters = {
+  /** Class of the status; `none`: without one */
+  status?: '2xx' | '3xx' | '4xx' | '5xx' | 'none' | undefined;
+  /**
+   * Id of an operation
+   *
+   * 1 to 128 characters.
+   */
+  route?: string | undefined;
+  /**
+   * Error code
+   *
+   * 1 to 64 characters.
+   */
+  code?: string | undefined;
+  /**
+   * Id of a request
+   *
+   * 1 to 64 characters.
+   */
+  request_id?: string | undefined;
+  /**
+   * From then on
+   *
+   * A date-time of RFC 3339 with an offset.
+   */
+  since?: string | undefined;
+  /**
+   * Before then
+   *
+   * A date-time of RFC 3339 with an offset.
+   */
+  until?: string | undefined;
+  /**
+   * What it was for
+   *
+   * 1 to 128 characters.
+   */
+  restuid?: string | undefined;
+  /**
+   * Most items that one page has
+   *
+   * 1 to 100, by default `100`.
+   */
+  pagesize?: number | undefined;
+  /**
+   * `next_cursor` of the answer before, with the same filters. Absent: the list from its beginning, or from `page`
+   *
+   * 1 to 2000 characters.
+   */
+  cursor?: string | undefined;
+};
+
+/** Answer of GET /api/whoami/usage */
+export type WhoamiUsageAnswer = {
+  /** True in every answer that is no refusal */
+  success: true;
+  /** Use of this credential */
+  usage: Usage;
+  /** Newest first */
+  hours: Array<UsedHour>;
+  /**
+   * Days that it is kept; 0: nothing is
+   *
+   * At least 0.
+   */
+  kept_days: number;
+  /** Most items that this page could have */
+  pagesize: number;
+  /** False at the end of the list only. While it is true a page may be short or empty, and `next_cursor` goes on */
+  more: boolean;
+  /** `cursor` of the request for the next page; null when `more` is false */
+  next_cursor: string | null;
+};
+
+/** Parameters of whoami.usage */
+export type WhoamiUsageParameters = {
+  /**
+   * Length of `days`
+   *
+   * 1 to 400, by default `30`.
+   */
+  days?: number | undefined;
+  /**
+   * Id of an operation
+   *
+   * 1 to 128 characters.
+   */
+  route?: string | undefined;
+  /**
+   * Most items that one page has
+   *
+   * 1 to 100, by default `100`.
+   */
+  pagesize?: number | undefined;
+  /**
+   * `next_cursor` of the answer before, with the same filters. Absent: the list from its beginning, or from `page`
+   *
+   * 1 to 2000 characters.
+   */
+  cursor?: string | undefined;
 };
 
 /** Every event that is sent; `event` says which one it is. */

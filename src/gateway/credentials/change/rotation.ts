@@ -12,7 +12,7 @@ import * as store from '../lookup/credential-store.ts';
 import { adviceTexts } from '../show/retire-advice.ts';
 import { clientKeyName, credentialViews, type ShownSecret } from '../show/show-credentials.ts';
 import { assertFound, type CredentialsDeps, found } from '../state/credentials-deps.ts';
-import { copyKeyLimits } from '../state/limit-store.ts';
+import { makeSuccessor } from '../state/limit-store.ts';
 import * as states from '../state/state-store.ts';
 import { change, noteChange, noteState, only, revoking, storedForm, type Tx } from './change.ts';
 
@@ -86,7 +86,7 @@ export const rotations = (deps: CredentialsDeps) => ({
         details: JSON.stringify({ successor_of: keyId }),
       });
       await store.insertApiKey(inner, { ...old, ...storedForm(deps, value), keyId: id, created, expires: null });
-      await copyKeyLimits(inner, keyId, id);
+      await makeSuccessor(inner, keyId, id);
       return { keyId: id, value };
     });
   },

@@ -1,4 +1,4 @@
-/** Pure: a credential is for sandboxes or for real tenants, never for both (interface 24.1). */
+/** Pure: a credential is for sandboxes or for real tenants, never for both (interface 25.1). */
 import { Fault } from '#src/contract/fault.ts';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 

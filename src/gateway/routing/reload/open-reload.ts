@@ -9,13 +9,14 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { appendChange } from '../../audit/record/append-change.ts';
 import type { RouteTable } from '../../model/route.ts';
-import { loadVersion, plainAddressProblems, routeTableProblems } from '../load-route-table.ts';
+import { turnedOnPaths } from '../../model/route-path.ts';
+import { loadVersion, ownPathProblems, plainAddressProblems, routeTableProblems } from '../load-route-table.ts';
 import type { VersionedTable } from '../table-changes.ts';
 import { createFollowRequests, type RequestWatch } from './follow-requests.ts';
 import { createTableReloader, type Reloaded, type TableReloader } from './reload-table.ts';
 
 type OpenReloadDeps = {
-  settings: { routes_watch: 'on' | 'off'; auth_check_audiences: readonly string[] };
+  settings: { routes_watch: 'on' | 'off'; auth_check_audiences: readonly string[]; mcp: 'on' | 'off' };
   file: string;
   first: VersionedTable;
   requests: RequestWatch;
@@ -68,7 +69,11 @@ const tlsFilesOf = ({ upstreams }: RouteTable): string[] =>
 /** The same checks as at a start (app/settings/check-settings.ts). */
 const readChecked = ({ file, upstreams, settings }: OpenReloadDeps): ReturnType<CreateDeps['read']> => {
   const names = Object.keys(upstreams);
-  const problems = [...routeTableProblems(file, names), ...plainAddressProblems(file, upstreams)];
+  const problems = [
+    ...routeTableProblems(file, names),
+    ...plainAddressProblems(file, upstreams),
+    ...ownPathProblems(file, turnedOnPaths(settings)),
+  ];
   if (problems.length > 0) return { problems };
   const found = loadVersion(file, names);
   const lost = settings.auth_check_audiences.filter(

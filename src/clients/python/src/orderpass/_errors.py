@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any, List, Optional, cast
+from typing import Any, Dict, Iterable, List, Optional, cast
 
 from .types import ErrorDetail
 
@@ -35,7 +35,7 @@ class ApiError(OrderpassError):
     """The body as it came: parsed JSON, else text."""
 
     def __init__(self, status: int, retry_after: Optional[float], request_id: Optional[str], body: Any) -> None:
-        members = body if isinstance(body, dict) else {}
+        members = cast(Dict[str, Any], body) if isinstance(body, dict) else {}
         self.status = status
         self.code = _text(members.get("code")) or _text(members.get("error")) or f"HTTP_{status}"
         message = _text(members.get("message")) or _text(members.get("error_description"))
@@ -53,4 +53,4 @@ def _text(value: Any) -> Optional[str]:
 
 
 def _list(value: Any) -> List[Any]:
-    return value if isinstance(value, list) else []
+    return list(cast(Iterable[Any], value)) if isinstance(value, list) else []

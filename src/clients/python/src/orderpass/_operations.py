@@ -9,6 +9,7 @@ from ._synchronous import Transport
 from ._request import OMIT, CallOptions, Omitted, Operation
 from .types import (
     Attempt,
+    CallerRequest,
     Category,
     Coupon,
     CouponApplyAnswer,
@@ -42,11 +43,14 @@ from .types import (
     RecordedEvent,
     Redelivery,
     StartedRedelivery,
+    UsedHour,
     WebhookCreateAnswer,
     WebhookDeliveriesAnswer,
     WebhookEndpointsAnswer,
     WebhookRotateSecretAnswer,
     WhoamiAnswer,
+    WhoamiRequestsAnswer,
+    WhoamiUsageAnswer,
 )
 
 
@@ -2258,6 +2262,164 @@ class Whoami:
         }
         answer = self._transport.call(Operation("whoami", "GET", "/api/whoami"), request, options)
         return cast("WhoamiAnswer", answer)
+
+    def requests(
+        self,
+        *,
+        status: Union[Literal["2xx", "3xx", "4xx", "5xx", "none"], Omitted] = OMIT,
+        route: Union[str, Omitted] = OMIT,
+        code: Union[str, Omitted] = OMIT,
+        request_id: Union[str, Omitted] = OMIT,
+        since: Union[str, Omitted] = OMIT,
+        until: Union[str, Omitted] = OMIT,
+        restuid: Union[str, Omitted] = OMIT,
+        pagesize: Union[int, Omitted] = OMIT,
+        cursor: Union[str, Omitted] = OMIT,
+        options: Optional[CallOptions] = None,
+    ) -> Iterator[CallerRequest]:
+        """Own refused and failed requests, and own writes
+
+        Needs no scope.
+
+        Rate class R: 1 unit.
+
+        Iterates over the items of all pages and requests each page when it is needed.
+
+        status: Class of the status; `none`: without one
+        route: Id of an operation. 1 to 128 characters.
+        code: Error code. 1 to 64 characters.
+        request_id: Id of a request. 1 to 64 characters.
+        since: From then on. A date-time of RFC 3339 with an offset.
+        until: Before then. A date-time of RFC 3339 with an offset.
+        restuid: What it was for. 1 to 128 characters.
+        pagesize: Most items that one page has. 1 to 100, by default `100`.
+        cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
+        beginning, or from `page`. 1 to 2000 characters.
+        """
+        request: Dict[str, Any] = {
+            "status": status,
+            "route": route,
+            "code": code,
+            "request_id": request_id,
+            "since": since,
+            "until": until,
+            "restuid": restuid,
+            "pagesize": pagesize,
+            "cursor": cursor,
+        }
+        items = self._transport.items(Operation("whoami.requests", "GET", "/api/whoami/requests"), request, "requests", options)
+        return cast("Iterator[CallerRequest]", items)
+
+    def requests_page(
+        self,
+        *,
+        status: Union[Literal["2xx", "3xx", "4xx", "5xx", "none"], Omitted] = OMIT,
+        route: Union[str, Omitted] = OMIT,
+        code: Union[str, Omitted] = OMIT,
+        request_id: Union[str, Omitted] = OMIT,
+        since: Union[str, Omitted] = OMIT,
+        until: Union[str, Omitted] = OMIT,
+        restuid: Union[str, Omitted] = OMIT,
+        pagesize: Union[int, Omitted] = OMIT,
+        cursor: Union[str, Omitted] = OMIT,
+        options: Optional[CallOptions] = None,
+    ) -> WhoamiRequestsAnswer:
+        """Own refused and failed requests, and own writes
+
+        Needs no scope.
+
+        Rate class R: 1 unit.
+
+        One page; `next_cursor` continues it.
+
+        status: Class of the status; `none`: without one
+        route: Id of an operation. 1 to 128 characters.
+        code: Error code. 1 to 64 characters.
+        request_id: Id of a request. 1 to 64 characters.
+        since: From then on. A date-time of RFC 3339 with an offset.
+        until: Before then. A date-time of RFC 3339 with an offset.
+        restuid: What it was for. 1 to 128 characters.
+        pagesize: Most items that one page has. 1 to 100, by default `100`.
+        cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
+        beginning, or from `page`. 1 to 2000 characters.
+        """
+        request: Dict[str, Any] = {
+            "status": status,
+            "route": route,
+            "code": code,
+            "request_id": request_id,
+            "since": since,
+            "until": until,
+            "restuid": restuid,
+            "pagesize": pagesize,
+            "cursor": cursor,
+        }
+        answer = self._transport.call(Operation("whoami.requests", "GET", "/api/whoami/requests"), request, options)
+        return cast("WhoamiRequestsAnswer", answer)
+
+    def usage(
+        self,
+        *,
+        days: Union[int, Omitted] = OMIT,
+        route: Union[str, Omitted] = OMIT,
+        pagesize: Union[int, Omitted] = OMIT,
+        cursor: Union[str, Omitted] = OMIT,
+        options: Optional[CallOptions] = None,
+    ) -> Iterator[UsedHour]:
+        """Use of own limits, and calls by hour
+
+        Needs no scope.
+
+        Rate class R: 1 unit.
+
+        Iterates over the items of all pages and requests each page when it is needed.
+
+        days: Length of `days`. 1 to 400, by default `30`.
+        route: Id of an operation. 1 to 128 characters.
+        pagesize: Most items that one page has. 1 to 100, by default `100`.
+        cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
+        beginning, or from `page`. 1 to 2000 characters.
+        """
+        request: Dict[str, Any] = {
+            "days": days,
+            "route": route,
+            "pagesize": pagesize,
+            "cursor": cursor,
+        }
+        items = self._transport.items(Operation("whoami.usage", "GET", "/api/whoami/usage"), request, "hours", options)
+        return cast("Iterator[UsedHour]", items)
+
+    def usage_page(
+        self,
+        *,
+        days: Union[int, Omitted] = OMIT,
+        route: Union[str, Omitted] = OMIT,
+        pagesize: Union[int, Omitted] = OMIT,
+        cursor: Union[str, Omitted] = OMIT,
+        options: Optional[CallOptions] = None,
+    ) -> WhoamiUsageAnswer:
+        """Use of own limits, and calls by hour
+
+        Needs no scope.
+
+        Rate class R: 1 unit.
+
+        One page; `next_cursor` continues it.
+
+        days: Length of `days`. 1 to 400, by default `30`.
+        route: Id of an operation. 1 to 128 characters.
+        pagesize: Most items that one page has. 1 to 100, by default `100`.
+        cursor: `next_cursor` of the answer before, with the same filters. Absent: the list from its
+        beginning, or from `page`. 1 to 2000 characters.
+        """
+        request: Dict[str, Any] = {
+            "days": days,
+            "route": route,
+            "pagesize": pagesize,
+            "cursor": cursor,
+        }
+        answer = self._transport.call(Operation("whoami.usage", "GET", "/api/whoami/usage"), request, options)
+        return cast("WhoamiUsageAnswer", answer)
 
     def denial(
         self,

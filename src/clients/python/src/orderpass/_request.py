@@ -10,7 +10,7 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
@@ -99,7 +99,7 @@ class Request:
 def make_request(
     settings: Settings, operation: Operation, members: Mapping[str, Any], options: CallOptions
 ) -> Request:
-    given = {} if settings.restuid is None else {"restuid": settings.restuid}
+    given: Dict[str, Any] = {} if settings.restuid is None else {"restuid": settings.restuid}
     given.update({name: value for name, value in members.items() if value is not OMIT})
     path = operation.path
     for name in operation.in_path:
@@ -128,7 +128,7 @@ def _query_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return ",".join(_query_value(one) for one in value)
+        return ",".join(_query_value(one) for one in cast(Sequence[Any], value))
     return str(value)
 
 
@@ -139,8 +139,9 @@ def read_answer(response: httpx.Response, content: bytes) -> Dict[str, Any]:
     except ValueError:
         body = content.decode("utf-8", "replace")
     # The operator may enable the old statuses, with which refusals are 200.
-    if response.is_success and isinstance(body, dict) and body.get("success") is not False:
-        return body
+    answer = cast(Dict[str, Any], body) if isinstance(body, dict) else {"success": False}
+    if response.is_success and answer.get("success") is not False:
+        return answer
     retry_after = _seconds(response.headers.get("retry-after"))
     raise ApiError(response.status_code, retry_after, response.headers.get("x-request-id"), body)
 

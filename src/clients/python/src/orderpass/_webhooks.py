@@ -62,7 +62,7 @@ def _any_fits(expected: Iterable[bytes], given: List[bytes]) -> bool:
 
 
 def _signatures(header: str) -> List[bytes]:
-    found = []
+    found: List[bytes] = []
     for one in header.split(" ")[:_SIGNATURES_MAX]:
         if one.startswith("v1,"):
             try:
@@ -96,6 +96,6 @@ def _event(body: bytes) -> WebhookEvent:
         event: Any = json.loads(body.decode("utf-8"))
     except ValueError:
         event = None
-    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-        raise WebhookError("the body is not an event")
-    return cast(WebhookEvent, event)
+    if isinstance(event, dict) and isinstance(cast(Mapping[str, Any], event).get("event"), str):
+        return cast(WebhookEvent, event)
+    raise WebhookError("the body is not an event")

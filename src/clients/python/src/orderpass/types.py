@@ -34,8 +34,28 @@ DeliveryState = Literal["pending", "waiting", "succeeded", "exhausted", "cancell
 ErrorCode = Literal["INVALID_AUTH", "INVALID_KEY", "RESTAURANT_NOT_FOUND", "API_DISABLED", "ADDRESS_NOT_ALLOWED", "INSUFFICIENT_SCOPE", "UNAUTHORIZED", "MISSING_PARAMETER", "VALIDATION_ERROR", "INVALID_TOKEN", "INVALID_ACTION", "NOT_FOUND", "CUSTOMER_NOT_FOUND", "CATEGORY_NOT_FOUND", "PRODUCT_NOT_FOUND", "METHOD_NOT_ALLOWED", "REQUEST_TIMEOUT", "TIMEOUT", "CONFLICT", "PAYLOAD_TOO_LARGE", "URI_TOO_LONG", "UNSUPPORTED_MEDIA_TYPE", "PRODUCT_NOT_AVAILABLE", "OPTION_NOT_FOUND", "OPTION_VALUE_NOT_FOUND", "INVALID_ADDRESS", "COUPON_ERROR", "SUBRESTAURANT_NOT_FOUND", "IMPORT_ERROR", "CANNOT_APPLY", "IDEMPOTENCY_KEY_REUSED", "INSUFFICIENT_POINTS", "RATE_LIMIT_EXCEEDED", "HEADERS_TOO_LARGE", "INTERNAL_ERROR", "UPSTREAM_UNREACHABLE", "OVERLOADED", "UPSTREAM_TIMEOUT"]
 
 
+# `revert`: an earlier version was restored by menu/revert
+MenuImportKind = Literal["import", "revert"]
+
+
+# `planned`: a dry run, nothing was changed; `running`: not finished yet; `applied`: the menu is as the import wants it; `failed`: nothing was changed
+MenuImportState = Literal["planned", "running", "applied", "failed"]
+
+
+# As in the request; null for a revert, and while a plan is being applied
+MenuImportUpdateMode = Optional[Literal["replace", "merge"]]
+
+
 # `planned`: at `next_attempt_iso`; `due`: now, it is being sent or waits for a slot or the rate of its endpoint; `behind`: after an earlier event of the same entity; null: no further attempt
 NextAttempt = Optional[Literal["planned", "due", "behind"]]
+
+
+# State of the order. `timed_out`: its countdown ended before it was confirmed; `closed`: it is completed
+OrderStatus = Literal["new", "confirmed", "timed_out", "closed", "cancelled"]
+
+
+# `single`: at most one value, with quantity 1; `multiple`: several values and quantities
+ProductOptionType = Literal["single", "multiple"]
 
 
 class AccountSubrestaurantsAnswer(TypedDict):
@@ -131,6 +151,36 @@ class AttemptTimings(TypedDict):
     """From the start to the first byte of the answer; null when there was no answer"""
     total: int
     """The whole attempt"""
+
+
+class CallerRequest(TypedDict):
+    """A refused or failed request, or a write"""
+    request_id: str
+    """Its id"""
+    at_iso: str
+    """When it was answered, in UTC
+
+    A date-time of RFC 3339 with an offset.
+    """
+    method: str
+    """Method of the request"""
+    route: Optional[str]
+    """Its operation; null: there is none"""
+    path: Optional[str]
+    """Path of the operation"""
+    status: Optional[int]
+    """Null: the answer was not seen"""
+    code: Optional[str]
+    """Error code"""
+    duration_ms: int
+    """Time until the head of the answer
+
+    At least 0.
+    """
+    restuid: Optional[str]
+    """What it was for"""
+    idempotency_key: Optional[str]
+    """As it was sent"""
 
 
 class CallsFromElsewhere(TypedDict):
@@ -1484,7 +1534,7 @@ class ImportReport(TypedDict):
 
     A date-time of RFC 3339 with an offset.
     """
-    state: Literal["planned", "running", "applied", "failed"]
+    state: MenuImportState
     """`planned`: a dry run, nothing was changed; `running`: not finished yet; `applied`: the menu is
     as the import wants it; `failed`: nothing was changed
     """
@@ -1493,11 +1543,11 @@ class ImportReport(TypedDict):
 
     0 to 100.
     """
-    kind: Literal["import", "revert"]
+    kind: MenuImportKind
     """`revert`: an earlier version was restored by menu/revert"""
     pos_uid: Optional[str]
     """The point of sale that sent it; null for a revert, and while a plan is being applied"""
-    update_mode: Optional[Literal["replace", "merge"]]
+    update_mode: MenuImportUpdateMode
     """As in the request; null for a revert, and while a plan is being applied"""
     client_id: str
     """The API client that sent it; `panel` when none did"""
@@ -1598,7 +1648,7 @@ class _ImportedOptionRequired(TypedDict):
 
     1 to 200 characters.
     """
-    type: Literal["single", "multiple"]
+    type: ProductOptionType
     """`single`: at most one value, with quantity 1; `multiple`: several values and quantities"""
 
 
@@ -2218,7 +2268,7 @@ class _MenuImportRequired(TypedDict):
 
     A date-time of RFC 3339 with an offset.
     """
-    state: Literal["planned", "running", "applied", "failed"]
+    state: MenuImportState
     """`planned`: a dry run, nothing was changed; `running`: not finished yet; `applied`: the menu is
     as the import wants it; `failed`: nothing was changed
     """
@@ -2227,11 +2277,11 @@ class _MenuImportRequired(TypedDict):
 
     0 to 100.
     """
-    kind: Literal["import", "revert"]
+    kind: MenuImportKind
     """`revert`: an earlier version was restored by menu/revert"""
     pos_uid: Optional[str]
     """The point of sale that sent it; null for a revert, and while a plan is being applied"""
-    update_mode: Optional[Literal["replace", "merge"]]
+    update_mode: MenuImportUpdateMode
     """As in the request; null for a revert, and while a plan is being applied"""
     client_id: str
     """The API client that sent it; `panel` when none did"""
@@ -3037,7 +3087,7 @@ class Order(TypedDict):
 
     At least 1.
     """
-    status: Literal["new", "confirmed", "timed_out", "closed", "cancelled"]
+    status: OrderStatus
     """State of the order. `timed_out`: its countdown ended before it was confirmed; `closed`: it is
     completed
     """
@@ -3509,7 +3559,7 @@ class OrderState(TypedDict):
     """The state of an order after order/confirm, order/close or order/cancel"""
     uid: str
     """Identifies the order; unique in the installation"""
-    status: Literal["new", "confirmed", "timed_out", "closed", "cancelled"]
+    status: OrderStatus
     """State of the order. `timed_out`: its countdown ended before it was confirmed; `closed`: it is
     completed
     """
@@ -3761,7 +3811,7 @@ class ProductOption(TypedDict):
     """Name that customers see"""
     short_name: Optional[str]
     """Shorter form of the name; null when there is none"""
-    type: Literal["single", "multiple"]
+    type: ProductOptionType
     """`single`: at most one value, with quantity 1; `multiple`: several values and quantities"""
     min_selectable: int
     """Least sum of the quantities of its values in an order; 0 means that it may be left out"""
@@ -3975,6 +4025,86 @@ class TestedEndpoint(TypedDict):
     """The endpoint that is tested"""
     uid: str
     """The endpoint"""
+
+
+class Usage(TypedDict):
+    """Use of this credential"""
+    limits: CredentialLimits
+    """Its own limits"""
+    day_units: int
+    """Units of today, UTC
+
+    At least 0.
+    """
+    month_units: int
+    """Units of this month, UTC
+
+    At least 0.
+    """
+    days: List[UsedDay]
+    """Today last"""
+    rate: List[RateLimitState]
+    """The limits with a window that this request met, as in the RateLimit fields of this answer"""
+
+
+class UsedDay(TypedDict):
+    """Use on one day"""
+    date: str
+    """Day of UTC
+
+    A date, `YYYY-MM-DD`.
+    """
+    requests: int
+    """Accepted requests
+
+    At least 0.
+    """
+    units: int
+    """Units of these
+
+    At least 0.
+    """
+    limited: int
+    """Refused by a limit
+
+    At least 0.
+    """
+    refused_elsewhere: int
+    """Requests from addresses not allowed
+
+    At least 0.
+    """
+
+
+class UsedHour(TypedDict):
+    """Calls in one hour"""
+    hour_iso: str
+    """Beginning of the hour, in UTC
+
+    A date-time of RFC 3339 with an offset.
+    """
+    route: Optional[str]
+    """The operation; null: there is none"""
+    reads: int
+    """Successful reads
+
+    At least 0.
+    """
+    writes: int
+    """Successful writes
+
+    At least 0.
+    """
+    refused: int
+    """Refused: 4xx
+
+    At least 0.
+    """
+    failed: int
+    """Failed: 5xx or no answer
+
+    At least 0.
+    """
 
 
 class WebhookCreateAnswer(TypedDict):
@@ -4356,6 +4486,122 @@ class WhoamiDenialParameters(TypedDict):
 
 class WhoamiParameters(TypedDict):
     """Parameters of whoami"""
+
+
+class WhoamiRequestsAnswer(TypedDict):
+    """Answer of GET /api/whoami/requests"""
+    success: Literal[True]
+    """True in every answer that is no refusal"""
+    requests: List[CallerRequest]
+    """Newest first"""
+    kept_days: int
+    """Days that it is kept; 0: nothing is
+
+    At least 0.
+    """
+    pagesize: int
+    """Most items that this page could have"""
+    more: bool
+    """False at the end of the list only. While it is true a page may be short or empty, and
+    `next_cursor` goes on
+    """
+    next_cursor: Optional[str]
+    """`cursor` of the request for the next page; null when `more` is false"""
+
+
+class WhoamiRequestsParameters(TypedDict, total=False):
+    """Parameters of whoami.requests"""
+    status: Literal["2xx", "3xx", "4xx", "5xx", "none"]
+    """Class of the status; `none`: without one"""
+    route: str
+    """Id of an operation
+
+    1 to 128 characters.
+    """
+    code: str
+    """Error code
+
+    1 to 64 characters.
+    """
+    request_id: str
+    """Id of a request
+
+    1 to 64 characters.
+    """
+    since: str
+    """From then on
+
+    A date-time of RFC 3339 with an offset.
+    """
+    until: str
+    """Before then
+
+    A date-time of RFC 3339 with an offset.
+    """
+    restuid: str
+    """What it was for
+
+    1 to 128 characters.
+    """
+    pagesize: int
+    """Most items that one page has
+
+    1 to 100, by default `100`.
+    """
+    cursor: str
+    """`next_cursor` of the answer before, with the same filters. Absent: the list from its beginning,
+    or from `page`
+
+    1 to 2000 characters.
+    """
+
+
+class WhoamiUsageAnswer(TypedDict):
+    """Answer of GET /api/whoami/usage"""
+    success: Literal[True]
+    """True in every answer that is no refusal"""
+    usage: Usage
+    """Use of this credential"""
+    hours: List[UsedHour]
+    """Newest first"""
+    kept_days: int
+    """Days that it is kept; 0: nothing is
+
+    At least 0.
+    """
+    pagesize: int
+    """Most items that this page could have"""
+    more: bool
+    """False at the end of the list only. While it is true a page may be short or empty, and
+    `next_cursor` goes on
+    """
+    next_cursor: Optional[str]
+    """`cursor` of the request for the next page; null when `more` is false"""
+
+
+class WhoamiUsageParameters(TypedDict, total=False):
+    """Parameters of whoami.usage"""
+    days: int
+    """Length of `days`
+
+    1 to 400, by default `30`.
+    """
+    route: str
+    """Id of an operation
+
+    1 to 128 characters.
+    """
+    pagesize: int
+    """Most items that one page has
+
+    1 to 100, by default `100`.
+    """
+    cursor: str
+    """`next_cursor` of the answer before, with the same filters. Absent: the list from its beginning,
+    or from `page`
+
+    1 to 2000 characters.
+    """
 
 
 # Every event that is sent; `event` says which one it is.

@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { freePort } from '../support/free-port.ts';
-import { type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
-import { until } from '../support/until.ts';
-import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
-import { openListen } from './open-listen.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { freePort } from '../../support/free-port.ts';
+import { type RunningProgram, runCommand, runJson, startProgram } from '../../support/program.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { openListen } from '../open-listen.ts';
 
 let database: TestDatabase;
 let gatewayEnv: Record<string, string>;
@@ -135,6 +138,21 @@ test('replay with --url sends the last events, oldest first, by an API key and w
   expect(local.received.map(({ body }) => body)).toEqual(receiver.received.slice(-3).map(({ body }) => body));
   verifyAll(secret);
   expect(local.received[0]?.headers['x-orderpass-signature']).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('A-358 after a login, replay takes the events of that server without --url on a machine that has no installation', async () => {
+  const elsewhere = mkdtempSync(join(tmpdir(), 'orderpass-login-'));
+  closers.push(async () => rmSync(elsewhere, { recursive: true }));
+  mkdirSync(join(elsewhere, 'orderpass'));
+  const servers = { [gateway.url]: { api_key: apiKey } };
+  const file = join(elsewhere, 'orderpass/logins.json');
+  writeFileSync(file, JSON.stringify({ current: gateway.url, servers }), { mode: 0o600 });
+  await makeEvents('login@example.com', 1);
+  await until(() => receiver.received.at(-1)?.body.includes('login@example.com') === true);
+  const env = { XDG_CONFIG_HOME: elsewhere, ORDERPASS_DATA_DIR: join(elsewhere, 'none') };
+  const replayed = await runCommand(['replay', '--last', '1', '--endpoint', endpoint, '--forward-to', local.url], env);
+  expect([replayed.code, local.received.length]).toEqual([0, 1]);
+  expect(existsSync(join(elsewhere, 'none'))).toBe(false);
 });
 
 test('a remote server is asked with a credential of the environment, over https only, and the credential is never forwarded', async () => {

@@ -1,0 +1,65 @@
+/** Which restaurants there are, by id or name, and in which cell each one is. */
+import { Fault } from '#src/contract/fault.ts';
+import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { pageClients } from '#src/gateway/index.ts';
+import { findRestaurant, searchRestaurants } from '#src/ordering/index.ts';
+import type { AdminDeps } from './admin-deps.ts';
+import { settingsOf } from './admin-restaurants.ts';
+
+/** Restaurants and clients of one search among which a name is looked for. */
+const namedMax = 200;
+
+const isSameName = (name: string, text: string): boolean => name.toLowerCase() === text.trim().toLowerCase();
+
+export const createDirectoryAdmin = ({ installation: { store }, settings, credentials }: AdminDeps) => ({
+  /** Newest first. `search`: the start of an id, or starts of words of the name. `next_before`: null on the last page. */
+  listRestaurants: async (asked: { search: string; before: string | undefined; limit: number }) => {
+    const found = await searchRestaurants(store.db, { ...asked, limit: asked.limit + 1 });
+    const restaurants = found
+      .slice(0, asked.limit)
+      .map(({ uid, name, timeZone, currency }) => ({ restuid: uid, name, time_zone: timeZone, currency }));
+    return { restaurants, next_before: found.length > asked.limit ? (restaurants.at(-1)?.restuid ?? null) : null };
+  },
+  /** All settings, with the member names of the interface. Throws NOT_FOUND. */
+  showRestaurant: async (restuid: string) => {
+    const found = await findRestaurant(store.db, restuid);
+    if (found === undefined) throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);
+    const { name, currency, language } = found;
+    const api_enabled = await credentials.isTenantApiEnabled(restuid);
+    const cell = await credentials.showTenantCell(restuid);
+    return { restuid, name, currency, language, api_enabled, ...settingsOf(found), cell };
+  },
+  /** The ids that a text may mean: that restaurant, or those with this name, ignoring case. */
+  restaurantsNamed: async (text: string): Promise<string[]> => {
+    if ((await findRestaurant(store.db, text)) !== undefined) return [text];
+    const found = await searchRestaurants(store.db, { search: text, before: undefined, limit: namedMax });
+    return found.filter(({ name }) => isSameName(name, text)).map(({ uid }) => uid);
+  },
+  /** The same for clients. */
+  clientsNamed: async (text: string): Promise<string[]> => {
+    const { clients } = await pageClients(store.db, { search: text, limit: namedMax });
+    const ids = clients.filter(({ clientId }) => clientId === text);
+    return (ids.length > 0 ? ids : clients.filter(({ name }) => isSameName(name, text))).map(
+      ({ clientId }) => clientId,
+    );
+  },
+  /** The cell that has the restaurant in the directory. */
+  showCell: async (restuid: string): Promise<{ restuid: string; cell: string }> => ({
+    restuid,
+    cell: await credentials.showTenantCell(restuid),
+  }),
+  /** Gateways forward requests of the restaurant to this cell from now on; its rows are not moved. `cell`: one of the file of routes. */
+  setCell: async (restuid: string, cell: string): Promise<{ restuid: string; cell: string }> => {
+    const { upstreams } = readRouteTable(routesFileOf(settings.gateway));
+    const known = [...new Set(Object.values(upstreams).flatMap(({ cells = {} }) => Object.keys(cells)))].sort();
+    if (!known.includes(cell))
+      throw new Fault(
+        'VALIDATION_ERROR',
+        known.length === 0
+          ? 'No upstream of the file of routes has cells'
+          : `The file of routes has no cell ${cell}; it has ${known.join(', ')}`,
+      );
+    await credentials.setTenantCell(restuid, cell);
+    return { restuid, cell };
+  },
+});

@@ -1,0 +1,3 @@
+module github.com/orderpass/orderpass-go
+
+go 1.24

@@ -1,0 +1,105 @@
+package orderpass
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+type token struct {
+	value           string
+	renewAt, endsAt time.Time
+}
+
+// tokenSource keeps the token, renews it early, and fetches it once for parallel calls.
+type tokenSource struct {
+	fetch   func(context.Context) (*token, error)
+	mu      sync.Mutex
+	current *token
+	running *fetching
+}
+
+type fetching struct {
+	done  chan struct{}
+	token *token
+	err   error
+}
+
+func (s *tokenSource) get(ctx context.Context) (*token, error) {
+	s.mu.Lock()
+	old := s.current
+	if old != nil && time.Now().Before(old.renewAt) {
+		s.mu.Unlock()
+		return old, nil
+	}
+	if s.running == nil {
+		s.running = &fetching{done: make(chan struct{})}
+		// The end of the call that is the first does not end the request of the others.
+		go s.run(context.WithoutCancel(ctx), s.running)
+	}
+	running := s.running
+	s.mu.Unlock()
+	select {
+	case <-running.done:
+	case <-ctx.Done():
+		return nil, &TransportError{"POST " + tokenPath, ctx.Err()}
+	}
+	// The old token still works, so a token endpoint that is away for a moment stops no call.
+	if running.err != nil && old != nil && time.Now().Before(old.endsAt) {
+		return old, nil
+	}
+	return running.token, running.err
+}
+
+func (s *tokenSource) run(ctx context.Context, running *fetching) {
+	running.token, running.err = s.fetch(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if running.err == nil {
+		s.current = running.token
+	}
+	s.running = nil
+	close(running.done)
+}
+
+// forget drops a token that was refused, unless another call has renewed it meanwhile.
+func (s *tokenSource) forget(refused *token) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == refused {
+		s.current = nil
+	}
+}
+
+const tokenPath = "/api/oauth/token"
+
+func (c *Client) fetchToken(ctx context.Context) (*token, error) {
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {c.config.ClientID}}
+	form.Set("client_secret", c.config.ClientSecret)
+	if len(c.config.Scopes) > 0 {
+		form.Set("scope", strings.Join(c.config.Scopes, " "))
+	}
+	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+	request := prepared{"POST", tokenPath, header, []byte(form.Encode()), c.config.Timeout}
+	var answer struct {
+		AccessToken string `json:"access_token"`
+		ExpiresIn   int64  `json:"expires_in"`
+	}
+	// A second token is no second effect.
+	if err := c.repeat(ctx, true, func() error {
+		_, err := c.send(ctx, request, &answer)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	life := time.Duration(answer.ExpiresIn) * time.Second
+	if answer.AccessToken == "" || life <= 0 {
+		return nil, &TransportError{"POST " + tokenPath, errors.New("no access_token with expires_in came")}
+	}
+	endsAt := time.Now().Add(life)
+	return &token{answer.AccessToken, endsAt.Add(-min(time.Minute, life/10)), endsAt}, nil
+}

@@ -1,0 +1,103 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Orderpass;
+
+/** An access token of an API client. It is kept, renewed early, and shared with other processes through a cache. */
+final class TokenCredential implements Credential
+{
+    private const PATH = '/api/oauth/token';
+
+    /** A token is renewed when a tenth of its life is left, at most this long before its end. */
+    private const RENEWAL_SECONDS_MAX = 60;
+
+    /** @var array{value: string, renewAt: float, endsAt: float}|null */
+    private ?array $token = null;
+
+    private ?string $refused = null;
+
+    private readonly string $key;
+
+    /** @param list<string> $scopes */
+    public function __construct(
+        private readonly string $clientId,
+        #[\SensitiveParameter] private readonly string $clientSecret,
+        private readonly array $scopes,
+        string $origin,
+        private readonly Sender $sender,
+        private readonly Repeats $repeats,
+        private readonly ?TokenCache $cache,
+    ) {
+        // PSR-16 allows 64 characters. With the secret in it, a new secret gets a token of its own.
+        $this->key = 'orderpass.' . substr(hash('sha256', implode("\n", [$origin, $clientId, $clientSecret, ...$scopes])), 0, 40);
+    }
+
+    public function header(): array
+    {
+        return ['Authorization', 'Bearer ' . $this->current()];
+    }
+
+    public function renew(string $refused): bool
+    {
+        $this->refused = substr($refused, \strlen('Bearer '));
+        return true;
+    }
+
+    private function current(): string
+    {
+        $now = microtime(true);
+        $token = $this->token ?? $this->cached();
+        // Another process may have renewed it meanwhile.
+        if ($token !== null && ($now >= $token['renewAt'] || $token['value'] === $this->refused)) {
+            $token = $this->cached() ?? $token;
+        }
+        $isRefused = $token !== null && $token['value'] === $this->refused;
+        if ($token !== null && !$isRefused && $now < $token['renewAt']) {
+            $this->token = $token;
+            return $token['value'];
+        }
+        try {
+            $this->token = $this->fetch();
+        } catch (OrderpassException $error) {
+            // The old token still works, so a token endpoint that is away for a moment stops no call.
+            if ($token === null || $isRefused || microtime(true) >= $token['endsAt']) {
+                throw $error;
+            }
+            return $token['value'];
+        }
+        $ttl = (int) ($this->token['endsAt'] - microtime(true));
+        $this->cache?->set($this->key, json_encode($this->token, \JSON_THROW_ON_ERROR), max(1, $ttl));
+        return $this->token['value'];
+    }
+
+    /** @return array{value: string, renewAt: float, endsAt: float}|null */
+    private function cached(): ?array
+    {
+        $found = json_decode($this->cache?->get($this->key) ?? '', true);
+        if (!\is_array($found) || !\is_string($found['value'] ?? null) || ($found['endsAt'] ?? 0) <= microtime(true)) {
+            return null;
+        }
+        return ['value' => $found['value'], 'renewAt' => (float) ($found['renewAt'] ?? 0), 'endsAt' => (float) $found['endsAt']];
+    }
+
+    /** @return array{value: string, renewAt: float, endsAt: float} */
+    private function fetch(): array
+    {
+        $form = ['grant_type' => 'client_credentials', 'client_id' => $this->clientId, 'client_secret' => $this->clientSecret];
+        if ($this->scopes !== []) {
+            $form['scope'] = implode(' ', $this->scopes);
+        }
+        $headers = ['Content-Type' => 'application/x-www-form-urlencoded'];
+        $body = http_build_query($form, '', '&', \PHP_QUERY_RFC1738);
+        // A second token is no second effect.
+        $answer = $this->repeats->run(true, fn (): Answer => $this->sender->send('POST', self::PATH, $headers, $body));
+        $value = $answer->members['access_token'] ?? null;
+        $life = $answer->members['expires_in'] ?? null;
+        if (!\is_string($value) || !\is_int($life) || $life <= 0) {
+            throw new OrderpassException('the token endpoint answered without access_token and expires_in');
+        }
+        $endsAt = microtime(true) + $life;
+        return ['value' => $value, 'renewAt' => $endsAt - min(self::RENEWAL_SECONDS_MAX, $life / 10), 'endsAt' => $endsAt];
+    }
+}

@@ -1,0 +1,106 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Orderpass;
+
+/** Sends the request of an operation: credential, idempotency key, and repeats where they have no second effect. */
+final class Transport
+{
+    public function __construct(
+        private readonly Sender $sender,
+        private readonly Repeats $repeats,
+        private readonly Credential $credential,
+        private readonly ?string $restuid,
+    ) {
+    }
+
+    /** @return array<array-key, mixed> Members of the answer */
+    public function call(string $method, string $path, \JsonSerializable $request, ?CallOptions $options): array
+    {
+        return $this->send($method, $path, (array) $request->jsonSerialize(), $options ?? new CallOptions())->members;
+    }
+
+    /**
+     * The items of all pages. A page may be empty while `more` is true.
+     *
+     * @template Item
+     * @param string $member Of the answer, with the items
+     * @param \Closure(mixed): Item $read
+     * @return \Generator<int, Item>
+     */
+    public function items(string $path, \JsonSerializable $request, ?CallOptions $options, string $member, \Closure $read): \Generator
+    {
+        $members = (array) $request->jsonSerialize();
+        do {
+            $page = $this->send('GET', $path, $members, $options ?? new CallOptions())->members;
+            foreach (\is_array($page[$member] ?? null) ? $page[$member] : [] as $item) {
+                yield $read($item);
+            }
+            $cursor = $page['next_cursor'] ?? null;
+            // A cursor that stays the same would never end.
+            $more = ($page['more'] ?? false) === true && \is_string($cursor) && $cursor !== ($members['cursor'] ?? null);
+            // A cursor continues the list, so neither a page number nor `after` stands beside it.
+            unset($members['page'], $members['after']);
+            $members['cursor'] = $cursor;
+        } while ($more);
+    }
+
+    /** @param array<string, mixed> $members */
+    private function send(string $method, string $path, array $members, CallOptions $options): Answer
+    {
+        if ($this->restuid !== null) {
+            $members += ['restuid' => $this->restuid];
+        }
+        $path = preg_replace_callback('/\{([a-z_]+)\}/', static function (array $found) use (&$members): string {
+            $value = $members[$found[1]] ?? null;
+            unset($members[$found[1]]);
+            // A segment that is empty or only dots would lead to another operation.
+            if (!\is_string($value) || trim($value, '.') === '') {
+                throw new OrderpassException("$found[1] must be an id");
+            }
+            return rawurlencode($value);
+        }, $path) ?? $path;
+        if ($method === 'GET') {
+            $query = http_build_query(array_map(self::queryValue(...), $members), '', '&', \PHP_QUERY_RFC3986);
+            return $this->sendAuthorized(true, 'GET', $query === '' ? $path : "$path?$query", [], null, $options);
+        }
+        $key = $options->idempotencyKey === Omitted::Member ? bin2hex(random_bytes(16)) : $options->idempotencyKey;
+        $headers = ['Content-Type' => 'application/json'] + ($key === null ? [] : ['Idempotency-Key' => $key]);
+        return $this->sendAuthorized($key !== null, $method, $path, $headers, Json::encode((object) $members), $options);
+    }
+
+    /** @param array<string, string> $headers */
+    private function sendAuthorized(bool $isSafe, string $method, string $path, array $headers, ?string $body, CallOptions $options): Answer
+    {
+        $attempts = 0;
+        $isRenewed = false;
+        $answer = null;
+        while ($answer === null) {
+            // Its own requests are repeated already.
+            [$name, $value] = $this->credential->header();
+            try {
+                $answer = $this->repeats->run($isSafe, function () use ($method, $path, $headers, $body, $options, $name, $value, &$attempts): Answer {
+                    $attempts++;
+                    return $this->sender->send($method, $path, [$name => $value] + $headers, $body, $options->timeout);
+                });
+            } catch (ApiException $error) {
+                // A token may be revoked before its end. A refused request had no effect, so every one may be sent again.
+                if ($error->status !== 401 || $isRenewed || !$this->credential->renew($value)) {
+                    throw $error;
+                }
+                $isRenewed = true;
+            }
+        }
+        ($options->onAnswer ?? static fn (Answer $answer) => null)($answer->withAttempts($attempts));
+        return $answer;
+    }
+
+    private static function queryValue(mixed $value): string
+    {
+        if (\is_array($value)) {
+            return implode(',', array_map(self::queryValue(...), $value));
+        }
+        return \is_bool($value) ? ($value ? 'true' : 'false') : (string) $value;
+    }
+}

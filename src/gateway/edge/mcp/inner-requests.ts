@@ -1,0 +1,106 @@
+/**
+ * Sends requests of the gateway to itself, over a connection in memory. So a tool call passes the same parser, the same steps
+ * and the same log as a request of the network, and there is one implementation of each. The two documented parts of node:http
+ * are an HTTP server that is given a connection (`connection`, any Duplex) and a request that brings its own
+ * (`createConnection`).
+ */
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { type Duplex, duplexPair } from 'node:stream';
+import type { RateStanding } from '../../limits/rate-standing.ts';
+import type { Exchange } from '../../request/exchange.ts';
+import type { ToolRequest } from './tool-request.ts';
+
+/** Serves a request as part of `within`, and returns the exchange of it. */
+export type InnerHandler = (req: IncomingMessage, res: ServerResponse, within: Exchange) => Exchange;
+
+export type InnerAnswer = {
+  status: number;
+  headers: IncomingHttpHeaders;
+  /** Empty when the answer was cut. */
+  body: Buffer;
+  /** The answer is longer, and its rest was not read. */
+  isCut: boolean;
+  /** The limits that the request met. */
+  rate: RateStanding | undefined;
+};
+
+type Bounds = { bytesMax: number; signal: AbortSignal };
+
+/** Rejects when the answer breaks off or `signal` is aborted, which ends the request as a lost client does. */
+export type SendInner = (made: ToolRequest, within: Exchange, bounds: Bounds) => Promise<InnerAnswer>;
+
+/** Headers of the outer request that say who calls and from where. Everything else belongs to the outer request alone. */
+const passed = [
+  ...['authorization', 'x-api-key', 'x-client-id', 'x-client-secret', 'host', 'user-agent', 'x-api-version'],
+  ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'traceparent', 'tracestate', 'baggage'],
+] as const;
+
+/** One connection carries one request. */
+type Held = { within: Exchange; inner: Exchange | undefined };
+
+/** `attach`: adds the handlers of a public server, so that a head which the parser refuses is answered as usual. */
+export const createSendInner = (
+  options: ServerOptions,
+  handle: InnerHandler,
+  attach: (server: Server, onRequest: (req: IncomingMessage, res: ServerResponse) => void) => void,
+): SendInner => {
+  const held = new WeakMap<object, Held>();
+  const server = createServer(options);
+  attach(server, (req, res) => {
+    const connection = held.get(req.socket);
+    if (connection === undefined) throw new Error('a request came over a connection of no tool call');
+    connection.inner = handle(req, res, connection.within);
+  });
+  return async (made, within, { bytesMax, signal }) => {
+    const [near, far] = duplexPair();
+    const connection: Held = { within, inner: undefined };
+    held.set(far, connection);
+    // The address that limits, lists of addresses and the audit read.
+    Object.defineProperty(far, 'remoteAddress', { value: within.req.socket.remoteAddress });
+    server.emit('connection', far);
+    try {
+      const answer = await send(near, made, { within, signal });
+      const { body, isCut } = await readUpTo(answer, bytesMax);
+      return { status: answer.statusCode ?? 0, headers: answer.headers, body, isCut, rate: connection.inner?.rate };
+    } finally {
+      near.destroy();
+    }
+  };
+};
+
+const send = (
+  near: Duplex,
+  { method, target, headers, body }: ToolRequest,
+  { within, signal }: { within: Exchange; signal: AbortSignal },
+): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const fields: Record<string, string> = { 'x-request-id': within.requestId };
+    for (const name of passed) {
+      const value = within.req.headers[name];
+      if (typeof value === 'string') fields[name] = value;
+    }
+    Object.assign(fields, headers);
+    if (body !== undefined) fields['content-length'] = String(Buffer.byteLength(body));
+    const sent = request({ method, path: target, headers: fields, createConnection: () => near, signal });
+    sent.on('response', resolve).on('error', reject);
+    sent.end(body);
+  });
+
+const readUpTo = async (answer: IncomingMessage, bytesMax: number): Promise<{ body: Buffer; isCut: boolean }> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) return { body: Buffer.alloc(0), isCut: true };
+    chunks.push(chunk);
+  }
+  return { body: Buffer.concat(chunks, bytes), isCut: false };
+};

@@ -1,0 +1,176 @@
+/** Commands of an integrator: on a machine without an installation, against a server elsewhere. */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { plainEnv, type RunningProgram, root, runCommand, runJson, startProgram } from '../../support/program.ts';
+import { until } from '../../support/until.ts';
+
+let database: TestDatabase;
+let env: Record<string, string>;
+let program: RunningProgram;
+let folder: string;
+let restuid: string;
+let key: string;
+let client: { client_id: string; client_secret: string };
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-remote-'));
+  env = { DATABASE_URL: database.url, ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64') };
+  program = await startProgram(env);
+  restuid = String((await runJson(['restaurant', 'create', '--name', 'Osteria'], env)).restuid);
+  const made = await runJson(['client', 'create', '--name', 'Till', '--restaurant', restuid], env);
+  client = { client_id: String(made.client_id), client_secret: String(made.client_secret) };
+  key = String((await runJson(['key', 'create', '--restaurant', restuid], env)).api_key);
+});
+
+afterAll(async () => {
+  await program?.stop();
+  await database?.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The machine of the integrator: neither a store nor the master key. */
+const elsewhere = (): Record<string, string> => ({
+  XDG_CONFIG_HOME: join(folder, 'config'),
+  ORDERPASS_DATA_DIR: join(folder, 'none'),
+});
+const file = (): string => join(folder, 'config/orderpass/logins.json');
+
+beforeEach(() => rmSync(join(folder, 'config'), { recursive: true, force: true }));
+
+type Result = { code: number | null; stdout: string; stderr: string };
+
+/** `input`: standard input. */
+const run = (args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Result> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(root, 'src/cli/launch.mjs'), ...args], {
+      cwd: folder,
+      env: { ...plainEnv(), ...elsewhere(), ...more },
+    });
+    const texts = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].on('data', (chunk: Buffer) => {
+        texts[name] += chunk.toString();
+      });
+    child.once('close', (code) => resolve({ code, ...texts }));
+    child.stdin.on('error', () => undefined).end(input);
+  });
+
+const login = (): Promise<Result> =>
+  run(['login', '--url', program.url, '--client-id', client.client_id], `${client.client_secret}\n`);
+
+test('A-355 login keeps a credential that the server accepts, for the user of the machine alone, and shows no secret', async () => {
+  const made = await login();
+  expect([made.code, made.stderr]).toEqual([0, '']);
+  expect(made.stdout).toContain('Till');
+  expect(made.stdout).not.toContain(client.client_secret);
+  expect([statSync(file()).mode & 0o777, statSync(join(folder, 'config/orderpass')).mode & 0o777]).toEqual([
+    0o600, 0o700,
+  ]);
+  const shown = await run(['whoami', '--json']);
+  expect(JSON.parse(shown.stdout)).toMatchObject({ url: program.url, credential: { id: client.client_id } });
+  expect(existsSync(join(folder, 'none'))).toBe(false);
+  const ended = await run(['logout', '--json']);
+  expect(JSON.parse(ended.stdout)).toEqual({ url: program.url, removed: true });
+  expect(readFileSync(file(), 'utf8')).not.toContain(client.client_secret);
+  const without = await run(['whoami']);
+  expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('log in first')]);
+});
+
+test('A-355 nothing is kept when the server refuses the credential, or when it would travel in the clear', async () => {
+  const refused = await run(['login', '--url', program.url], 'opk_wrong\n');
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/says: .+ \(request req_/)]);
+  expect(refused.stderr).not.toContain('opk_wrong');
+  for (const url of ['http://orders.example', 'ftp://orders.example', 'https://me:secret@orders.example']) {
+    const wrong = await run(['login', '--url', url], key);
+    expect([wrong.code, wrong.stderr.includes('--url')]).toEqual([2, true]);
+  }
+  expect((await run(['login', '--url', program.url], '')).code).toBe(2);
+  expect(existsSync(file())).toBe(false);
+});
+
+test('A-355 a file of logins that others can read is refused, and no credential is sent', async () => {
+  expect((await login()).code).toBe(0);
+  chmodSync(file(), 0o640);
+  const refused = await run(['whoami']);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('can be read by others')]);
+});
+
+test('A-356 token get prints a token alone, with fewer scopes on request; an API key has none', async () => {
+  await login();
+  const { code, stdout } = await run(['token', 'get', '--scope', 'read:orders']);
+  expect([code, stdout.split('\n')]).toEqual([0, [expect.stringMatching(/^eyJ/), '']]);
+  const listed = await fetch(`${program.url}/api/orders/list`, {
+    headers: { authorization: `Bearer ${stdout.trim()}` },
+  });
+  const refused = await fetch(`${program.url}/api/menu/products`, {
+    headers: { authorization: `Bearer ${stdout.trim()}` },
+  });
+  expect([listed.status, refused.status]).toEqual([200, 403]);
+  const wrong = await run(['token', 'get', '--scope', 'read:everything']);
+  expect([wrong.code, wrong.stdout]).toEqual([1, '']);
+  const byKey = await run(['token', 'get', '--url', program.url], '', { ORDERPASS_API_KEY: key });
+  expect([byKey.code, byKey.stderr]).toEqual([1, expect.stringContaining('gets no tokens')]);
+});
+
+test('A-356 requests without an id lists the own requests of the login, and counts by hour', async () => {
+  await login();
+  const token = (await run(['token', 'get', '--scope', 'read:orders'])).stdout.trim();
+  const refused = await fetch(`${program.url}/api/menu/products`, { headers: { authorization: `Bearer ${token}` } });
+  const id = refused.headers.get('x-request-id');
+  const listed = async (...args: string[]) => (await run(['requests', ...args])).stdout;
+  await until(async () => (await listed('--status', '4xx', '--json')).includes(String(id)), 30_000);
+  expect(JSON.parse(await listed('--request-id', String(id), '--json'))).toMatchObject({
+    requests: [{ request_id: id, status: 403, code: 'INSUFFICIENT_SCOPE', method: 'GET' }],
+    next_cursor: null,
+  });
+  await until(async () => (await listed('--hours')).includes('refused=1'), 30_000);
+  const wrong = await run(['requests', '--client-id', 'a', '--key', 'b']);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('not both')]);
+});
+
+test('A-357 restaurants are listed and shown, and an option takes a name that one restaurant or client has', async () => {
+  const twins = [];
+  for (const name of ['Due Torri', 'due torri'])
+    twins.push(String((await runJson(['restaurant', 'create', '--name', name], env)).restuid));
+  const first = await runJson(['restaurant', 'list', '--limit', '2'], env);
+  expect(first).toMatchObject({ restaurants: [{ restuid: twins[1] }, { restuid: twins[0] }], next_before: twins[0] });
+  const next = await runJson(['restaurant', 'list', '--before', String(first.next_before)], env);
+  expect(next).toMatchObject({ restaurants: [{ restuid, name: 'Osteria', currency: 'EUR' }], next_before: null });
+  expect(await runJson(['restaurant', 'show', '--restaurant', 'osteria'], env)).toMatchObject({
+    ...{ restuid, name: 'Osteria', api_enabled: true, countdown_minutes: 10, cell: 'default' },
+  });
+  const several = await runCommand(['restaurant', 'show', '--restaurant', 'Due Torri'], env);
+  expect(several.code).toBe(2);
+  for (const uid of twins) expect(several.stderr).toContain(uid);
+  const unknown = await runCommand(['restaurant', 'show', '--restaurant', 'Tre Torri'], env);
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('There is no restaurant Tre Torri')]);
+  expect(await runJson(['client', 'show', '--client-id', 'till'], env)).toMatchObject({ client_id: client.client_id });
+});
+
+test('A-357 a list is a table on a terminal, with colours unless NO_COLOR is set, and one line for each item in a pipe', async () => {
+  const list = `${process.execPath} ${join(root, 'src/cli/launch.mjs')} restaurant list --search Osteria`;
+  // `script` gives the command a terminal.
+  const atTerminal = (more: Record<string, string>): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const terminal = { ...plainEnv(), ...env, ORDERPASS_DATA_DIR: join(folder, 'data'), TERM: 'xterm', ...more };
+      const child = spawn('script', ['-qec', `stty cols 160; ${list}`, '/dev/null'], { env: terminal });
+      let text = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      child.once('error', reject).once('close', () => resolve(text.replaceAll('\r', '')));
+    });
+  const row = `${restuid}  Osteria  UTC        EUR`;
+  expect(await atTerminal({ NO_COLOR: '1' })).toBe(
+    `restuid${' '.repeat(restuid.length - 7)}  name     time_zone  currency\n${row}\n`,
+  );
+  expect(await atTerminal({})).toContain('\u001b[1mrestuid');
+  const piped = await runCommand(['restaurant', 'list', '--search', 'Osteria'], env);
+  expect(piped.stdout).toBe(`${restuid}  name=Osteria  time_zone=UTC  currency=EUR\n`);
+});
