@@ -84,6 +84,7 @@ const (
 	DenialReasonRateLimited          DenialReason = "rate_limited"
 	DenialReasonParameters           DenialReason = "parameters"
 	DenialReasonUpstream             DenialReason = "upstream"
+	DenialReasonSimulated            DenialReason = "simulated"
 )
 
 // EndpointDisabledReason is a string, because versions 1.x may add values.
@@ -256,6 +257,7 @@ const (
 	ErrorDetailCodeOrderMin             ErrorDetailCode = "ORDER_MIN"
 	ErrorDetailCodeClosed               ErrorDetailCode = "CLOSED"
 	ErrorDetailCodeTargetRefused        ErrorDetailCode = "TARGET_REFUSED"
+	ErrorDetailCodeSandboxOnly          ErrorDetailCode = "SANDBOX_ONLY"
 )
 
 // EventKind is a string, because versions 1.x may add values.
@@ -1311,6 +1313,8 @@ type Credential struct {
 	ID string `json:"id"`
 	// Name that the key or client was given; null when it is not known
 	Name *string `json:"name"`
+	// True: for sandboxes only
+	Sandbox bool `json:"sandbox"`
 	// What this credential may do
 	Scopes []string `json:"scopes"`
 	// What it may be used for: the first 100, sorted by uid
