@@ -48,7 +48,6 @@ const headers = (signatureHeader: string): Json[] => [
   ),
   header('x-orderpass-delivery', 'Id of the delivery', 'dlv_01'),
   header('x-orderpass-attempt', 'Number of the attempt, from 1', '1'),
-  header('x-orderpass-sandbox', '`true` when the event comes from a sandbox, else absent', 'true', false),
 ];
 
 type Described = Pick<DescribedEvent, 'event' | 'object' | 'value' | 'trailing'>;
