@@ -91,7 +91,10 @@ const groups: readonly { heading: string; commands: readonly AddCommands[] }[] =
     heading: 'Use the API of a server, without an installation',
     commands: [remoteCommands, tokenCommands, forwardCommands],
   },
-  { heading: 'Restaurants', commands: [restaurantCommands, locationCommands, generatorCommands, menuCommands, sandboxCommands] },
+  {
+    heading: 'Restaurants',
+    commands: [restaurantCommands, locationCommands, generatorCommands, menuCommands, sandboxCommands],
+  },
   { heading: 'Credentials', commands: [keyCommands, clientCommands, usageCommand, requestsCommand, policyCommands] },
   { heading: 'Webhooks', commands: [endpointCommands, webhookCommands, notificationsCommands] },
   { heading: 'Security', commands: [auditCommands, signingKeyCommands, masterKeyCommands, userCommands] },
