@@ -27,6 +27,7 @@ import { generatorCommands } from './commands/restaurants/generator.ts';
 import { locationCommands } from './commands/restaurants/location.ts';
 import { menuCommands } from './commands/restaurants/menu.ts';
 import { restaurantCommands } from './commands/restaurants/restaurant.ts';
+import { sandboxCommands } from './commands/restaurants/sandbox.ts';
 import { userCommands } from './commands/users/user.ts';
 import { endpointCommands } from './commands/webhooks/endpoint.ts';
 import { forwardCommands } from './commands/webhooks/forward.ts';
@@ -90,7 +91,10 @@ const groups: readonly { heading: string; commands: readonly AddCommands[] }[] =
     heading: 'Use the API of a server, without an installation',
     commands: [remoteCommands, tokenCommands, forwardCommands],
   },
-  { heading: 'Restaurants', commands: [restaurantCommands, locationCommands, generatorCommands, menuCommands] },
+  {
+    heading: 'Restaurants',
+    commands: [restaurantCommands, locationCommands, generatorCommands, menuCommands, sandboxCommands],
+  },
   { heading: 'Credentials', commands: [keyCommands, clientCommands, usageCommand, requestsCommand, policyCommands] },
   { heading: 'Webhooks', commands: [endpointCommands, webhookCommands, notificationsCommands] },
   { heading: 'Security', commands: [auditCommands, signingKeyCommands, masterKeyCommands, userCommands] },

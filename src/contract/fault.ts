@@ -73,6 +73,7 @@ export type DetailCode =
   | 'ORDER_MIN'
   | 'CLOSED'
   | 'TARGET_REFUSED'
+  | 'SANDBOX_ONLY'
   | FaultCode;
 
 /** `pointer`: JSON pointer into a nested body, else the name of the parameter or header; `""` = the whole body. */

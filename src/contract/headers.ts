@@ -20,5 +20,11 @@ export const tenantHeader = 'x-orderpass-tenant';
 
 export const requestIdHeader = 'x-request-id';
 
+/** In a request: the fault that a sandbox credential asks for (interface 25.2). The gateway reads it and never forwards it. */
+export const simulateHeader = 'x-orderpass-simulate';
+
+/** In a delivery: its event comes from a sandbox. */
+export const sandboxHeader = 'x-orderpass-sandbox';
+
 /** Names of the cookies of the panel begin so. Services behind the gateway share its host, and neither get nor set such a cookie. */
 export const ownCookiePrefix = '__Host-orderpass';

@@ -39,6 +39,7 @@ import { openSigningKeys } from './oauth/keys/signing-keys.ts';
 import { openOAuth } from './oauth/open-oauth.ts';
 import { createPipeline, type Steps, stepsFor } from './pipeline.ts';
 import { createDryRunLog, type DryRunLog } from './policy/dry-run-log.ts';
+import { createSimulateFault } from './policy/simulate-fault.ts';
 import { createTryScopes } from './policy/try-scopes.ts';
 import { createLimitBody } from './request/limit-body.ts';
 import { createChooseCell } from './routing/choose-cell.ts';
@@ -312,6 +313,7 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
     checkVersion: createCheckVersion(),
     ...accessSteps,
     tryScopes: createTryScopes({ noteDryRun: dryRuns.note }),
+    simulateFault: createSimulateFault(),
     chooseCell: createChooseCell(table),
     limitBody: createLimitBody(),
     rewriteTarget,

@@ -25,6 +25,7 @@ const stepTable = {
   tryScopes:              [true,  true,  true], //  counts scopes that are not required yet
   limitRate:              [true,  true,  true], //  8
   recordAllowed:          [true,  true,  true], //  the audit
+  simulateFault:          [true,  true,  false], // a fault that a sandbox asks for
   chooseCell:             [true,  true,  true], //  the upstream, where that of the route has cells
   limitBody:              [true,  false, false], // 9
   rewriteTarget:          [true,  true,  false], // the path that the upstream gets

@@ -29,6 +29,7 @@ import { type AddressResolver, createAddressResolver } from './orders/address/ad
 import { createOrderToken, type OrderToken } from './orders/order/order-token.ts';
 import { orderOperations } from './orders/routes.ts';
 import { createTimeOutOrders } from './orders/time-out-orders.ts';
+import { onItsClock } from './restaurants/sandbox-clock.ts';
 
 export { createGenerator, generatorView, type NewGenerator } from './coupons/create-generator.ts';
 export { type DescribedEvent, describedEvents } from './described-events.ts';
@@ -40,6 +41,13 @@ export { requireRestaurant } from './restaurants/require-restaurant.ts';
 export { listRestaurants } from './restaurants/restaurant-list-store.ts';
 export { restaurantsByUid, searchRestaurants } from './restaurants/restaurant-search-store.ts';
 export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
+export {
+  type ClockMove,
+  moveSandboxClock,
+  type SandboxClock,
+  showSandboxClock,
+  timeOf,
+} from './restaurants/sandbox-clock.ts';
 export { createLocation, type LocationAddress, setLocation } from './restaurants/save-location.ts';
 export { type RestaurantSettings, setRestaurant } from './restaurants/set-restaurant.ts';
 export { endOfDay, isoDate, legacyDate } from './values/venue-time.ts';
@@ -68,12 +76,14 @@ type Inner = Pick<OrderingDeps, 'db' | 'log'> & {
 };
 
 const operationsWith = ({ cursors, db, log, ...orders }: Inner): Operation[] => [
-  ...customerOperations({ cursors }),
-  ...loyaltyOperations({ cursors }),
+  ...[
+    ...customerOperations({ cursors }),
+    ...loyaltyOperations({ cursors }),
+    ...orderOperations({ cursors, ...orders }),
+    ...couponOperations,
+  ].map(onItsClock),
   ...menuOperations({ db, log, cursors }),
-  ...orderOperations({ cursors, ...orders }),
   ...accountOperations,
-  ...couponOperations,
 ];
 
 /** The operations as data, for the OpenAPI document; they cannot be served, because no database stands behind them. */

@@ -151,3 +151,26 @@ export const runWithInput = (
     child.on('close', (code) => resolveResult({ code: code ?? 1, stdout, stderr }));
     child.stdin.end(input);
   });
+
+/** A command that runs until a signal ends it. */
+export const startCommand = (
+  args: readonly string[],
+  env: Record<string, string>,
+): { interrupt(): void; ended: Promise<CommandResult> } => {
+  const child = spawn(process.execPath, [launcherIn(root), ...args], {
+    cwd: root,
+    env: { ...plainEnv(), ...environmentOf(env, root) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  const ended = new Promise<CommandResult>((resolveResult) => {
+    child.on('close', (code) => resolveResult({ code: code ?? 1, stdout, stderr }));
+  });
+  return { interrupt: () => child.kill('SIGINT'), ended };
+};

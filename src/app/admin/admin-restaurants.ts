@@ -19,6 +19,7 @@ import {
   type RestaurantSettings,
   setLocation,
   setRestaurant,
+  timeOf,
 } from '#src/ordering/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { type AdminDeps, assertRestaurant } from './admin-deps.ts';
@@ -32,10 +33,10 @@ export type ImportedMenu = Pick<ImportOutcome, 'state' | 'version' | 'counts' | 
   base_version: number;
 };
 
-type Note = (tx: Kysely<unknown>, restuid: string, details: Readonly<Record<string, unknown>>) => Promise<void>;
+export type Note = (tx: Kysely<unknown>, restuid: string, details: Readonly<Record<string, unknown>>) => Promise<void>;
 
 /** Records a change of a restaurant in the audit, in the transaction of the change. */
-const createNote =
+export const createNote =
   ({ installation: { box, clock }, actor }: AdminDeps): Note =>
   (tx, restuid, details) =>
     appendChange(tx, box, clock.now(), {
@@ -92,7 +93,7 @@ export const createRestaurantAdmin = (deps: AdminDeps) => {
       await assertRestaurant(store.db, restuid);
       const made = await inTransaction(store.db, async (tx) => {
         await note(tx, restuid, { operation: 'generator/create', ...generator });
-        return createGenerator(tx, restuid, generator, clock.now());
+        return createGenerator(tx, restuid, generator, await timeOf(tx, restuid, clock.now()));
       });
       return { restuid, ...generatorView(made) };
     },

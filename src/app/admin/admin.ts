@@ -24,6 +24,7 @@ import { createAuditAdmin } from './admin-audit.ts';
 import { createDirectoryAdmin } from './admin-directory.ts';
 import { createRequestsAdmin } from './admin-requests.ts';
 import { createMenuAdmin, createRestaurantAdmin } from './admin-restaurants.ts';
+import { createSandboxAdmin } from './admin-sandbox.ts';
 import { createUsersAdmin } from './admin-users.ts';
 import { createWebhooksAdmin } from './admin-webhooks.ts';
 
@@ -63,6 +64,7 @@ const createAdmin = (installation: Installation, settings: Settings) => {
     ...createDirectoryAdmin(deps),
     ...createRestaurantAdmin(deps),
     ...createMenuAdmin(deps),
+    sandbox: createSandboxAdmin(deps),
     ...createAuditAdmin(deps),
     ...createRequestsAdmin(deps),
     ...createWebhooksAdmin(deps),

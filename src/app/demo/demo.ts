@@ -1,5 +1,5 @@
 /**
- * The demo restaurant of a first start: a menu, a delivery zone, a loyalty rule, what the examples of the reference are about,
+ * The demo restaurant of a first start, a sandbox: a menu, a delivery zone, a loyalty rule, what the examples of the reference are about,
  * one API key, one API client and one webhook endpoint of this client that points at the built-in receiver. The restaurant is
  * created once, in one transaction. Key and secret are created again until a start has shown them: a crash in between would
  * otherwise leave secrets that were never shown.
@@ -44,7 +44,7 @@ export type Demo = {
 };
 
 const restaurantName = 'Trattoria da Ada';
-const demoRestaurant = { name: restaurantName, timeZone: 'Europe/Rome', currency: 'EUR' };
+const demoRestaurant = { name: restaurantName, timeZone: 'Europe/Rome', currency: 'EUR', sandbox: true };
 
 type DemoState = {
   restuid: string;

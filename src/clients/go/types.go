@@ -84,6 +84,7 @@ const (
 	DenialReasonRateLimited          DenialReason = "rate_limited"
 	DenialReasonParameters           DenialReason = "parameters"
 	DenialReasonUpstream             DenialReason = "upstream"
+	DenialReasonSimulated            DenialReason = "simulated"
 )
 
 // DetailCode is a string, because versions 1.x may add values.
@@ -112,6 +113,7 @@ const (
 	DetailCodeOrderMin             DetailCode = "ORDER_MIN"
 	DetailCodeClosed               DetailCode = "CLOSED"
 	DetailCodeTargetRefused        DetailCode = "TARGET_REFUSED"
+	DetailCodeSandboxOnly          DetailCode = "SANDBOX_ONLY"
 )
 
 // EndpointDisabledReason is a string, because versions 1.x may add values.
@@ -1311,6 +1313,8 @@ type Credential struct {
 	ID string `json:"id"`
 	// Name that the key or client was given; null when it is not known
 	Name *string `json:"name"`
+	// True: for sandboxes only
+	Sandbox bool `json:"sandbox"`
 	// What this credential may do
 	Scopes []string `json:"scopes"`
 	// What it may be used for: the first 100, sorted by uid

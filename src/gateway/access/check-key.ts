@@ -25,7 +25,7 @@ export const createCheckKey = ({ clock, principals }: CheckKeyDeps): CheckKey =>
   };
 };
 
-const keyRefused = (): Fault => new Fault('INVALID_KEY', 'The API key is not valid');
+export const keyRefused = (): Fault => new Fault('INVALID_KEY', 'The API key is not valid');
 
 const keyRevoked = ({ keyId }: KeyRecord): Fault =>
   new TracedFault('INVALID_KEY', keyRefused().publicText, { callerId: keyId, reason: 'key_revoked' });

@@ -12,13 +12,15 @@ import { type DenialReason, TracedFault } from '../model/traced-fault.ts';
 /** One text for an unknown client, a disabled one and a wrong or ended secret. */
 const text = 'Client authentication failed';
 
+export const unknownClient = (): Fault => new Fault('INVALID_AUTH', text);
+
 export const clientRefused = (
   box: Pick<SecretBox, 'digest'>,
   record: ClientRecord | undefined,
   secret: string,
 ): Fault =>
   record === undefined
-    ? new Fault('INVALID_AUTH', text)
+    ? unknownClient()
     : new TracedFault('INVALID_AUTH', text, { callerId: record.clientId, reason: reasonOf(box, record, secret) });
 
 const reasonOf = (box: Pick<SecretBox, 'digest'>, record: ClientRecord, secret: string): DenialReason => {

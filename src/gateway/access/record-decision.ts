@@ -10,7 +10,7 @@ import type { AllowedUse } from '../model/allowed-use.ts';
 import { neededScopes } from '../model/needed-scopes.ts';
 import { mayBeAnonymous } from '../model/route.ts';
 
-import { TracedFault } from '../model/traced-fault.ts';
+import { SimulatedFault, TracedFault } from '../model/traced-fault.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import type { Authenticate } from './authenticate.ts';
 import { createCountProbe } from './count-probe.ts';
@@ -70,7 +70,8 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
     },
     refuse: (exchange, fault, reason) => {
       const { allowed, principal, presented } = exchange;
-      if (!isDecision(exchange, fault)) {
+      const isSimulated = fault instanceof SimulatedFault;
+      if (!isSimulated && !isDecision(exchange, fault)) {
         if (allowed !== undefined) countFailed(exchange, allowed, fault);
         else countProbe(exchange, fault);
         return undefined;
@@ -78,10 +79,10 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
       exchange.allowed = undefined;
       const value = presented === undefined ? undefined : secretOf(presented);
       return recorder.recordRefusal({
-        action: 'request.denied',
-        outcome: 'failure',
+        action: isSimulated ? 'request.simulated' : 'request.denied',
+        outcome: isSimulated ? 'success' : 'failure',
         ...(principal === undefined ? strangerOf(presented, fault) : callerOf(principal)),
-        reason: reason ?? reasonOf(fault),
+        reason: isSimulated ? fault.simulated : (reason ?? reasonOf(fault)),
         request_ids: [exchange.requestId],
         fingerprint: value === undefined ? null : fingerprint(value),
         route_id: exchange.route?.id ?? null,

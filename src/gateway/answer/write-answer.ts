@@ -1,6 +1,7 @@
 /** Writes answers of the gateway itself: whole, with exact length, and readable even for a client that still sends. */
 import { type Fault, internalFault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
+import { SimulatedFault } from '../model/traced-fault.ts';
 import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
 import { discardRest, expectsMore } from '../request/discard-rest.ts';
 import type { Asked, Exchange } from '../request/exchange.ts';
@@ -96,9 +97,10 @@ export const createWriteFault = (deps: {
   return (exchange, thrown) => {
     const fault = deps.toFault(thrown) ?? internalFault(thrown);
     exchange.refusal = fault.code;
-    deps.refused(exchange, fault.code);
+    const isSimulated = fault instanceof SimulatedFault;
+    if (!isSimulated) deps.refused(exchange, fault.code);
     deps.noteDenial(exchange, fault, 'gateway');
-    if (fault.status >= 500) {
+    if (fault.status >= 500 && !isSimulated) {
       deps.log.error(
         {
           request_id: exchange.requestId,

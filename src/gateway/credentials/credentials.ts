@@ -4,6 +4,7 @@
  * (lookup/cache.ts). Secret values are returned once and stored as digests only. An id that does not exist is a NOT_FOUND fault.
  */
 import { validationFault } from '#src/contract/fault.ts';
+import { isSandboxId } from '#src/contract/sandbox.ts';
 import { newApiKey, newClientId } from '../model/credential-values.ts';
 import type { OwnLimits } from '../model/own-limits.ts';
 import { defaultCell } from '../model/upstream-policy.ts';
@@ -21,6 +22,7 @@ import {
 } from './change/change.ts';
 import { applyAllowIp, applyLimits, limitChanges } from './change/limits.ts';
 import { type IssuedKey, type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
+import { assertOneKind, isForSandboxes } from './change/sandbox-kind.ts';
 import { stateChanges } from './change/states.ts';
 import * as store from './lookup/credential-store.ts';
 import { credentialViews } from './show/show-credentials.ts';
@@ -65,7 +67,8 @@ const tenantChanges = (deps: CredentialsDeps) => ({
   createTenant: (id: string, tx?: Tx, facts: Readonly<Record<string, unknown>> = {}): Promise<void> =>
     change(deps, tx, none, async (inner) => {
       await store.insertTenant(inner, id, deps.clock.now(), facts);
-      await noteChange(deps, inner, { action: 'tenant.created', tenants: [id] });
+      const details = JSON.stringify({ sandbox: true });
+      await noteChange(deps, inner, { action: 'tenant.created', tenants: [id], ...(isSandboxId(id) && { details }) });
     }),
 
   setTenantApiEnabled: (id: string, enabled: boolean, tx?: Tx): Promise<void> =>
@@ -108,7 +111,7 @@ const keyChanges = (deps: CredentialsDeps) => ({
   createApiKey: ({ tenant, name, expires, ...bounds }: NewApiKey, tx?: Tx): Promise<IssuedKey> =>
     change(deps, tx, madeKey, async (inner) => {
       assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
-      const { id, value } = newApiKey();
+      const { id, value } = newApiKey(isSandboxId(tenant));
       const stored = storedForm(deps, value);
       const created = deps.clock.now();
       await store.insertApiKey(inner, { tenant, keyId: id, name, ...stored, created, expires: expires ?? null });
@@ -153,7 +156,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
     change(deps, tx, madeClient, async (inner) => {
       if (scopes !== null) assertScopesExist(deps, scopes);
       const created = deps.clock.now();
-      const clientId = newClientId();
+      const clientId = newClientId(isForSandboxes(tenants));
       await store.insertClient(inner, { clientId, name, scopes, dpopRequired, created });
       if (mayIntrospect === true) await updateClientIntrospection(inner, clientId, true);
       for (const tenant of tenants) {
@@ -185,12 +188,8 @@ const clientChanges = (deps: CredentialsDeps) => ({
       if (scopes !== null) assertScopesExist(deps, scopes);
       assertFound(await store.updateClientScopes(inner, clientId, scopes), 'client', clientId);
       const details = JSON.stringify({ all: scopes === null });
-      await noteChange(deps, inner, {
-        action: 'client.scopes_changed',
-        client_id: clientId,
-        scopes: scopes ?? [],
-        details,
-      });
+      const action = 'client.scopes_changed';
+      await noteChange(deps, inner, { action, client_id: clientId, scopes: scopes ?? [], details });
     }),
 
   /** Without this right the client gets no tokens, and its issued tokens are refused. */
@@ -215,6 +214,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
     change(deps, tx, only(clientId), async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
       assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
+      assertOneKind(clientId, tenant);
       await store.insertGrant(inner, clientId, tenant, deps.clock.now());
       await noteChange(deps, inner, { action: 'client.granted', client_id: clientId, tenants: [tenant] });
     }),

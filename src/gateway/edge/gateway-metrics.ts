@@ -78,7 +78,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
   const ofOutcome = createChildren((outcome) => tokens.child({ outcome }));
   return {
     answered: ({ route, place, startedAtMs }, status) => {
-      const { duration, byClass } = ofRoute(route?.id ?? place ?? 'none');
+      const { duration, byClass } = ofRoute(place ?? route?.id ?? 'none');
       byClass[Math.floor(status / 100) - 1]?.inc();
       duration.observe((nowMs() - startedAtMs) / 1000);
     },

@@ -54,8 +54,8 @@ const stateOf = async (deps: Deps, { kind, id }: Claim): Promise<HashedTrace['st
 };
 
 const idForms: Readonly<Record<Traced['kind'], RegExp>> = {
-  api_key: /^opk_[0-9A-Za-z]{12}$/,
-  client_secret: /^ops_[0-9A-Za-z]{12}$/,
+  api_key: /^opk_(?:test_)?[0-9A-Za-z]{12}$/,
+  client_secret: /^ops_(?:test_)?[0-9A-Za-z]{12}$/,
   token: /^[\w-]{8,128}$/,
 };
 

@@ -21,6 +21,7 @@ export const denialReasons = [
   'rate_limited',
   'parameters',
   'upstream',
+  'simulated',
 ] as const;
 
 export type DenialReason = (typeof denialReasons)[number];
@@ -37,6 +38,21 @@ export class TracedFault extends Fault {
   constructor(code: FaultCode, publicText: string, trace: Trace, options: FaultOptions = {}) {
     super(code, publicText, options);
     this.trace = trace;
+  }
+}
+
+/** A fault that a sandbox credential asked for (interface 25.2). It is answered as the real one and counted as none. */
+export class SimulatedFault extends Fault {
+  readonly simulated: string;
+  constructor(simulated: string, real: Fault) {
+    const { status, errors, extra, headers } = real;
+    super(real.code, real.publicText, {
+      status,
+      ...(errors && { errors }),
+      ...(extra && { extra }),
+      ...(headers && { headers }),
+    });
+    this.simulated = simulated;
   }
 }
 

@@ -1,5 +1,6 @@
 /** RFC 7662: the claims of a live token; every other value is answered as inactive. */
 import { Fault } from '#src/contract/fault.ts';
+import { isSandboxId } from '#src/contract/sandbox.ts';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { Throttle } from '../limits/throttle.ts';
@@ -50,6 +51,7 @@ const describe = async (deps: IntrospectDeps, text: string): Promise<Record<stri
     iss: deps.origin,
     aud: deps.origin,
     jti: token.jti,
+    ...(isSandboxId(token.clientId) && { sandbox: true }),
     ...(token.jkt === undefined ? undefined : { cnf: { jkt: token.jkt } }),
   };
 };

@@ -59,7 +59,7 @@ export type Exchange = {
   servedTenant: string | undefined;
   /** The log of the caller's requests has it. */
   isNoted: boolean;
-  /** The gateway's own path that answered, for metrics: one of a bounded set. */
+  /** The gateway's own path that answered, or `simulated`, for metrics: one of a bounded set. */
   place: string | undefined;
   /** Undefined while nothing is traced. */
   span: TraceSpan | undefined;

@@ -1,7 +1,7 @@
 /** Pure: one refusal as its caller may read it later (interface 11.5). Ids and names only, no part of the request. */
 import type { Fault, FaultDetail } from '#src/contract/fault.ts';
 import type { RefusedBy } from '../answer/write-answer.ts';
-import { type DenialReason, isoSeconds, TracedFault } from '../model/traced-fault.ts';
+import { type DenialReason, isoSeconds, SimulatedFault, TracedFault } from '../model/traced-fault.ts';
 import type { Exchange } from '../request/exchange.ts';
 
 export type Denial = {
@@ -58,6 +58,7 @@ export const denialOf = (
 };
 
 export const denialReasonOf = (fault: Fault, by: RefusedBy): DenialReason => {
+  if (fault instanceof SimulatedFault) return 'simulated';
   if (by === 'foreign') return 'upstream';
   switch (fault.code) {
     case 'INSUFFICIENT_SCOPE':
@@ -110,4 +111,5 @@ const hints: Readonly<Record<DenialReason, string>> = {
   rate_limited: 'Wait for the seconds of Retry-After, and spread requests by the RateLimit header',
   parameters: 'Correct what errors names',
   upstream: 'The service behind the gateway refused the request',
+  simulated: 'The request asked for this fault in X-Orderpass-Simulate',
 };

@@ -1,6 +1,7 @@
 /** Describes a credential to its holder: its grant, its end and the tenants that it reaches. */
 import { decodeJwt } from 'jose';
 import type { Kysely } from 'kysely';
+import { isSandboxId } from '#src/contract/sandbox.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { findLastElsewhere } from '../access/quotas/report-usage.ts';
 import { idOfValue } from '../model/credential-values.ts';
@@ -33,6 +34,7 @@ export const describeCredential = async (
     kind: principal.kind,
     id: principal.id,
     name: life.name,
+    sandbox: isSandboxId(principal.id),
     scopes: [...principal.scopes],
     [list]: tenants.map(({ id, apiEnabled, facts }) => ({
       uid: id,

@@ -117,6 +117,7 @@ const credentialOf = (words: TenantWords) =>
         .describe('`api_key`: an API key; `api_client`: client id and secret as headers; `bearer`: an access token'),
       id: z.string().describe('Id of the key, or of the client'),
       name: z.string().nullable().describe('Name that the key or client was given; null when it is not known'),
+      sandbox: z.boolean().describe('True: for sandboxes only'),
       scopes: z.array(z.string()).describe('What this credential may do'),
       [words.list]: z.array(tenantOf(words)).describe('What it may be used for: the first 100, sorted by uid'),
       [`${words.list}_count`]: z.int().min(0).describe('How many there are, beyond the first 100 too'),

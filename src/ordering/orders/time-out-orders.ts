@@ -4,12 +4,13 @@
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
+import { recordAhead } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { findRestaurant } from '../restaurants/restaurant-store.ts';
 import { lockForMove, writeChanges } from './change-order.ts';
-import { listOverdueOrders } from './order/order-store.ts';
+import { listOverdueOrders, type OverdueOrder } from './order/order-store.ts';
 import type { OrderToken } from './order/order-token.ts';
 import { moveOrder } from './order/transitions.ts';
 
@@ -41,9 +42,9 @@ export const createTimeOutOrders = (deps: {
 export const timeOutOnce = async (db: Kysely<unknown>, now: Date, tokenOf: OrderToken): Promise<number> => {
   const failures: unknown[] = [];
   let count = 0;
-  for (const { restuid, uid } of await listOverdueOrders(db, now, batchMax)) {
+  for (const overdue of await listOverdueOrders(db, now, batchMax)) {
     try {
-      if (await inTransaction(db, (tx) => timeOut(tx, restuid, uid, now, tokenOf))) count += 1;
+      if (await inTransaction(db, (tx) => timeOut(tx, overdue, now, tokenOf))) count += 1;
     } catch (error) {
       failures.push(error);
     }
@@ -54,11 +55,12 @@ export const timeOutOnce = async (db: Kysely<unknown>, now: Date, tokenOf: Order
 
 const timeOut = async (
   tx: Kysely<unknown>,
-  restuid: string,
-  uid: string,
-  now: Date,
+  { restuid, uid, aheadMs }: OverdueOrder,
+  realNow: Date,
   tokenOf: OrderToken,
 ): Promise<boolean> => {
+  const now = new Date(realNow.getTime() + aheadMs);
+  recordAhead(tx, aheadMs);
   const order = await lockForMove(tx, restuid, uid, 'time_out', tokenOf);
   const restaurant = await findRestaurant(tx, restuid);
   if (order === undefined || restaurant === undefined) return false;

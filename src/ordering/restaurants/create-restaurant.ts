@@ -12,6 +12,8 @@ export type NewRestaurant = {
   timeZone?: string;
   /** ISO 4217 with 0 or 2 minor digits; default EUR. */
   currency?: string;
+  /** True: a restaurant for trials only, for ever (interface 25). */
+  sandbox?: boolean;
   /** Zones of the first location; the default is none, and such a location delivers everywhere. */
   zones?: readonly DeliveryZone[];
 } & Partial<
@@ -34,7 +36,7 @@ const namesMax = 255;
 /** Throws RestaurantRefused with all problems. */
 export const createRestaurant = async (
   tx: Kysely<unknown>,
-  { zones = [], timeZone = 'UTC', currency = 'EUR', ...rest }: NewRestaurant,
+  { zones = [], timeZone = 'UTC', currency = 'EUR', sandbox = false, ...rest }: NewRestaurant,
   now: Date,
 ): Promise<{ uid: string; locationUid: string } & Pick<Restaurant, 'name' | 'timeZone' | 'currency'>> => {
   const name = rest.name.trim();
@@ -44,7 +46,7 @@ export const createRestaurant = async (
     isUsableCurrency(currency) ? undefined : `${currency} is not an ISO 4217 currency with 0 or 2 minor digits`,
   ].filter((problem) => problem !== undefined);
   if (problems.length > 0) throw new RestaurantRefused(problems.join('; '));
-  const uid = newId('rst', now.getTime());
+  const uid = newId(sandbox ? 'rst_test' : 'rst', now.getTime());
   const locationUid = newId('loc', now.getTime());
   await insertRestaurant(tx, { ...rest, uid, name, timeZone, currency });
   await saveLocation(tx, { ...blankLocation({ uid, name, timeZone }, locationUid, 0), zones });

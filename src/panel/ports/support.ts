@@ -9,7 +9,7 @@ export type SupportRestaurant = {
   apiEnabled: boolean;
 };
 
-type NewRestaurant = { name: string; timeZone: string; currency: string };
+type NewRestaurant = { name: string; timeZone: string; currency: string; sandbox: boolean };
 
 type ClientState = 'active' | 'quarantined' | 'revoked';
 

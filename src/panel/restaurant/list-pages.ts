@@ -7,7 +7,7 @@ import type { Page, View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
 import { readCursor, readText } from '../page/read-query.ts';
 import type { ListedRestaurant } from '../ports/restaurant.ts';
-import { badge } from '../view/badge.ts';
+import { badge, sandboxBadge } from '../view/badge.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { listPath, pathOfRestaurant } from './paths.ts';
@@ -49,7 +49,7 @@ const row = ({ texts }: View, { restuid, name, apiEnabled }: ListedRestaurant) =
   const { overview } = texts.restaurant;
   return [
     html`<a href="${pathOfRestaurant(restuid)}">${name}</a>`,
-    html`<code>${restuid}</code>`,
+    html`<code>${restuid}</code>${sandboxBadge(restuid)}`,
     apiEnabled ? badge('good', overview.on) : badge('bad', overview.off),
   ];
 };

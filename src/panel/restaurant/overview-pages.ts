@@ -2,7 +2,7 @@
 import { notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import { badge } from '../view/badge.ts';
+import { badge, sandboxBadge } from '../view/badge.ts';
 import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from './paths.ts';
 
 const showOverview = async (view: View) => {
@@ -23,7 +23,7 @@ ${
 <p>${apiEnabled ? t.onText : t.offText}</p>
 </section>
 <dl class="facts">
-<dt>${t.id}</dt><dd><code id="restuid">${restuid}</code> <button type="button" class="quiet" data-copy="restuid">${texts.frame.copy}</button></dd>
+<dt>${t.id}</dt><dd><code id="restuid">${restuid}</code>${sandboxBadge(restuid)} <button type="button" class="quiet" data-copy="restuid">${texts.frame.copy}</button></dd>
 <dt>${t.address}</dt><dd><code>${ports.restaurant.origin}/api</code></dd>
 </dl>
 <h2>${t.steps}</h2>

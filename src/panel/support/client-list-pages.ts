@@ -11,7 +11,7 @@ import { message } from '../view/layout.ts';
 import { pager } from '../view/pager.ts';
 import { secretOnce } from '../view/secret-once.ts';
 import { clientPath, clientTable } from './client-table.ts';
-import { findField, readChosen, restaurantChoice } from './restaurant-choice.ts';
+import { findField, mixesKinds, readChosen, restaurantChoice } from './restaurant-choice.ts';
 import { supportRoles } from './roles.ts';
 import { readScopes, scopeChoice } from './scope-choice.ts';
 import { credentialsTopic } from './topics.ts';
@@ -95,6 +95,7 @@ const create = async (view: View): Promise<Answer> => {
   const problems: Problems = {
     ...(given.name === '' || given.name.length > nameLengthMax ? { name: t.nameProblem } : undefined),
     ...(given.restaurants.length === 0 ? { restaurants: t.restaurantsProblem } : undefined),
+    ...(mixesKinds(given.restaurants, undefined) ? { restaurants: t.kindsProblem } : undefined),
     ...(given.scopes?.length === 0 ? { scopes: texts.support.scopeChoice.problem } : undefined),
   };
   if (Object.keys(problems).length > 0) return showForm(view, given, problems);

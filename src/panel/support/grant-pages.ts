@@ -6,7 +6,7 @@ import { readText } from '../page/read-query.ts';
 import { confirmPage } from '../view/confirm-page.ts';
 import { showClient } from './client-pages.ts';
 import { clientPath } from './client-table.ts';
-import { findField, readChosen } from './restaurant-choice.ts';
+import { findField, mixesKinds, readChosen } from './restaurant-choice.ts';
 import { supportRoles } from './roles.ts';
 
 export const grantPages: readonly Page[] = [
@@ -21,6 +21,7 @@ const grant = async (view: View): Promise<Answer> => {
   const chosen = readChosen(view);
   if (chosen.length === 0) return showClient(view, { grants: texts.support.newClient.restaurantsProblem });
   const { clientId, name } = await ports.support.showClient(params.client ?? '');
+  if (mixesKinds(chosen, clientId)) return showClient(view, { grants: texts.support.newClient.kindsProblem });
   await ports.support.grant(actor, clientId, chosen);
   return redirect(clientPath(clientId), { tone: 'good', text: texts.support.client.added(chosen.length, name) });
 };

@@ -4,6 +4,7 @@ import type { View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
 import { readCursor } from '../page/read-query.ts';
 import type { ShownClient } from '../ports/support.ts';
+import { sandboxBadge } from '../view/badge.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { clientPath } from './client-table.ts';
@@ -26,7 +27,7 @@ ${
         columns: [names.name, names.id, names.apiAccess, { title: t.withdraw, kind: 'action' }],
         rows: restaurants.map(({ restuid, name, apiEnabled }) => [
           html`<a href="${restaurantPath(restuid)}">${name}</a>`,
-          html`<code>${restuid}</code>`,
+          html`<code>${restuid}</code>${sandboxBadge(restuid)}`,
           apiEnabled ? texts.support.on : texts.support.off,
           isLive &&
             html`<a class="button" href="${path}/withdraw?restaurant=${encodeURIComponent(restuid)}" aria-label="${t.withdrawOf(name)}">${t.withdraw}</a>`,

@@ -3,12 +3,14 @@
  * its results below. With script the search fetches this part again while the user types; without script its button sends
  * the whole form.
  */
+import { isSandboxId } from '#src/contract/sandbox.ts';
 import { fragment } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { readSearch } from '../page/read-query.ts';
 import { Refusal } from '../page/refusal.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
+import { sandboxBadge } from '../view/badge.ts';
 import { fieldNote } from '../view/field.ts';
 import { supportRoles } from './roles.ts';
 
@@ -75,4 +77,10 @@ const askedSearch = ({ form, texts }: View): { search?: string | undefined; prob
 };
 
 const box = ({ restuid, name }: SupportRestaurant, isChosen: boolean): Html =>
-  html`<label class="check"><input type="checkbox" name="restaurant" value="${restuid}"${isChosen && html` checked`}><span>${name} <code>${restuid}</code></span></label>`;
+  html`<label class="check"><input type="checkbox" name="restaurant" value="${restuid}"${isChosen && html` checked`}><span>${name} <code>${restuid}</code>${sandboxBadge(restuid)}</span></label>`;
+
+/** A client is for sandboxes or for real restaurants. `clientId`: undefined for a new client. */
+export const mixesKinds = (restuids: readonly string[], clientId: string | undefined): boolean => {
+  const kinds = new Set([...restuids, ...(clientId === undefined ? [] : [clientId])].map(isSandboxId));
+  return kinds.size > 1;
+};

@@ -8,6 +8,7 @@ import { withQuery } from '../page/page-path.ts';
 import { readCursor, readSearch } from '../page/read-query.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
 import type { Texts } from '../texts/en/en.ts';
+import { sandboxBadge } from '../view/badge.ts';
 import { fieldNote } from '../view/field.ts';
 import { message } from '../view/layout.ts';
 import { pager } from '../view/pager.ts';
@@ -32,7 +33,7 @@ export const restaurantPages: readonly Page[] = [
     method: 'GET',
     path: '/support/restaurants/new',
     roles: supportRoles,
-    handle: (view) => showForm(view, { name: '', currency: 'EUR', timeZone: '' }, {}),
+    handle: (view) => showForm(view, { name: '', currency: 'EUR', timeZone: '', sandbox: false }, {}),
   },
   { method: 'POST', path: '/support/restaurants/new', roles: supportRoles, handle: (view) => create(view) },
   {
@@ -76,7 +77,7 @@ const restaurantTable = (texts: Texts, restaurants: readonly SupportRestaurant[]
     columns: [t.name, t.id, t.currency, t.timeZone, t.apiAccess],
     rows: restaurants.map(({ restuid, name, currency, timeZone, apiEnabled }) => [
       html`<a href="${restaurantPath(restuid)}">${name}</a>`,
-      html`<code>${restuid}</code>`,
+      html`<code>${restuid}</code>${sandboxBadge(restuid)}`,
       currency,
       timeZone,
       apiEnabled ? texts.support.on : texts.support.off,
@@ -92,7 +93,7 @@ const showOne = async ({ texts, params, ports }: View): Promise<Answer> => {
   const t = texts.support.restaurants;
   return page({
     title: found.name,
-    body: html`<dl class="facts"><dt>${t.id}</dt><dd class="row"><code id="restuid">${restuid}</code>
+    body: html`<dl class="facts"><dt>${t.id}</dt><dd class="row"><code id="restuid">${restuid}</code>${sandboxBadge(restuid)}
 <button type="button" data-copy="restuid">${texts.frame.copy}</button></dd>
 <dt>${t.currency}</dt><dd>${found.currency}</dd><dt>${t.timeZone}</dt><dd>${found.timeZone}</dd>
 <dt>${t.apiAccess}</dt><dd>${found.apiEnabled ? texts.support.on : texts.support.off}</dd></dl>
@@ -103,7 +104,7 @@ ${next !== null && html`<p><a class="button" href="/panel/clients?restaurant=${e
   });
 };
 
-type Given = { name: string; currency: string; timeZone: string };
+type Given = { name: string; currency: string; timeZone: string; sandbox: boolean };
 type Problems = Partial<Record<keyof Given, string>>;
 
 const create = async (view: View): Promise<Answer> => {
@@ -113,6 +114,7 @@ const create = async (view: View): Promise<Answer> => {
     name: (form.get('name') ?? '').trim(),
     currency: form.get('currency') ?? '',
     timeZone: form.get('time_zone') ?? '',
+    sandbox: form.has('sandbox'),
   };
   const problems: Problems = {
     ...(given.name === '' || [...given.name].length > 255 ? { name: t.nameProblem } : undefined),
@@ -132,7 +134,7 @@ const create = async (view: View): Promise<Answer> => {
 
 const showForm = (
   { texts, language, csrfField }: View,
-  { name, currency, timeZone }: Given,
+  { name, currency, timeZone, sandbox }: Given,
   problems: Problems,
 ): Answer => {
   const t = texts.support.restaurants;
@@ -157,6 +159,7 @@ ${currencyNote.line}
         html`<option${(zone === timeZone || (timeZone === '' && zone === 'UTC')) && html` selected`}>${zone}</option>`,
     )}</select></label>
 ${zoneNote.line}
+<label class="check"><input type="checkbox" name="sandbox"${sandbox && html` checked`}>${t.sandbox}</label>
 <div class="row"><button class="primary">${t.submit}</button><a href="${listPath}">${texts.support.cancel}</a></div>
 </form>`,
   });

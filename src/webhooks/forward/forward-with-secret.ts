@@ -2,6 +2,7 @@
  * Sends events to an address that a developer names, signed like deliveries with a secret that the developer gives.
  * There is no `v1a` signature, because its key never leaves the server.
  */
+import { tenantMember } from '#src/contract/event.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Send } from '../send/send.ts';
@@ -29,7 +30,10 @@ export const createForwardWithSecret =
       hex: { [signatureHeader]: hexOf(keys.hex, body) },
       uid: newId('dlv', clock.now().getTime()),
       attempt: 1,
+      tenant: tenantIn(body),
     });
     const { status, failure, timings } = await send(url, headers, body, signal);
     return { status, failure, ms: timings.total };
   };
+
+const tenantIn = (body: string): string => String((JSON.parse(body) as Record<string, unknown>)[tenantMember]);

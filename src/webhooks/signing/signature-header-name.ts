@@ -38,7 +38,7 @@ const takenNames: ReadonlySet<string> = new Set([
 
 const takenPrefixes = [
   ...['content-', 'proxy-', 'sec-', 'x-forwarded-', 'webhook-', 'accept-', 'access-control-', 'if-', 'x-b3-'],
-  ...['x-auth-request-', 'cf-', 'x-orderpass-delivery', 'x-orderpass-attempt'],
+  ...['x-auth-request-', 'cf-', 'x-orderpass-delivery', 'x-orderpass-attempt', 'x-orderpass-sandbox'],
 ] as const;
 
 const isTaken = (name: string): boolean =>

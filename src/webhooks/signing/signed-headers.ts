@@ -2,6 +2,8 @@
  * The headers of a delivery (interface 12.3). During the overlap of a rotation both secrets sign: `webhook-signature`
  * holds both signatures, the plain hex header keeps the old secret, and its `-Next` twin has the new one.
  */
+import { sandboxHeader } from '#src/contract/headers.ts';
+import { isSandboxId } from '#src/contract/sandbox.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { createOpenedSecrets } from './opened-secrets.ts';
@@ -11,6 +13,7 @@ import type { SigningKeys } from './signing-keys.ts';
 type SignedDelivery = {
   uid: string;
   endpointUid: string;
+  tenant: string;
   eventId: string;
   body: string;
   /** Attempts made before this one. */
@@ -35,6 +38,7 @@ export const deliveryHeaderNames = [
   'webhook-signature',
   'x-orderpass-delivery',
   'x-orderpass-attempt',
+  sandboxHeader,
 ] as const;
 
 /** `signatureHeader`: the operator's name of the hex header, for endpoints without a name of their own. */
@@ -61,6 +65,7 @@ export const createSignedHeaders = ({ box, clock, keys, signatureHeader }: Signe
       },
       uid: delivery.uid,
       attempt: delivery.attemptsCount + 1,
+      tenant: delivery.tenant,
     });
   };
 };
@@ -74,6 +79,7 @@ type HeaderParts = {
   hex: Readonly<Record<string, string>>;
   uid: string;
   attempt: number;
+  tenant: string;
 };
 
 export const headersWith = (parts: HeaderParts): Record<string, string> => ({
@@ -85,4 +91,5 @@ export const headersWith = (parts: HeaderParts): Record<string, string> => ({
   ...parts.hex,
   'x-orderpass-delivery': parts.uid,
   'x-orderpass-attempt': String(parts.attempt),
+  ...(isSandboxId(parts.tenant) && { [sandboxHeader]: 'true' }),
 });

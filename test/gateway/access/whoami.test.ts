@@ -56,6 +56,7 @@ test('A-125 a key gets its kind, id, name, fixed scopes, its one restaurant and 
     kind: 'api_key',
     id: key_id,
     name: 'Till 1',
+    sandbox: false,
     scopes: scopes.filter((name) => !['write:orders', 'write:menu', 'write:webhooks'].includes(name)),
     restaurants: [{ uid: tenant, ...facts, api_enabled: true }],
     restaurants_count: 1,

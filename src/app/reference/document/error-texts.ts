@@ -110,4 +110,5 @@ export const detailTexts = {
   ORDER_MIN: 'is below the minimum order',
   CLOSED: 'is outside opening hours',
   TARGET_REFUSED: 'is an address that webhooks may not go to',
+  SANDBOX_ONLY: 'is for credentials of a sandbox',
 } as const;

@@ -4,7 +4,7 @@ import { toNumber } from '../../terminal/to-number.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { listRestaurantCommands } from './list-restaurants.ts';
 
-type CreateOptions = { name: string; timeZone?: string; currency?: string };
+type CreateOptions = { name: string; timeZone?: string; currency?: string; sandbox?: true };
 
 type SetOptions = {
   restaurant: string;
@@ -26,16 +26,21 @@ export const restaurantCommands = (program: Command, output: Output): void => {
     .requiredOption('--name <name>', 'public name')
     .option('--time-zone <zone>', 'IANA zone, such as Europe/Rome (default UTC)')
     .option('--currency <code>', 'ISO 4217 code (default EUR)')
+    .option(
+      '--sandbox',
+      'a restaurant for trials, for ever: it has credentials of its own, a clock and faults on request',
+    )
     .action(async (options: CreateOptions, command: Command) => {
-      const { name, timeZone, currency } = options;
+      const { name, timeZone, currency, sandbox = false } = options;
       const made = await withAdmin(command, (admin) =>
         admin.createRestaurant({
           name,
+          sandbox,
           ...(timeZone === undefined ? undefined : { timeZone }),
           ...(currency === undefined ? undefined : { currency }),
         }),
       );
-      output.result(made);
+      output.result({ ...made, sandbox });
     });
   listRestaurantCommands(group, output);
   setCommand(group, output);

@@ -1099,6 +1099,8 @@ final class Credential implements \JsonSerializable
         public readonly string $id,
         /** Name that the key or client was given; null when it is not known */
         public readonly ?string $name,
+        /** True: for sandboxes only */
+        public readonly bool $sandbox,
         /** @var list<string> What this credential may do */
         public readonly array $scopes,
         /** @var list<ReachedTenant> What it may be used for: the first 100, sorted by uid */
@@ -1146,6 +1148,7 @@ final class Credential implements \JsonSerializable
             kind: Json::string($members['kind'] ?? null, 'Credential.kind'),
             id: Json::string($members['id'] ?? null, 'Credential.id'),
             name: isset($members['name']) ? Json::string($members['name'], 'Credential.name') : null,
+            sandbox: Json::boolean($members['sandbox'] ?? null, 'Credential.sandbox'),
             scopes: array_map(static fn (mixed $one): string => Json::string($one, 'Credential.scopes'), Json::list($members['scopes'] ?? null, 'Credential.scopes')),
             restaurants: array_map(static fn (mixed $one): ReachedTenant => ReachedTenant::from(Json::members($one, 'Credential.restaurants')), Json::list($members['restaurants'] ?? null, 'Credential.restaurants')),
             restaurantsCount: Json::integer($members['restaurants_count'] ?? null, 'Credential.restaurants_count'),
@@ -1164,6 +1167,7 @@ final class Credential implements \JsonSerializable
             'kind' => $this->kind,
             'id' => $this->id,
             'name' => $this->name,
+            'sandbox' => $this->sandbox,
             'scopes' => $this->scopes,
             'restaurants' => $this->restaurants,
             'restaurants_count' => $this->restaurantsCount,
@@ -2580,7 +2584,7 @@ final class Denial implements \JsonSerializable
         public readonly string $code,
         /**
          * @var
-         * 'token_expired'|'token_revoked'|'token_not_yet_valid'|'token_audience'|'client_disabled'|'secret_wrong'|'secret_ended'|'key_revoked'|'key_expired'|'credentials_ambiguous'|'quarantined'|'restaurant_gone'|'restaurant_not_granted'|'api_disabled'|'address_not_allowed'|'scope_missing'|'rate_limited'|'parameters'|'upstream'
+         * 'token_expired'|'token_revoked'|'token_not_yet_valid'|'token_audience'|'client_disabled'|'secret_wrong'|'secret_ended'|'key_revoked'|'key_expired'|'credentials_ambiguous'|'quarantined'|'restaurant_gone'|'restaurant_not_granted'|'api_disabled'|'address_not_allowed'|'scope_missing'|'rate_limited'|'parameters'|'upstream'|'simulated'
          * Why it was refused, more exactly than `code` says
          */
         public readonly string $reason,

@@ -501,6 +501,8 @@ export type Credential = {
   id: string;
   /** Name that the key or client was given; null when it is not known */
   name: string | null;
+  /** True: for sandboxes only */
+  sandbox: boolean;
   /** What this credential may do */
   scopes: Array<string>;
   /** What it may be used for: the first 100, sorted by uid */
@@ -1239,7 +1241,7 @@ export type Denial = {
   /** Error code of the refusal; a service behind the gateway may use its own codes */
   code: string;
   /** Why it was refused, more exactly than `code` says */
-  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream';
+  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream' | 'simulated';
   /** Scopes that were missing; empty when none were */
   missing_scopes: Array<string>;
   /**
@@ -1289,7 +1291,8 @@ export type DetailCode =
   | 'OPTION_COUNT'
   | 'ORDER_MIN'
   | 'CLOSED'
-  | 'TARGET_REFUSED';
+  | 'TARGET_REFUSED'
+  | 'SANDBOX_ONLY';
 
 /** How many events were recorded in an hour, for a receiver to compare with */
 export type Digest = {

@@ -10,6 +10,7 @@ export const auditActions = {
   'request.allowed':
     'a request passed authentication, scopes and limits; a failure when the service behind answered 400 to 499',
   'request.denied': 'a request was refused by the gateway, or by the service behind it with 401, 403 or 429',
+  'request.simulated': 'a request of a sandbox was answered with the fault that it asked for',
   'tenant.created': 'a tenant was created',
   'tenant.changed': 'API access or settings of a tenant were changed',
   'tenant.removed': 'a tenant was removed',

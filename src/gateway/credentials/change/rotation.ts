@@ -5,6 +5,7 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { Fault } from '#src/contract/fault.ts';
+import { isSandboxId } from '#src/contract/sandbox.ts';
 import { hourMs } from '#src/platform/clock.ts';
 import { newApiKey, newClientSecret } from '../../model/credential-values.ts';
 import * as store from '../lookup/credential-store.ts';
@@ -34,7 +35,7 @@ export const issueSecret = async (
   clientId: string,
   expires: Date | null,
 ): Promise<IssuedSecret> => {
-  const { id, value } = newClientSecret();
+  const { id, value } = newClientSecret(isSandboxId(clientId));
   const stored = storedForm(deps, value);
   await store.insertSecret(tx, { secretId: id, clientId, ...stored, created: deps.clock.now(), expires });
   await noteChange(deps, tx, { action: 'secret.created', client_id: clientId, credential_id: id });
@@ -76,7 +77,7 @@ export const rotations = (deps: CredentialsDeps) => ({
       const old = await states.limitKey(inner, keyId, end, created);
       if (old === undefined) throw new Fault('NOT_FOUND', `There is no live key ${keyId}`);
       await noteEnd(deps, inner, 'api_key', keyId, end);
-      const { id, value } = newApiKey();
+      const { id, value } = newApiKey(isSandboxId(old.tenant));
       await noteChange(deps, inner, {
         action: 'key.created',
         kind: 'api_key',

@@ -1,6 +1,7 @@
 /** Converts rows to the form that requests need, once when they are read and not on every use. */
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
+import { isSandboxId } from '#src/contract/sandbox.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { OwnLimits } from '../../model/own-limits.ts';
 import type { ClientKeyRow, ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
@@ -42,14 +43,20 @@ export type ClientRecord = Reach & {
   proven: Map<string, SecretRow>;
 };
 
-const reachOf = (states: readonly TenantState[]): Reach => {
-  const live = states.filter(({ gone }) => !gone);
+/**
+ * A credential for sandboxes never reaches a real tenant, and the reverse, whatever is stored: release 1.0.0 knows no sandboxes and
+ * may have written such a grant or key.
+ */
+const reachOf = (credential: string, states: readonly TenantState[]): Reach => {
+  const isSandbox = isSandboxId(credential);
+  const kept = states.filter(({ gone }) => !gone);
+  const live = kept.filter(({ id }) => isSandboxId(id) === isSandbox);
   const placed = live.flatMap(({ id, cell }) => (cell === null ? [] : [[id, cell] as const]));
   return {
     tenants: Object.freeze(live.map(({ id }) => id)),
     tenantsDisabled: Object.freeze(live.filter(({ apiEnabled }) => !apiEnabled).map(({ id }) => id)),
     cells: placed.length === 0 ? undefined : new Map(placed),
-    lostTenant: live.length < states.length,
+    lostTenant: kept.length < states.length,
   };
 };
 
@@ -63,13 +70,13 @@ export const toKeyRecord = (row: KeyRow | undefined): KeyRecord | undefined =>
         quarantinedReason: row.quarantinedReason,
         limits: row.limits,
         allowIp: row.allowIp,
-        ...reachOf([row.tenant]),
+        ...reachOf(row.keyId, [row.tenant]),
       };
 
 export const toClientRecord = (row: ClientRow | undefined): ClientRecord | undefined => {
   if (row === undefined) return undefined;
   const { tenants, keys, ...rest } = row;
-  return { ...rest, keys: keys.map(toClientKey), proven: new Map(), ...reachOf(tenants) };
+  return { ...rest, keys: keys.map(toClientKey), proven: new Map(), ...reachOf(row.clientId, tenants) };
 };
 
 const toClientKey = ({ keyId, jwk }: ClientKeyRow): ClientKey => ({

@@ -8,9 +8,11 @@
  * - `new provider.ClientCredentials({ client, scope, resourceServer })` makes the token by that resource server alone;
  * - `save()` of such a token answers the JWT and stores nothing, and `expiration` is the lifetime of the configuration;
  * - `jkt` of the token becomes `cnf.jkt`;
+ * - `extraTokenClaims` is asked with the token, without a request;
  * - an `ExternalSigningKey` (experimental: `ack: 'experimental-01'`) signs through its method `sign` and nothing else.
  */
 import Provider, { type Adapter, type ClientMetadata, type Configuration } from 'oidc-provider';
+import { isSandboxId } from '#src/contract/sandbox.ts';
 import type { ClientRecord } from '../../credentials/lookup/records.ts';
 import type { SigningKey } from '../keys/signing-keys.ts';
 import { TokenKey } from './token-key.ts';
@@ -77,6 +79,7 @@ const createConfiguration = ({ lifetimeS, key }: TokenMakerDeps): Configuration 
   clientDefaults: { id_token_signed_response_alg: 'ES256' },
   responseTypes: [],
   scopes: [],
+  extraTokenClaims: (_context, { clientId = '' }) => (isSandboxId(clientId) ? { sandbox: true } : undefined),
   ttl: { ClientCredentials: lifetimeS },
   features: {
     clientCredentials: { enabled: true },

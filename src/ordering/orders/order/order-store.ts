@@ -134,16 +134,24 @@ export const forgetClient = async (tx: Kysely<unknown>, restuid: string, custome
     where restuid = ${restuid} and customer_uid = ${customerUid}`.execute(tx);
 };
 
+export type OverdueOrder = { restuid: string; uid: string; aheadMs: number };
+
 /**
- * New orders whose countdown has ended, the oldest end first. They are not locked, so the caller checks each one again.
+ * New orders whose countdown has ended, the oldest end first, and those of sandboxes whose clock is beyond the end. `aheadMs`: how far
+ * the clock of the restaurant is ahead. They are not locked, so the caller checks each one again.
  */
-export const listOverdueOrders = async (
-  db: Kysely<unknown>,
-  now: Date,
-  limit: number,
-): Promise<{ restuid: string; uid: string }[]> => {
-  const { rows } = await sql<{ restuid: string; uid: string }>`
-    select restuid, uid from ordering.orders where status = 'new' and countdown_end <= ${now}
-    order by countdown_end limit ${limit}`.execute(db);
+export const listOverdueOrders = async (db: Kysely<unknown>, now: Date, limit: number): Promise<OverdueOrder[]> => {
+  const { rows } = await sql<OverdueOrder>`
+    (select o.restuid, o.uid, coalesce(c.ahead_ms, 0)::float8 as "aheadMs"
+     from ordering.orders o left join ordering.sandbox_clocks c on c.restuid = o.restuid
+     where o.status = 'new' and o.countdown_end <= ${now} order by o.countdown_end limit ${limit})
+    union all
+    (select o.restuid, o.uid, c.ahead_ms::float8
+     from ordering.sandbox_clocks c cross join lateral (
+       select restuid, uid from ordering.orders
+       where restuid = c.restuid and status = 'new' and countdown_end > ${now}
+         and countdown_end <= ${now}::timestamptz + make_interval(secs => c.ahead_ms / 1000.0)
+       limit ${limit}) o
+     limit ${limit})`.execute(db);
   return rows;
 };

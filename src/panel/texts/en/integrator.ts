@@ -126,5 +126,9 @@ export const integrator = {
       title: 'The service behind refused it',
       text: 'The gateway accepted the credential. The body of the refusal says what the service did not like.',
     },
+    simulated: {
+      title: 'The request asked for this fault',
+      text: 'A sandbox credential sent X-Orderpass-Simulate. Nothing was wrong with the request.',
+    },
   },
 };

@@ -41,6 +41,7 @@ export const support = {
     nameProblem: 'Give a name of 1 to 255 characters.',
     currencyProblem: 'Choose a currency from the list.',
     timeZoneProblem: 'Choose a time zone from the list.',
+    sandbox: 'Sandbox: for trials only, with credentials of its own. It cannot become a real restaurant later.',
     submit: 'Create restaurant',
   },
   clients: {
@@ -69,6 +70,7 @@ export const support = {
     nameHint: 'Who the client is: the app or the company. Only staff see it.',
     nameProblem: 'Give a name of 1 to 100 characters.',
     restaurantsTitle: 'Restaurants that it may reach',
+    kindsProblem: 'A client is for sandboxes or for real restaurants. Create one client for each kind.',
     restaurantsProblem: 'Choose at least one restaurant.',
     submit: 'Create client',
     more: 'More rights',

@@ -128,5 +128,9 @@ export const integrator: Texts['integrator'] = {
       title: 'L’ha rifiutata il servizio a valle',
       text: 'Il gateway ha accettato la credenziale. Il corpo del rifiuto dice che cosa non andava al servizio.',
     },
+    simulated: {
+      title: 'La richiesta ha chiesto questo errore',
+      text: 'Una credenziale di sandbox ha inviato X-Orderpass-Simulate. La richiesta non aveva nulla di sbagliato.',
+    },
   },
 };

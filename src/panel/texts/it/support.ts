@@ -59,6 +59,7 @@ export const support: Texts['support'] = {
     nameProblem: 'Indica un nome da 1 a 255 caratteri.',
     currencyProblem: 'Scegli una valuta dall’elenco.',
     timeZoneProblem: 'Scegli un fuso orario dall’elenco.',
+    sandbox: 'Sandbox: solo per prove, con credenziali proprie. Non può diventare un ristorante vero in seguito.',
     submit: 'Crea ristorante',
   },
   clients: {
@@ -87,6 +88,7 @@ export const support: Texts['support'] = {
     nameHint: 'Chi è il client: l’app o l’azienda. Lo vede solo lo staff.',
     nameProblem: 'Indica un nome da 1 a 100 caratteri.',
     restaurantsTitle: 'Ristoranti che può raggiungere',
+    kindsProblem: 'Un client è per le sandbox o per i ristoranti veri. Crea un client per ciascun tipo.',
     restaurantsProblem: 'Scegli almeno un ristorante.',
     submit: 'Crea client',
     more: 'Altri diritti',

@@ -51,7 +51,7 @@ export const recordEvents = async (
   let previousSeq = rows[0].last;
   const events: RecordedEvent[] = [];
   for (const draft of drafts) {
-    events.push(await eventOf(draft, previousSeq));
+    events.push(await eventOf(tx, draft, previousSeq));
     previousSeq = draft.seq;
   }
   await insertEvents(tx, events);
@@ -71,12 +71,25 @@ export const recordFirstEvents = async (
   drafts: readonly [EventDraft, ...EventDraft[]],
 ): Promise<void> => {
   const events: RecordedEvent[] = [];
-  for (const draft of drafts) events.push(await eventOf(draft, events.at(-1)?.seq ?? null));
+  for (const draft of drafts) events.push(await eventOf(tx, draft, events.at(-1)?.seq ?? null));
   await withCommit(tx, insertEvents(tx, events));
 };
 
-const eventOf = async (draft: EventDraft, previousSeq: number | null): Promise<RecordedEvent> => {
-  const { tenant, kind, event, entity, seq, created, object, trailing } = draft;
+/** Connection or transaction -> milliseconds that the times of its drafts are ahead of the real one. */
+const leads = new WeakMap<Kysely<unknown>, number>();
+
+/**
+ * From now on the drafts that are recorded with this transaction have times that are ahead of the real one. Their events get the
+ * real time, because an event is kept, found and read by the time at which it was recorded.
+ */
+export const recordAhead = (tx: Kysely<unknown>, aheadMs: number): void => {
+  // A reading outside of a transaction records nothing, and what it reads with is shared by all restaurants.
+  if (tx.isTransaction) leads.set(tx, aheadMs);
+};
+
+const eventOf = async (tx: Kysely<unknown>, draft: EventDraft, previousSeq: number | null): Promise<RecordedEvent> => {
+  const { tenant, kind, event, entity, seq, object, trailing } = draft;
+  const created = new Date(draft.created.getTime() - (leads.get(tx) ?? 0));
   const id = newId('evt', created.getTime());
   const body = buildEventBody({
     event,

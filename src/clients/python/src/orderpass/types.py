@@ -31,7 +31,7 @@ DeliveryState = Literal["pending", "waiting", "succeeded", "exhausted", "cancell
 
 
 # Code of a value that is not valid
-DetailCode = Literal["REQUIRED", "TYPE", "FORMAT", "RANGE", "LENGTH", "ENUM", "DUPLICATE", "CONFLICTING_VALUES", "READ_ONLY", "INVALID_JSON", "TOO_DEEP", "NOT_ENABLED", "AMBIGUOUS_CREDENTIALS", "UNSUPPORTED_VERSION", "CURSOR_INVALID", "CURSOR_EXPIRED", "MIXED_PAGING", "OPTION_COUNT", "ORDER_MIN", "CLOSED", "TARGET_REFUSED"]
+DetailCode = Literal["REQUIRED", "TYPE", "FORMAT", "RANGE", "LENGTH", "ENUM", "DUPLICATE", "CONFLICTING_VALUES", "READ_ONLY", "INVALID_JSON", "TOO_DEEP", "NOT_ENABLED", "AMBIGUOUS_CREDENTIALS", "UNSUPPORTED_VERSION", "CURSOR_INVALID", "CURSOR_EXPIRED", "MIXED_PAGING", "OPTION_COUNT", "ORDER_MIN", "CLOSED", "TARGET_REFUSED", "SANDBOX_ONLY"]
 
 
 # Code of the error; it does not change within version 1
@@ -522,6 +522,8 @@ class Credential(TypedDict):
     """Id of the key, or of the client"""
     name: Optional[str]
     """Name that the key or client was given; null when it is not known"""
+    sandbox: bool
+    """True: for sandboxes only"""
     scopes: List[str]
     """What this credential may do"""
     restaurants: List[ReachedTenant]
@@ -1196,7 +1198,7 @@ class Denial(TypedDict):
     """Status of the refusal, before any translation to old statuses"""
     code: str
     """Error code of the refusal; a service behind the gateway may use its own codes"""
-    reason: Literal["token_expired", "token_revoked", "token_not_yet_valid", "token_audience", "client_disabled", "secret_wrong", "secret_ended", "key_revoked", "key_expired", "credentials_ambiguous", "quarantined", "restaurant_gone", "restaurant_not_granted", "api_disabled", "address_not_allowed", "scope_missing", "rate_limited", "parameters", "upstream"]
+    reason: Literal["token_expired", "token_revoked", "token_not_yet_valid", "token_audience", "client_disabled", "secret_wrong", "secret_ended", "key_revoked", "key_expired", "credentials_ambiguous", "quarantined", "restaurant_gone", "restaurant_not_granted", "api_disabled", "address_not_allowed", "scope_missing", "rate_limited", "parameters", "upstream", "simulated"]
     """Why it was refused, more exactly than `code` says"""
     missing_scopes: List[str]
     """Scopes that were missing; empty when none were"""

@@ -1,0 +1,91 @@
+/** Plays a script in a sandbox. The clock of the sandbox follows the times of the script, however fast it is played. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { moveSandboxClock } from '#src/ordering/index.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Installation } from '../installation/installation.ts';
+import type { Settings } from '../settings/config.ts';
+import { openCore } from './call-core.ts';
+import { createRandom, performStep, readMenu, type Stage } from './perform-step.ts';
+import type { Script, Step } from './script.ts';
+
+export type PlayedStep = {
+  /** From 1. */
+  step: number;
+  /** The time of the sandbox. */
+  at: string;
+  do: Step['do'];
+  /** Name of the order or customer in the script. */
+  name: string;
+  status: number;
+  error: string | null;
+  /** What the step changed; null when it was refused. */
+  uid: string | null;
+  /** The answer is the one that the script expects. */
+  expected: boolean;
+};
+
+export type Played = { steps: PlayedStep[]; unexpected: number; stopped: boolean };
+
+export type PlayOptions = {
+  restuid: string;
+  script: Script;
+  seed: number;
+  /** How many times as fast as the script says. */
+  speed: number;
+  signal: AbortSignal;
+  /** Called after each step. */
+  onStep(step: PlayedStep, count: number): void;
+};
+
+/** Throws NOT_FOUND, and VALIDATION_ERROR for a restaurant that is no sandbox or has no products. */
+export const playScript = async (
+  installation: Installation,
+  settings: Settings,
+  { restuid, script, seed, speed, signal, onStep }: PlayOptions,
+): Promise<Played> => {
+  const { store, clock } = installation;
+  const core = await openCore(installation, settings, restuid);
+  const steps: PlayedStep[] = [];
+  try {
+    const stage: Stage = {
+      ...{ core, menu: await readMenu(core), random: createRandom(seed), orders: new Map() },
+      run: clock.now().getTime().toString(36),
+    };
+    for (const step of script.steps) {
+      const waitMs = step.after / speed;
+      if (!(await waited(waitMs, signal))) break;
+      const byMs = Math.round(step.after - waitMs);
+      if (byMs > 0) await inTransaction(store.db, (tx) => moveSandboxClock(tx, restuid, { byMs }, clock.now()));
+      const at = await core.now();
+      const { status, error, json } = await performStep(stage, step);
+      const changed = (json.order ?? json.customer ?? json.loyaltylog) as { uid?: string } | undefined;
+      const played: PlayedStep = {
+        step: steps.length + 1,
+        at: at.toISOString(),
+        do: step.do,
+        name: 'order' in step ? step.order : step.customer,
+        status,
+        error: error ?? null,
+        uid: error === undefined ? (changed?.uid ?? null) : null,
+        expected: error === step.expect,
+      };
+      steps.push(played);
+      onStep(played, script.steps.length);
+    }
+  } finally {
+    await core.close();
+  }
+  const unexpected = steps.filter(({ expected }) => !expected).length;
+  return { steps, unexpected, stopped: steps.length < script.steps.length };
+};
+
+/** False: the signal ended the wait. */
+const waited = async (ms: number, signal: AbortSignal): Promise<boolean> => {
+  if (signal.aborted) return false;
+  try {
+    await wait(ms, undefined, { signal });
+    return true;
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,95 @@
+/** Makes a real example of an event in a sandbox, by the ordinary operations that cause it. */
+import { Fault } from '#src/contract/fault.ts';
+import { describedEvents, moveSandboxClock } from '#src/ordering/index.ts';
+import { hourMs } from '#src/platform/clock.ts';
+import { enabledKinds } from '#src/platform/db/outbox/outbox.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Installation } from '../installation/installation.ts';
+import type { Settings } from '../settings/config.ts';
+import { openCore } from './call-core.ts';
+import { createRandom, performStep, readMenu, type Stage } from './perform-step.ts';
+import type { Step } from './script.ts';
+
+type Did = { uid: string };
+
+/** The events that can be made: all but those of the webhook engine itself. */
+export const triggerable = (): string[] => describedEvents.map(({ event }) => event);
+
+const now = { after: 0 };
+
+const plans: Readonly<Record<string, (customer: string) => Step[]>> = {
+  'order.new': (customer) => [place(customer)],
+  'order.countdown_started': (customer) => [place(customer)],
+  'order.timeout': (customer) => [place(customer)],
+  'order.confirmed': (customer) => [place(customer), { ...now, do: 'confirm', order }],
+  'order.closed': (customer) => [place(customer), { ...now, do: 'confirm', order }, { ...now, do: 'close', order }],
+  'order.cancelled': (customer) => [place(customer), { ...now, do: 'cancel', order }],
+  'customer.changed': (customer) => [{ ...now, do: 'customer', customer }],
+  'loyaltylog.created': (customer) => [
+    { ...now, do: 'customer', customer },
+    { ...now, do: 'points', customer, points: 10 },
+  ],
+};
+
+const order = 'triggered';
+
+const place = (customer: string): Step => ({ ...now, do: 'order', order, customer, products: 1 });
+
+/** Longer than every countdown. */
+const beyondCountdownMs = 3 * hourMs;
+
+/**
+ * Returns the uid of the entity in the event. For order.timeout the clock of the sandbox is moved by three hours. VALIDATION_ERROR for an
+ * unknown event, CONFLICT when its kind is switched off.
+ */
+export const triggerEvent = async (
+  installation: Installation,
+  settings: Settings,
+  { restuid, event }: { restuid: string; event: string },
+): Promise<Did> => {
+  const described = describedEvents.find((one) => one.event === event);
+  if (described === undefined)
+    throw new Fault('VALIDATION_ERROR', `There is no event ${event}; there are ${triggerable().join(', ')}`);
+  const { store, clock } = installation;
+  const core = await openCore(installation, settings, restuid);
+  try {
+    if ((await enabledKinds(store.db, restuid))[described.kind] !== true)
+      throw new Fault(
+        'CONFLICT',
+        `Events of the kind ${described.kind} are off: \`notifications set --restaurant ${restuid} --${described.kind} on\``,
+      );
+    const at = clock.now().getTime();
+    if (event === 'menu.changed') return await changeMenu(core, at);
+    const stage: Stage = {
+      ...{ core, orders: new Map(), random: createRandom(at), run: at.toString(36) },
+      menu: event.startsWith('order.') ? await readMenu(core) : [],
+    };
+    let uid = '';
+    for (const step of plans[event]?.('guest') ?? []) uid = (await succeeded(stage, step)) || uid;
+    if (event === 'order.timeout')
+      await inTransaction(store.db, (tx) => moveSandboxClock(tx, restuid, { byMs: beyondCountdownMs }, clock.now()));
+    return { uid };
+  } finally {
+    await core.close();
+  }
+};
+
+const succeeded = async (stage: Stage, step: Step): Promise<string> => {
+  const { error, json } = await performStep(stage, step);
+  if (error !== undefined)
+    throw new Fault('CONFLICT', `The sandbox refused ${step.do}: ${error}, ${String(json.message)}`);
+  const { order: placed, customer, loyaltylog } = json as Record<string, { uid?: string } | undefined>;
+  return (placed ?? customer ?? loyaltylog)?.uid ?? '';
+};
+
+/** A hidden category, which no customer sees, gets another name. */
+const changeMenu = async (core: Awaited<ReturnType<typeof openCore>>, at: number): Promise<Did> => {
+  const { error, json } = await core.call('/menu/import', {
+    pos_uid: 'sandbox-trigger',
+    update_mode: 'merge',
+    categories: [{ ext_id: 'triggered', name: `Triggered ${new Date(at).toISOString()}`, hidden: true }],
+  });
+  if (error !== undefined)
+    throw new Fault('CONFLICT', `The sandbox refused the import: ${error}, ${String(json.message)}`);
+  return { uid: 'menu' };
+};
