@@ -32,7 +32,7 @@ export const createNormalise = ({ document, printed, url, at }: Began): ((value:
       shifted(JSON.stringify(value), at, deltaMs)
         .replaceAll(`${url}/demo/receiver`, 'https://till.example/hook')
         .replaceAll(url, 'https://api.example')
-        .replaceAll(/\b([a-z]{3})_[0-9a-hjkmnp-tv-z]{25}\b/g, named)
+        .replaceAll(/\b([a-z]{3})_(?:test_)?[0-9a-hjkmnp-tv-z]{25}\b/g, named)
         .replaceAll(printed.clientId, sampleIds.client)
         .replaceAll(/(?<=token\\?":\\?")[\w-]{43}(?=\\?")/g, (token) => named(token, 'tok'))
         .replaceAll(

@@ -83,7 +83,7 @@ const leads = new WeakMap<Kysely<unknown>, number>();
  * real time, because an event is kept, found and read by the time at which it was recorded.
  */
 export const recordAhead = (tx: Kysely<unknown>, aheadMs: number): void => {
-  // A reading outside of a transaction records nothing, and what it reads with is shared by all restaurants.
+  // A reading outside of a transaction records nothing, and what it reads with is shared by all tenants.
   if (tx.isTransaction) leads.set(tx, aheadMs);
 };
 
