@@ -32,13 +32,32 @@ export const askServer = async (
   path: string,
   params: Payload,
 ): Promise<RemoteAnswer> => {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(params)) if (value !== undefined) query.set(name, String(value));
-  const search = query.size === 0 ? '' : `?${query}`;
-  const { answer, payload } = await send(url, `/api${path}${search}`, { headers: credential });
+  const { answer, payload } = await send(url, `/api${path}${searchOf(params)}`, { headers: credential });
   if (answer.status === 200 && payload?.success === true)
     return { payload, date: new Date(answer.headers.get('date') ?? Date.now()) };
   throw refusal(url, answer, payload);
+};
+
+/** What an operation below /api answered, also a refusal. With `body` a POST. Rejects with RemoteError when there is no answer. */
+export const callServer = async (
+  { url, credential }: RemoteServer,
+  path: string,
+  params: Payload,
+  body?: Readonly<Payload>,
+): Promise<{ status: number; error: string | undefined; json: Payload }> => {
+  const [plain = '', query = ''] = path.split('?', 2);
+  const search = searchOf({ ...Object.fromEntries(new URLSearchParams(query)), ...params });
+  const json = { 'content-type': 'application/json' };
+  const { answer, payload = {} } = await send(
+    url,
+    `/api${plain}${search}`,
+    body === undefined
+      ? { headers: credential }
+      : { method: 'POST', headers: { ...credential, ...json }, body: JSON.stringify(body) },
+  );
+  const isDone = answer.ok && payload.success === true;
+  const code = typeof payload.error === 'string' ? payload.error : `status ${answer.status}`;
+  return { status: answer.status, error: isDone ? undefined : code, json: payload };
 };
 
 /** An access token (RFC 6749 section 4.4). `scope`: separated by blanks; undefined: all that the client has. Rejects with RemoteError. */
@@ -50,6 +69,12 @@ export const askToken = async ({ url, credential }: RemoteServer, scope: string 
   const { answer, payload } = await send(url, '/api/oauth/token', { method: 'POST', body: form });
   if (answer.status === 200 && typeof payload?.access_token === 'string') return payload;
   throw refusal(url, answer, payload);
+};
+
+const searchOf = (params: Payload): string => {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) if (value !== undefined) query.set(name, String(value));
+  return query.size === 0 ? '' : `?${query}`;
 };
 
 const send = async (

@@ -24,7 +24,7 @@ export const createRandom = (seed: number): Random => {
 const chosen = <T>(items: readonly T[], random: Random): T | undefined => items[Math.floor(random() * items.length)];
 
 /** The first products of the menu by position: what is on sale, whatever its number. VALIDATION_ERROR when there is none. */
-export const readMenu = async (core: Core): Promise<Product[]> => {
+export const readMenu = async (core: Pick<Core, 'call'>): Promise<Product[]> => {
   const { json } = await core.call('/menu/products?pagesize=100');
   const products = (json.products as Product[] | undefined) ?? [];
   if (products.length === 0)
@@ -56,7 +56,7 @@ const emailOf = ({ run }: Stage, customer: string): string => `${customer}.${run
 const firstNameOf = (customer: string): string => customer.charAt(0).toUpperCase() + customer.slice(1);
 
 export type Stage = {
-  core: Core;
+  core: Pick<Core, 'call' | 'now'>;
   menu: readonly Product[];
   random: Random;
   /** Part of the addresses of customers. */

@@ -6,7 +6,7 @@ import { enabledKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
-import { openCore } from './call-core.ts';
+import { type Core, openCore } from './call-core.ts';
 import { createRandom, performStep, readMenu, type Stage } from './perform-step.ts';
 import type { Step } from './script.ts';
 
@@ -47,9 +47,7 @@ export const triggerEvent = async (
   settings: Settings,
   { restuid, event }: { restuid: string; event: string },
 ): Promise<Did> => {
-  const described = describedEvents.find((one) => one.event === event);
-  if (described === undefined)
-    throw new Fault('VALIDATION_ERROR', `There is no event ${event}; there are ${triggerable().join(', ')}`);
+  const described = describedEventOf(event);
   const { store, clock } = installation;
   const core = await openCore(installation, settings, restuid);
   try {
@@ -58,20 +56,33 @@ export const triggerEvent = async (
         'CONFLICT',
         `Events of the kind ${described.kind} are off: \`notifications set --restaurant ${restuid} --${described.kind} on\``,
       );
-    const at = clock.now().getTime();
-    if (event === 'menu.changed') return await changeMenu(core, at);
-    const stage: Stage = {
-      ...{ core, orders: new Map(), random: createRandom(at), run: at.toString(36) },
-      menu: event.startsWith('order.') ? await readMenu(core) : [],
-    };
-    let uid = '';
-    for (const step of plans[event]?.('guest') ?? []) uid = (await succeeded(stage, step)) || uid;
+    const did = await causeEvent(core, event, clock.now().getTime());
     if (event === 'order.timeout')
       await inTransaction(store.db, (tx) => moveSandboxClock(tx, restuid, { byMs: beyondCountdownMs }, clock.now()));
-    return { uid };
+    return did;
   } finally {
     await core.close();
   }
+};
+
+/** VALIDATION_ERROR for an unknown event. */
+export const describedEventOf = (event: string): (typeof describedEvents)[number] => {
+  const described = describedEvents.find((one) => one.event === event);
+  if (described === undefined)
+    throw new Fault('VALIDATION_ERROR', `There is no event ${event}; there are ${triggerable().join(', ')}`);
+  return described;
+};
+
+/** Calls the operations after which the event is recorded; order.timeout follows at the end of the countdown. `at`: now, in ms. */
+export const causeEvent = async (core: Pick<Core, 'call' | 'now'>, event: string, at: number): Promise<Did> => {
+  if (event === 'menu.changed') return changeMenu(core, at);
+  const stage: Stage = {
+    ...{ core, orders: new Map(), random: createRandom(at), run: at.toString(36) },
+    menu: event.startsWith('order.') ? await readMenu(core) : [],
+  };
+  let uid = '';
+  for (const step of plans[event]?.('guest') ?? []) uid = (await succeeded(stage, step)) || uid;
+  return { uid };
 };
 
 const succeeded = async (stage: Stage, step: Step): Promise<string> => {
@@ -83,7 +94,7 @@ const succeeded = async (stage: Stage, step: Step): Promise<string> => {
 };
 
 /** A hidden category, which no customer sees, gets another name. */
-const changeMenu = async (core: Awaited<ReturnType<typeof openCore>>, at: number): Promise<Did> => {
+const changeMenu = async (core: Pick<Core, 'call'>, at: number): Promise<Did> => {
   const { error, json } = await core.call('/menu/import', {
     pos_uid: 'sandbox-trigger',
     update_mode: 'merge',

@@ -24,7 +24,12 @@ const asksForOwn = (command: Command): boolean =>
  * found by itself, and an unknown text is left to the command, which says that it does not exist.
  */
 export const resolveNames = async (command: Command): Promise<void> => {
-  if (remote.has(command.name()) || asksForOwn(command)) return;
+  if (
+    remote.has(command.name()) ||
+    (command.name() === 'trigger' && command.parent?.name() !== 'sandbox') ||
+    asksForOwn(command)
+  )
+    return;
   for (const [option, { prefix, what, find }] of Object.entries(named)) {
     const value: unknown = command.getOptionValue(option);
     const texts = typeof value === 'string' ? [value] : Array.isArray(value) ? (value as string[]) : [];

@@ -3,6 +3,8 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { askServer, askToken, type Payload } from '#src/app/remote/ask-server.ts';
 import { addLogin, headersOf, type LoginCredential, removeLogin } from '#src/app/remote/login-file.ts';
+import { triggerAt } from '#src/app/remote/remote-sandbox.ts';
+import { triggerable } from '#src/app/sandbox/trigger-event.ts';
 import { loginFile } from '#src/app/settings/remote-caller.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { readSecret } from '../../terminal/read-secret.ts';
@@ -24,6 +26,7 @@ export const remoteCommands = (program: Command, output: Output): void => {
       if (ended === undefined) throw new UsageError('there is no such login');
       output.result({ url: ended, removed: true });
     });
+  triggerCommand(program, output);
   program
     .command('whoami')
     .description('what the credential is, and which restaurants and scopes it has')
@@ -31,6 +34,23 @@ export const remoteCommands = (program: Command, output: Output): void => {
     .action(async ({ url }: Asked) => {
       const server = remoteServer(url);
       output.result({ url: server.url, ...factsOf((await askServer(server, '/whoami', {})).payload) });
+    });
+};
+
+const triggerCommand = (program: Command, output: Output): void => {
+  program
+    .command('trigger')
+    .description('make a real example of an event in a sandbox, by what causes it')
+    .argument('<event>', triggerable().join(', '))
+    .option(urlFlags, urlText)
+    .option('--restaurant <restuid>', 'if the credential has several sandboxes')
+    .addHelpText(
+      'after',
+      '\norder.timeout comes when the countdown of the order ends.\n\nExample:\n  orderpass trigger order.new',
+    )
+    .action(async (event: string, { url, restaurant }: Asked & { restaurant?: string }) => {
+      const { uid } = await triggerAt(remoteServer(url), { event, restuid: restaurant });
+      output.result({ event, uid });
     });
 };
 

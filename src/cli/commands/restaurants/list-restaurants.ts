@@ -9,7 +9,7 @@ const limitMax = 200;
 export const listRestaurantCommands = (group: Command, output: Output): void => {
   group
     .command('list')
-    .description('restaurants, newest first')
+    .description('restaurants, newest first; sandboxes stand before all others')
     .option('--search <text>', 'start of an id, or starts of words of the name', '')
     .option('--before <restuid>', 'restaurants that are older than this one')
     .option('--limit <n>', `restaurants to show, up to ${limitMax}`, '50')
