@@ -104,14 +104,16 @@ test('F-26 404 and 405 of known callers are recorded with the caller, many reque
   const times = 200;
   const ask = (headers: Record<string, string>, method: string, path: string): Promise<Reply[]> =>
     Promise.all(Array.from({ length: 20 }, () => sendRequest(harness.url, method, path, { headers })));
-  for (let i = 0; i < times / 20; i += 1) {
-    for (const reply of await ask(bearer(token), 'GET', '/api/admin/tenants')) expect(reply.status).toBe(404);
-    for (const reply of await ask({ 'x-api-key': key.value }, 'DELETE', read)) expect(reply.status).toBe(405);
-  }
   const ofClient = { client: client.client_id, action: 'request.denied' };
   const ofKey = { credential: key.keyId, action: 'request.denied' };
-  await until(async () => countOf(await find(ofClient)) === times);
-  await until(async () => countOf(await find(ofKey)) === times);
+  for (let sent = 20; sent <= times; sent += 20) {
+    for (const reply of await ask(bearer(token), 'GET', '/api/admin/tenants')) expect(reply.status).toBe(404);
+    for (const reply of await ask({ 'x-api-key': key.value }, 'DELETE', read)) expect(reply.status).toBe(405);
+    // At most 128 callers are looked up at once, and a store that is busy delays each of them.
+    if (sent % 40 !== 0 && sent !== times) continue;
+    await until(async () => countOf(await find(ofClient)) === sent);
+    await until(async () => countOf(await find(ofKey)) === sent);
+  }
   const [probes, refused] = [await find(ofClient), await find(ofKey)];
   expect(probes.length + refused.length).toBeLessThan(times / 2);
   expect(new Set(probes.map(({ reason }) => reason))).toEqual(new Set(['invalid_action']));
