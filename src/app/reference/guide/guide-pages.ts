@@ -73,7 +73,7 @@ export const areaOrder: readonly AreaOrder[] = [
     title: 'Secure',
     text: 'Check it: how access is decided, what is recorded, and which secrets exist.',
     groups: [
-      { title: 'Overview', pages: ['secure'] },
+      { title: 'Overview', pages: ['secure', 'secure/threat-model'] },
       { title: 'Access', pages: ['secure/gateway', 'secure/credentials', 'secure/panel', 'secure/accounts'] },
       { title: 'Evidence and keys', pages: ['secure/audit', 'secure/installation'] },
     ],
