@@ -61,7 +61,8 @@ const headerFaults = (
 ): string[] => {
   const scheme = sent.headers.authorization;
   const isNeeded = (name: string, { example }: Json): boolean => {
-    if (name !== 'WWW-Authenticate') return name.startsWith('RateLimit') || (name === 'Retry-After' && status !== 409);
+    if (name !== 'WWW-Authenticate')
+      return name.startsWith('RateLimit') || (name === 'Retry-After' && [429, 503].includes(status));
     return /^Basic/.test(example) ? scheme !== undefined : status === 401 || /^(bearer|dpop)/i.test(scheme ?? '');
   };
   const faults = Object.entries<Json>(documented).flatMap(([name, one]) => {

@@ -79,7 +79,7 @@ test('A-349 every answer to random requests is as the document says: status, med
     const faults = check(operation.operation, sent, { status: response.status, headers: response.headers, text });
     if (faults.length > 0)
       violations.push(
-        `${request.method} ${request.target} ${request.body ?? ''} -> ${response.status} ${text.slice(0, 600)}: ${faults.join('; ')}`,
+        `${request.method} ${request.target.slice(0, 200)} ${request.body ?? ''} -> ${response.status} ${text.slice(0, 600)}: ${faults.join('; ')}`,
       );
     if (response.ok) known.learn(text);
   }
