@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type FoundEvent, searchLimitMax, toEcs } from '#src/app/admin/admin.ts';
 import { type Output, toLine, UsageError } from '../../terminal/output.ts';
+import { toTime } from '../../terminal/to-time.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
 type Options = {
@@ -68,8 +69,8 @@ const filterOf = (options: Options) => ({
   requestId: options.requestId,
   tokenId: options.tokenId,
   issuedFor: options.issuedFor,
-  since: timeOf('--since', options.since),
-  until: timeOf('--until', options.until),
+  since: toTime('--since', options.since),
+  until: toTime('--until', options.until),
 });
 
 const outcomeOf = (decision: string | undefined): 'success' | 'failure' | undefined => {
@@ -77,13 +78,6 @@ const outcomeOf = (decision: string | undefined): 'success' | 'failure' | undefi
   if (decision === 'allow') return 'success';
   if (decision === 'deny') return 'failure';
   throw new UsageError('--decision is allow or deny');
-};
-
-const timeOf = (name: string, text: string | undefined): Date | undefined => {
-  if (text === undefined) return undefined;
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime())) throw new UsageError(`${name} is a time like 2026-05-01T10:00:00Z`);
-  return time;
 };
 
 const limitOf = (text: string): number => {

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { requestStatuses } from '#src/app/admin/admin.ts';
 import { askServer } from '#src/app/remote/ask-server.ts';
 import { type Output, toLine, UsageError } from '../../terminal/output.ts';
+import { toTime } from '../../terminal/to-time.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { remoteServer } from '../remote/remote-server.ts';
@@ -92,8 +93,8 @@ const callerOf = ({ clientId, key }: Options): { kind: 'client' | 'key'; id: str
 
 const filterOf = (options: Options) => {
   const { hours, status, route, code, requestId, restaurant: tenant } = options;
-  const since = timeOf('--since', options.since);
-  const until = timeOf('--until', options.until);
+  const since = toTime('--since', options.since);
+  const until = toTime('--until', options.until);
   const filter = { status: statusOf(status), code, requestId, tenant, since, until };
   if (hours === true && Object.values(filter).some((value) => value !== undefined))
     throw new UsageError('--hours takes no other filter than --route');
@@ -104,13 +105,6 @@ const statusOf = (text: string | undefined): (typeof requestStatuses)[number] | 
   const known = requestStatuses.find((one) => one === text);
   if (text !== undefined && known === undefined) throw new UsageError(`--status is ${requestStatuses.join(', ')}`);
   return known;
-};
-
-const timeOf = (name: string, text: string | undefined): Date | undefined => {
-  if (text === undefined) return undefined;
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime())) throw new UsageError(`${name} is a time like 2026-05-01T10:00:00Z`);
-  return time;
 };
 
 const limitOf = (text: string): number => {
