@@ -13,7 +13,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { openTraces } from '#src/platform/telemetry/traces.ts';
-import { createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
+import { createFetchDocument, createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
 import type { Context } from './context.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { openInstallation } from './installation/installation.ts';
@@ -217,6 +217,7 @@ const openGateway = async (
     traces,
     trustsTraces: settings.tracing.incoming === 'continue',
     settings: settings.gateway,
+    fetchDocument: createFetchDocument(settings.gateway.internal_issuers),
     readAuditAuthorization: () => secrets.read('gateway.audit_http_authorization'),
     origin,
     db: store.db,

@@ -3,8 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
+import { trustSettings } from './credentials/trust/config.ts';
 import { dpopSettings } from './dpop/config.ts';
 import { mcpSettings } from './edge/mcp/config.ts';
+import { leakSettings } from './incident/leak/config.ts';
 import { limitsSettings } from './limits/config.ts';
 import { isUpstreamUrl, upstreamName } from './model/upstream-policy.ts';
 import { oauthSettings } from './oauth/config.ts';
@@ -100,6 +102,8 @@ export const gatewaySettings = z.strictObject({
   ...auditSettings.shape,
   ...requestLogSettings.shape,
   ...mcpSettings.shape,
+  ...leakSettings.shape,
+  ...trustSettings.shape,
 });
 
 export type GatewaySettings = z.infer<typeof gatewaySettings>;

@@ -74,6 +74,7 @@ const (
 	DenialReasonSecretEnded          DenialReason = "secret_ended"
 	DenialReasonKeyRevoked           DenialReason = "key_revoked"
 	DenialReasonKeyExpired           DenialReason = "key_expired"
+	DenialReasonLeakReported         DenialReason = "leak_reported"
 	DenialReasonCredentialsAmbiguous DenialReason = "credentials_ambiguous"
 	DenialReasonQuarantined          DenialReason = "quarantined"
 	DenialReasonRestaurantGone       DenialReason = "restaurant_gone"

@@ -29,7 +29,7 @@ export type Authenticate = (
 ) => Principal | Promise<Principal>;
 
 type AuthenticatorDeps = {
-  credentials: Pick<CredentialCache, 'findKey' | 'findClient' | 'isTokenRevoked' | 'tokenVersion'>;
+  credentials: Pick<CredentialCache, 'findKey' | 'findClient' | 'isTokenRevoked' | 'tokenLeakedMs' | 'tokenVersion'>;
   tokens: BearerTokens;
   box: Pick<SecretBox, 'digest'>;
   clock: Clock;

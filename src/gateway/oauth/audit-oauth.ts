@@ -47,6 +47,7 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }
         details: JSON.stringify({
           token_fingerprint: fingerprint(access_token),
           expires: new Date(exp * 1000).toISOString(),
+          workload: proven.workload,
         }),
       });
       countToken('issued');
@@ -63,6 +64,7 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }
         reason: refusal.code === 'ADDRESS_NOT_ALLOWED' ? 'address_not_allowed' : refusal.error,
         // An unproven claim is kept only when it is a client id, since it may also be a secret in the wrong field.
         client_id: claimed !== undefined && isClientId(claimed) ? claimed : null,
+        ...(refusal.facts && { details: JSON.stringify(refusal.facts) }),
       });
     },
   };

@@ -51,7 +51,7 @@ export const createOAuth = (deps: OAuthDeps): Middleware => {
   const documents = createDocuments({ ...deps, dpop: deps.dpop !== undefined });
   return async (ctx, next) => {
     const endpoint = endpoints.get(ctx.path);
-    if (endpoint !== undefined) return write(ctx, await endpoint(ctx));
+    if (endpoint !== undefined) return writeAnswer(ctx, await endpoint(ctx));
     const document = documents.get(ctx.path);
     if (document === undefined) return next();
     serveDocument(ctx, document);
@@ -73,7 +73,7 @@ const serveDocument = (ctx: Context, document: () => string): void => {
   ctx.body = document();
 };
 
-const write = (ctx: Context, { status, headers, body }: OAuthAnswer): void => {
+export const writeAnswer = (ctx: Context, { status, headers, body }: OAuthAnswer): void => {
   ctx.status = status;
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
   ctx.set('cache-control', 'no-store');
@@ -190,7 +190,7 @@ const withChallenge = (refusal: OAuthRefusal, ctx: Context, realm: string): OAut
     : refusal;
 
 /** Maps what was thrown to an error of interface 4.1; an unexpected error shows no detail. */
-const toRefusal = (error: unknown): OAuthRefusal => {
+export const toRefusal = (error: unknown): OAuthRefusal => {
   if (error instanceof OAuthRefusal) return error;
   return faultOf(error).code === 'OVERLOADED' ? temporarilyUnavailable() : serverError();
 };

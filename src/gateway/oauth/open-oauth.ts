@@ -8,6 +8,10 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Access, TableAccess } from '../access/open-access.ts';
 import type { Audit } from '../audit/open-audit.ts';
 import { createRevokeToken } from '../credentials/change/revoke-token.ts';
+import type { FetchDocument } from '../credentials/trust/fetch-document.ts';
+import { createIssuerKeys } from '../credentials/trust/issuer-keys.ts';
+import { createVerifyWorkload } from '../credentials/trust/verify-workload.ts';
+import { markProofUsed } from '../dpop/used-proof-store.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
 import { createAuditOAuth } from './audit-oauth.ts';
@@ -30,6 +34,7 @@ type OpenOAuthDeps = {
   log: Logger;
   kv: Kv;
   keys: SigningKeys;
+  fetchDocument: FetchDocument;
   access: Pick<Access, 'credentials' | 'tokens' | 'dpop' | 'recordUse' | 'checkAddress'>;
   audit: Pick<Audit, 'recorder' | 'fingerprint'>;
   limits: Pick<Limits, 'failures' | 'sourceOf'>;
@@ -69,6 +74,13 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
       audiences: [origin, origin + tokenPath],
       markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
     },
+    verifyWorkload: createVerifyWorkload({
+      db,
+      clock,
+      keys: createIssuerKeys(deps),
+      // One table remembers what is used once: proofs of keys, and assertions of issuers.
+      markUsed: (used, now) => markProofUsed(db, used, now),
+    }),
     resources: deps.resources,
     moreDocuments: deps.moreDocuments,
   });

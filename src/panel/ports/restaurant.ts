@@ -18,6 +18,8 @@ export type ApiKey = {
   calls5m: number;
   lastUsed: Date | null;
   lastAddress: string | null;
+  /** A report said that its value is known to others. */
+  leaked: boolean;
   /** It was not used in the last five minutes. */
   isQuiet: boolean;
   /**

@@ -13,6 +13,7 @@ export const frame = {
   requestFailed: 'There was no response. Reload the page to check whether the change was made before you try again.',
   copied: 'Copied',
   copy: 'Copy',
+  leaked: 'Reported as leaked',
   copyOf: (what: string) => `Copy ${what}`,
   pages: 'Pages',
   firstPage: 'First page',

@@ -27,6 +27,7 @@ export const frame: Texts['frame'] = {
     'Nessuna risposta dal server. Prima di riprovare, ricarica la pagina per controllare se la modifica è stata eseguita.',
   copied: 'Copiato',
   copy: 'Copia',
+  leaked: 'Segnalata come divulgata',
   copyOf: (what: string) => `Copia ${what}`,
   pages: 'Pagine',
   firstPage: 'Prima pagina',
