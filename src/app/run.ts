@@ -207,7 +207,8 @@ const openGateway = async (
   demo: Demo | undefined,
 ): Promise<Gateway> => {
   const { store, box, clock, log } = installation;
-  const webhookKeys = await publishWebhookKeys(installation);
+  const webhookKeys = await publishWebhookKeys(installation, settings, origin);
+  const reference = createReference(settings, origin, demo?.samples);
   const ofProcesses = settings.redis_url === undefined ? supervising?.kv : undefined;
   const kv = ofProcesses ?? (await openKv(settings, log));
   closers.add(() => kv.close());
@@ -227,8 +228,8 @@ const openGateway = async (
     box,
     clock,
     log,
-    moreDocuments: { '/.well-known/webhook-keys': webhookKeys.document },
-    pages: createReference(settings, origin, demo?.samples),
+    moreDocuments: webhookKeys.documents,
+    pages: (table) => new Map([...reference(table), ...webhookKeys.pages]),
     certificateState: certificates.state,
     isDraining: drain.isDraining,
     processesState: supervising?.processes,

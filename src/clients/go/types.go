@@ -422,6 +422,15 @@ const (
 	MenuImportUpdateModeMerge   MenuImportUpdateMode = "merge"
 )
 
+// NewEndpointSignature is a string, because versions 1.x may add values.
+type NewEndpointSignature string
+
+// Values of NewEndpointSignature.
+const (
+	NewEndpointSignatureRfc9421Ed25519   NewEndpointSignature = "rfc9421:ed25519"
+	NewEndpointSignatureRfc9421EcdsaP256 NewEndpointSignature = "rfc9421:ecdsa-p256"
+)
+
 // NewOrderPaymentMethod is a string, because versions 1.x may add values.
 type NewOrderPaymentMethod string
 
@@ -2524,6 +2533,8 @@ type Endpoint struct {
 	NextAttempt *NextAttempt `json:"next_attempt"`
 	// Name of the header with the hexadecimal signature of the body
 	SignatureHeader string `json:"signature_header"`
+	// Message signature that is added
+	Signature *NewEndpointSignature `json:"signature"`
 	// Attempts in one second, at most; null when there is no bound
 	MaxPerSecond *int64 `json:"max_per_second"`
 	// True: it also gets `webhook.digest`, each hour
@@ -2597,6 +2608,14 @@ func (x *Endpoint) GetNextAttempt() (value NextAttempt) {
 	return value
 }
 
+// GetSignature is Signature, or its zero value when it is null.
+func (x *Endpoint) GetSignature() (value NewEndpointSignature) {
+	if x != nil && x.Signature != nil {
+		value = *x.Signature
+	}
+	return value
+}
+
 // GetMaxPerSecond is MaxPerSecond, or its zero value when it is null.
 func (x *Endpoint) GetMaxPerSecond() (value int64) {
 	if x != nil && x.MaxPerSecond != nil {
@@ -2641,6 +2660,8 @@ type EndpointChange struct {
 	//
 	// 1 to 64 characters.
 	SignatureHeader Nullable[string] `json:"signature_header,omitzero"`
+	// Message signature that is added; null for none
+	Signature Nullable[NewEndpointSignature] `json:"signature,omitzero"`
 	// Attempts in one second, at most; null for no bound
 	//
 	// 1 to 1000.
@@ -4314,6 +4335,8 @@ type NewEndpoint struct {
 	//
 	// 1 to 64 characters.
 	SignatureHeader Nullable[string] `json:"signature_header,omitzero"`
+	// Message signature that is added; null for none
+	Signature Nullable[NewEndpointSignature] `json:"signature,omitzero"`
 	// Attempts in one second, at most; null for no bound
 	//
 	// 1 to 1000.

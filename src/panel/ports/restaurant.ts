@@ -97,6 +97,8 @@ export type WebhookEndpoint = {
   nextTry: NextTry | undefined;
   /** Null means the default of the installation. */
   signatureHeader: string | null;
+  /** How deliveries are signed beside Standard Webhooks, such as `rfc9421:ed25519`; null for not at all. */
+  signature: string | null;
   maxPerSecond: number | null;
   digest: boolean;
   /** Until then events are signed with the former secret too. */
@@ -110,6 +112,7 @@ export type EndpointFields = {
   description: string | null;
   kinds: readonly string[];
   signatureHeader: string | null;
+  signature: string | null;
   maxPerSecond: string | null;
   digest: boolean;
 };

@@ -1385,6 +1385,8 @@ export type Endpoint = {
   next_attempt: NextAttempt;
   /** Name of the header with the hexadecimal signature of the body */
   signature_header: string;
+  /** Message signature that is added */
+  signature: 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
   /** Attempts in one second, at most; null when there is no bound */
   max_per_second: number | null;
   /** True: it also gets `webhook.digest`, each hour */
@@ -1438,6 +1440,8 @@ export type EndpointChange = {
    * 1 to 64 characters.
    */
   signature_header?: string | null | undefined;
+  /** Message signature that is added; null for none */
+  signature?: NewEndpointSignature | undefined;
   /**
    * Attempts in one second, at most; null for no bound
    *
@@ -2958,6 +2962,8 @@ export type NewEndpoint = {
    * 1 to 64 characters.
    */
   signature_header?: string | null | undefined;
+  /** Message signature that is added; null for none */
+  signature?: NewEndpointSignature | undefined;
   /**
    * Attempts in one second, at most; null for no bound
    *
@@ -2990,6 +2996,9 @@ export type NewEndpoint = {
    */
   restuid?: string | undefined;
 };
+
+/** Message signature that is added; null for none */
+export type NewEndpointSignature = 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
 
 /** Points to add or subtract by hand */
 export type NewLoyaltyEntry = {

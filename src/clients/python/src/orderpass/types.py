@@ -50,6 +50,10 @@ MenuImportState = Literal["planned", "running", "applied", "failed"]
 MenuImportUpdateMode = Optional[Literal["replace", "merge"]]
 
 
+# Message signature that is added; null for none
+NewEndpointSignature = Optional[Literal["rfc9421:ed25519", "rfc9421:ecdsa-p256"]]
+
+
 # `planned`: at `next_attempt_iso`; `due`: now, it is being sent or waits for a slot or the rate of its endpoint; `behind`: after an earlier event of the same entity; null: no further attempt
 NextAttempt = Optional[Literal["planned", "due", "behind"]]
 
@@ -1301,6 +1305,8 @@ class Endpoint(TypedDict):
     """
     signature_header: str
     """Name of the header with the hexadecimal signature of the body"""
+    signature: Optional[Literal["rfc9421:ed25519", "rfc9421:ecdsa-p256"]]
+    """Message signature that is added"""
     max_per_second: Optional[int]
     """Attempts in one second, at most; null when there is no bound"""
     digest: bool
@@ -1352,6 +1358,8 @@ class EndpointChange(_EndpointChangeRequired, total=False):
 
     1 to 64 characters.
     """
+    signature: NewEndpointSignature
+    """Message signature that is added; null for none"""
     max_per_second: Optional[int]
     """Attempts in one second, at most; null for no bound
 
@@ -2748,6 +2756,8 @@ class NewEndpoint(_NewEndpointRequired, total=False):
 
     1 to 64 characters.
     """
+    signature: NewEndpointSignature
+    """Message signature that is added; null for none"""
     max_per_second: Optional[int]
     """Attempts in one second, at most; null for no bound
 
