@@ -14,7 +14,7 @@ import { customerName, delivery, fact, money, orderBadge, orderNumber } from './
 import { pathOfOrders } from './paths.ts';
 import { ordersTopic } from './topics.ts';
 
-export const orderPath = `${ordersPath}/:order`;
+const orderPath = `${ordersPath}/:order`;
 
 const showOrder = async (view: View) => {
   const found = await requestedRestaurant(view);
