@@ -112,3 +112,30 @@ test.skipIf(isSkipped)(
     expect(elsewhere.status).toBe(404);
   },
 );
+
+test.skipIf(isSkipped)(
+  'on a phone the menus are closed, and open by keyboard with every page of the role and restaurant',
+  async () => {
+    const { page, place } = harness;
+    await page.setViewportSize({ width: 360, height: 800 });
+    await page.goto(`${place}/orders`);
+    const heights = await page
+      .locator('.top, .sub-nav')
+      .evaluateAll((parts) => parts.map(({ clientHeight }) => clientHeight));
+    expect(Math.max(...heights)).toBeLessThan(70);
+    expect(await page.getByRole('link', { name: 'Deliveries' }).isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Menu' }).press('Enter');
+    for (const name of ['Overview', 'Restaurants', 'For integrators'])
+      expect(await page.getByRole('link', { name }).isVisible(), name).toBe(true);
+    await expectAccessible(page);
+    await page.screenshot({ path: 'test/artefacts/phone-menu.png' });
+    await page.keyboard.press('Escape');
+    expect(await page.getByRole('link', { name: 'Overview' }).isVisible()).toBe(false);
+    // The button of the second menu has the name of the current page.
+    await page.locator('.sub-nav').getByRole('button', { name: 'Orders' }).press('Enter');
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Deliveries' }).click();
+    await page.waitForURL(`${place}/deliveries`);
+    expect(harness.problems).toEqual([]);
+  },
+);
