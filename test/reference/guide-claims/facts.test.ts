@@ -41,7 +41,7 @@ test('A-353 the table of states is what each operation does in each state', () =
   const states: Status[] = ['new', 'confirmed', 'timed_out', 'closed', 'cancelled'];
   const cellOf = (move: Move, status: Status): string => {
     const order = { status, seq: 1, countdownEnd: null, settled: null, paid: false } as unknown as Order;
-    const moved = moveOrder(order, move, { now: new Date() });
+    const moved = moveOrder(order, move, { now: new Date(), actor: 'system' });
     return moved.kind === 'moved' ? moved.order.status : `409 ${moved.code}`;
   };
   expect(tableOf('orders', '## States').map((row) => row.map(plain))).toEqual(

@@ -3,7 +3,9 @@ import type { FaultCode } from '#src/contract/fault.ts';
 
 export const frame = {
   skip: 'Skip to content',
+  menu: 'Menu',
   mainNavigation: 'Main',
+  groups: { restaurants: 'Restaurants', clients: 'Clients', security: 'Security', users: 'Users' },
   subNavigation: 'This section',
   signOut: 'Sign out',
   language: 'Language',

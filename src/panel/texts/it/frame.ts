@@ -16,6 +16,8 @@ const refusals: Partial<Record<FaultCode, string>> = {
 
 export const frame: Texts['frame'] = {
   skip: 'Vai al contenuto',
+  menu: 'Menu',
+  groups: { restaurants: 'Ristoranti', clients: 'Client', security: 'Sicurezza', users: 'Utenti' },
   mainNavigation: 'Principale',
   subNavigation: 'Questa sezione',
   signOut: 'Esci',
