@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
 import { dpopSettings } from './dpop/config.ts';
+import { profileSettings } from './dpop/profile.ts';
 import { mcpSettings } from './edge/mcp/config.ts';
 import { limitsSettings } from './limits/config.ts';
 import { isUpstreamUrl, upstreamName } from './model/upstream-policy.ts';
@@ -95,6 +96,7 @@ export const gatewaySettings = z.strictObject({
   }),
   ...policySettings.shape,
   ...oauthSettings.shape,
+  ...profileSettings.shape,
   ...dpopSettings.shape,
   ...limitsSettings.shape,
   ...auditSettings.shape,

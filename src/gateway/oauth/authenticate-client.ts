@@ -5,9 +5,10 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import { type ClientRecord, provesClient } from '../credentials/lookup/records.ts';
 import { clientKeyName } from '../credentials/show/show-credentials.ts';
+import type { RulesOf } from '../dpop/profile.ts';
 import type { CheckAddress } from '../limits/check-address.ts';
 import { quarantineText } from '../model/faults.ts';
-import { addressRefused, invalidClient, OAuthRefusal } from './oauth-answers.ts';
+import { addressRefused, invalidClient, NoClientAuthentication, OAuthRefusal } from './oauth-answers.ts';
 import type { ClientProof } from './read-client-proof.ts';
 import { clientOfAssertion, type VerifyAssertionDeps, verifyAssertion } from './verify-assertion.ts';
 
@@ -17,6 +18,7 @@ export type AuthenticateClientDeps = {
   credentials: Pick<CredentialCache, 'findClient'>;
   assertions: VerifyAssertionDeps;
   checkAddress: CheckAddress;
+  rulesOf: RulesOf;
   /** Called for each proven credential, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
@@ -60,6 +62,10 @@ const proveBySecret = async (
   const record = await deps.credentials.findClient(clientId);
   const proof = provesClient(deps.box, record, secret, deps.clock.now().getTime());
   if (proof === undefined || record === undefined) return undefined;
+  if (!deps.rulesOf(record).sharedSecrets)
+    throw new NoClientAuthentication(
+      'This client authenticates by client_assertion only (FAPI 2.0), not by its secret',
+    );
   const quarantine =
     quarantineOf(record) ??
     (proof.quarantinedReason === null ? undefined : quarantineText('client secret', proof.quarantinedReason));

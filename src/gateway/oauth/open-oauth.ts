@@ -8,6 +8,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Access, TableAccess } from '../access/open-access.ts';
 import type { Audit } from '../audit/open-audit.ts';
 import { createRevokeToken } from '../credentials/change/revoke-token.ts';
+import { createRulesOf, type Profile, profiles } from '../dpop/profile.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
 import { createAuditOAuth } from './audit-oauth.ts';
@@ -19,7 +20,7 @@ import { tokenPath } from './token-issuer.ts';
 import { markAssertionUsed } from './used-assertion-store.ts';
 
 type OpenOAuthDeps = {
-  settings: OAuthSettings & { realm: string };
+  settings: OAuthSettings & { realm: string; profile: Profile };
   origin: string;
   /** With the current route table. */
   allScopes: () => readonly string[];
@@ -43,6 +44,7 @@ type OpenOAuthDeps = {
 
 export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
   const { settings, origin, db, box, clock, log, kv, keys, access, limits } = deps;
+  const rulesOf = createRulesOf(settings.profile);
   return createOAuth({
     origin,
     box,
@@ -59,6 +61,8 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     recordUse: access.recordUse,
     checkAddress: access.checkAddress,
     dpop: access.dpop,
+    rules: profiles[settings.profile],
+    rulesOf,
     revokeToken: createRevokeToken({ db, box, clock }),
     limitFailures: createLimitFailures(limits),
     countFailure: createCountFailure(limits),
@@ -66,7 +70,9 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {
       clock,
-      audiences: [origin, origin + tokenPath],
+      issuer: origin,
+      tokenEndpoint: origin + tokenPath,
+      rulesOf,
       markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
     },
     resources: deps.resources,
