@@ -9,7 +9,7 @@ let client: Fapi2Client;
 let token: string;
 
 beforeAll(async () => {
-  harness = await openFapi2Harness();
+  harness = await openFapi2Harness({ profile: 'fapi2', auth_check: 'on' });
   client = await harness.newClient();
   token = await client.token();
 });
@@ -45,8 +45,10 @@ test('A-374 FAPI2-SP 5.3.4-5 no API key and no client secret opens an operation,
   const tenant = await harness.createTenant();
   const key = await harness.credentials.createApiKey({ tenant, name: 'till' });
   const pair = clientHeaders({ client_id: client.id, client_secret: client.secret });
-  for (const target of [read, '/api/whoami']) {
-    for (const headers of [{ 'x-api-key': key.value }, pair]) {
+  const original = { 'x-original-method': 'GET', 'x-original-uri': read };
+  for (const target of [read, '/api/whoami', '/auth/check']) {
+    for (const credential of [{ 'x-api-key': key.value }, pair]) {
+      const headers = { ...original, ...credential };
       const refused = await sendRequest(harness.url, 'GET', target, { headers });
       expect(errorOf(refused)).toEqual([401, 'INVALID_AUTH']);
       expect(refused.json.message).toContain('FAPI 2.0');
