@@ -5,6 +5,7 @@ import { number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
 import { trustSettings } from './credentials/trust/config.ts';
 import { dpopSettings } from './dpop/config.ts';
+import { profileSettings } from './dpop/profile.ts';
 import { mcpSettings } from './edge/mcp/config.ts';
 import { leakSettings } from './incident/leak/config.ts';
 import { limitsSettings } from './limits/config.ts';
@@ -97,6 +98,7 @@ export const gatewaySettings = z.strictObject({
   }),
   ...policySettings.shape,
   ...oauthSettings.shape,
+  ...profileSettings.shape,
   ...dpopSettings.shape,
   ...limitsSettings.shape,
   ...auditSettings.shape,

@@ -2,6 +2,7 @@
 import type { Fault } from '#src/contract/fault.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import { type ClientRecord, leakMarginMs } from '../credentials/lookup/records.ts';
+import type { RulesOf } from '../dpop/profile.ts';
 import type { Principal } from '../model/principal.ts';
 import { leakedTrace } from '../model/traced-fault.ts';
 import { notValid, type VerifiedToken } from './bearer-tokens.ts';
@@ -12,12 +13,13 @@ import type { Principals } from './principals.ts';
 type CheckTokenDeps = {
   credentials: Pick<CredentialCache, 'findClient' | 'isTokenRevoked' | 'tokenLeakedMs' | 'tokenVersion'>;
   principals: Pick<Principals, 'ofToken'>;
+  rulesOf: RulesOf;
 };
 
 /** Throws, or rejects with, INVALID_AUTH or UNAUTHORIZED. */
 export type CheckToken = (token: VerifiedToken) => Principal | Promise<Principal>;
 
-export const createCheckToken = ({ credentials, principals }: CheckTokenDeps): CheckToken => {
+export const createCheckToken = ({ credentials, principals, rulesOf }: CheckTokenDeps): CheckToken => {
   const decide = (token: VerifiedToken, record: ClientRecord, revoked: boolean): Principal => {
     if (revoked) throw tokenRevoked(record, credentials.tokenLeakedMs(token.jti));
     refuseQuarantined(record.clientId, 'API client', record.quarantinedReason);
@@ -27,7 +29,8 @@ export const createCheckToken = ({ credentials, principals }: CheckTokenDeps): C
   const ofClient = (token: VerifiedToken, record: ClientRecord | undefined): Principal | Promise<Principal> => {
     if (record === undefined) throw notValid();
     if (record.disabled) throw notValid(undefined, { callerId: record.clientId, reason: 'client_disabled' });
-    if (!record.mayUseTokens || (record.dpopRequired && token.jkt === undefined)) throw notValid();
+    if (!record.mayUseTokens) throw notValid();
+    if (token.jkt === undefined && (record.dpopRequired || rulesOf(record).boundTokensOnly)) throw notValid();
     if (record.tokensNotBeforeMs !== null && token.issuedMs < record.tokensNotBeforeMs) {
       throw tokenRevoked(record, leakBehind(token, record));
     }

@@ -58,6 +58,7 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
       ...(record.cells !== undefined && { cells: record.cells }),
       ...(record.limits !== null && { limits: record.limits }),
       ...(record.allowIp !== null && { allowIp: record.allowIp }),
+      ...('clientId' in record && record.fapi2Required && { fapi2Required: true }),
       asserted: {
         kind,
         id,

@@ -7,9 +7,17 @@ import { type ClientRecord, provesClient } from '../credentials/lookup/records.t
 import { clientKeyName } from '../credentials/show/show-credentials.ts';
 import { retrySeconds } from '../credentials/trust/issuer-keys.ts';
 import { isOfIssuer, type VerifyWorkload, type WorkloadFacts } from '../credentials/trust/verify-workload.ts';
+import type { RulesOf } from '../dpop/profile.ts';
 import type { CheckAddress } from '../limits/check-address.ts';
 import { quarantineText } from '../model/faults.ts';
-import { addressRefused, invalidClient, issuerAway, OAuthRefusal, wrongClaim } from './oauth-answers.ts';
+import {
+  addressRefused,
+  invalidClient,
+  issuerAway,
+  NoClientAuthentication,
+  OAuthRefusal,
+  wrongClaim,
+} from './oauth-answers.ts';
 import type { ClientProof } from './read-client-proof.ts';
 import { clientOfAssertion, type VerifyAssertionDeps, verifyAssertion } from './verify-assertion.ts';
 
@@ -20,6 +28,7 @@ export type AuthenticateClientDeps = {
   assertions: VerifyAssertionDeps;
   verifyWorkload: VerifyWorkload;
   checkAddress: CheckAddress;
+  rulesOf: RulesOf;
   /** Called for each proven credential, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
@@ -70,6 +79,10 @@ const proveBySecret = async (
   const record = await deps.credentials.findClient(clientId);
   const proof = provesClient(deps.box, record, secret, deps.clock.now().getTime());
   if (proof === undefined || record === undefined) return undefined;
+  if (!deps.rulesOf(record).sharedSecrets)
+    throw new NoClientAuthentication(
+      'This client authenticates by client_assertion only (FAPI 2.0), not by its secret',
+    );
   const quarantine =
     quarantineOf(record) ??
     (proof.quarantinedReason === null ? undefined : quarantineText('client secret', proof.quarantinedReason));
@@ -92,7 +105,7 @@ const proveByAssertion = async (
 };
 
 const proveByWorkload = async (
-  { verifyWorkload, credentials }: AuthenticateClientDeps,
+  { verifyWorkload, credentials, rulesOf }: AuthenticateClientDeps,
   { clientId, assertion }: Extract<ClientProof, { method: 'assertion' }>,
 ): Promise<Proven | undefined> => {
   const verified = await verifyWorkload(assertion, clientId);
@@ -107,6 +120,8 @@ const proveByWorkload = async (
       const { trust, facts } = verified;
       const record = await credentials.findClient(trust.clientId);
       if (record === undefined || record.disabled) return undefined;
+      if (!rulesOf(record).trustedIssuers)
+        throw new NoClientAuthentication('This client signs its assertions itself (FAPI 2.0); no issuer may do so for it');
       return { record, credentialId: trust.trustId, quarantine: quarantineOf(record), workload: facts };
     }
   }

@@ -7,6 +7,7 @@ import type { Context, Middleware } from 'koa';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
+import type { ProfileRules } from '../dpop/profile.ts';
 import { methodNotAllowed } from '../model/faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
@@ -36,6 +37,8 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
   BindTokenDeps & {
     realm: string;
     limitFailures: LimitFailures;
+    /** Those of the whole gateway. */
+    rules: ProfileRules;
     audit: AuditOAuth;
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
@@ -105,7 +108,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
   const authenticate = async (req: IncomingMessage, form: Form): Promise<ProvenClient> => {
     // First, so that a request that could not pass in any case is refused as what it is.
-    const proof = readClientProof(form, req.rawHeaders);
+    const proof = readClientProof(form, req.rawHeaders, deps.rules);
     return deps.limitFailures(req, form, () => prove(req, proof));
   };
   const issue = createTokenIssuer(deps);

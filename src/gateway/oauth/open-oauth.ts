@@ -12,6 +12,7 @@ import type { FetchDocument } from '../credentials/trust/fetch-document.ts';
 import { createIssuerKeys } from '../credentials/trust/issuer-keys.ts';
 import { createVerifyWorkload } from '../credentials/trust/verify-workload.ts';
 import { markProofUsed } from '../dpop/used-proof-store.ts';
+import { createRulesOf, type Profile, profiles } from '../dpop/profile.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
 import { createAuditOAuth } from './audit-oauth.ts';
@@ -23,7 +24,7 @@ import { tokenPath } from './token-issuer.ts';
 import { markAssertionUsed } from './used-assertion-store.ts';
 
 type OpenOAuthDeps = {
-  settings: OAuthSettings & { realm: string };
+  settings: OAuthSettings & { realm: string; profile: Profile };
   origin: string;
   /** With the current route table. */
   allScopes: () => readonly string[];
@@ -48,6 +49,7 @@ type OpenOAuthDeps = {
 
 export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
   const { settings, origin, db, box, clock, log, kv, keys, access, limits } = deps;
+  const rulesOf = createRulesOf(settings.profile);
   return createOAuth({
     origin,
     box,
@@ -64,6 +66,8 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     recordUse: access.recordUse,
     checkAddress: access.checkAddress,
     dpop: access.dpop,
+    rules: profiles[settings.profile],
+    rulesOf,
     revokeToken: createRevokeToken({ db, box, clock }),
     limitFailures: createLimitFailures(limits),
     countFailure: createCountFailure(limits),
@@ -71,7 +75,9 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {
       clock,
-      audiences: [origin, origin + tokenPath],
+      issuer: origin,
+      tokenEndpoint: origin + tokenPath,
+      rulesOf,
       markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
     },
     verifyWorkload: createVerifyWorkload({

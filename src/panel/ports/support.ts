@@ -56,6 +56,8 @@ export type ShownClient = Omit<ListedClient, 'tenantsCount' | 'lastUsed'> & {
   mayIntrospect: boolean;
   /** Whether its tokens must be bound to a key (RFC 9449). */
   dpop: 'optional' | 'required';
+  /** Security profile that it was switched to; `standard`: that of the gateway. */
+  profile: 'standard' | 'fapi2';
   /** A missing one is the default, or no limit. */
   limits: LimitedCaller['limits'];
   /** Null: every address. */

@@ -77,6 +77,7 @@ ${client.reason !== null && html`<dt>${t.reason}</dt><dd>${client.reason}</dd>`}
 <dt>${t.mayUseTokens}</dt><dd>${client.mayUseTokens ? yes : no}</dd>
 <dt>${t.mayIntrospect}</dt><dd>${client.mayIntrospect ? yes : no}</dd>
 <dt>${t.dpop}</dt><dd>${client.dpop === 'required' ? t.required : t.optional}</dd>
+<dt>${t.fapi2}</dt><dd>${client.profile === 'fapi2' ? t.required : no}</dd>
 </dl>`;
 };
 

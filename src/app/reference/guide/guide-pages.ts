@@ -74,7 +74,10 @@ export const areaOrder: readonly AreaOrder[] = [
     text: 'Check it: how access is decided, what is recorded, and which secrets exist.',
     groups: [
       { title: 'Overview', pages: ['secure', 'secure/threat-model', 'secure/leaks'] },
-      { title: 'Access', pages: ['secure/gateway', 'secure/credentials', 'secure/panel', 'secure/accounts'] },
+      {
+        title: 'Access',
+        pages: ['secure/gateway', 'secure/credentials', 'secure/fapi2', 'secure/panel', 'secure/accounts'],
+      },
       { title: 'Evidence and keys', pages: ['secure/audit', 'secure/installation'] },
     ],
   },

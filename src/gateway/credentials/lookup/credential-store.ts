@@ -44,6 +44,8 @@ export type ClientRow = Bounds & {
   mayIntrospect: boolean;
   /** The client gets only tokens that are bound to a key (RFC 9449). */
   dpopRequired: boolean;
+  /** The client is held to the FAPI 2.0 Security Profile (dpop/profile.ts). */
+  fapi2Required: boolean;
   disabled: boolean;
   quarantinedReason: string | null;
   /** Tokens issued before this time are refused. */
@@ -98,7 +100,7 @@ const stateRow = <T>([row]: readonly T[]): T => {
 export const findClient = async (db: Db, clientId: string): Promise<Found<ClientRow>> => {
   const { rows } = await sql<Omit<ReadClient, 'client_id'> & StateColumns & { client_id: string | null }>`
     select ${stateColumns}, c.client_id, c.scopes, c.may_use_tokens, c.may_introspect,
-      c.disabled_at is not null as disabled, c.dpop_required, c.quarantined_reason, c.tokens_not_before,
+      c.disabled_at is not null as disabled, c.dpop_required, c.fapi2_required, c.quarantined_reason, c.tokens_not_before,
       c.limits, c.allow_ip,
       (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
          'expires', floor(extract(epoch from s.expires) * 1000), 'quarantined', s.quarantined_reason,
@@ -126,6 +128,7 @@ type ReadClient = {
   may_use_tokens: boolean;
   may_introspect: boolean;
   dpop_required: boolean;
+  fapi2_required: boolean;
   disabled: boolean;
   quarantined_reason: string | null;
   tokens_not_before: Date | null;
@@ -142,6 +145,7 @@ const toClientRow = (row: ReadClient): ClientRow => ({
   mayUseTokens: row.may_use_tokens,
   mayIntrospect: row.may_introspect,
   dpopRequired: row.dpop_required,
+  fapi2Required: row.fapi2_required,
   disabled: row.disabled,
   quarantinedReason: row.quarantined_reason,
   tokensNotBeforeMs: row.tokens_not_before?.getTime() ?? null,

@@ -29,6 +29,7 @@ export type ClientRecord = Reach & {
   mayUseTokens: boolean;
   mayIntrospect: boolean;
   dpopRequired: boolean;
+  fapi2Required: boolean;
   disabled: boolean;
   quarantinedReason: string | null;
   /** Tokens issued before this time are refused. */

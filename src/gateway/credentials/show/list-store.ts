@@ -20,6 +20,7 @@ export type ShownClientRow = ShownRow & {
   mayUseTokens: boolean;
   mayIntrospect: boolean;
   dpopRequired: boolean;
+  fapi2Required: boolean;
   tokensNotBefore: Date | null;
   limits: OwnLimits | null;
   allowIp: string[] | null;
@@ -32,7 +33,8 @@ export const listClients = async (db: Db, clientId?: string): Promise<ShownClien
     await sql<ShownClientRow>`
       select c.client_id as id, c.name, c.created, null::timestamptz as expires, c.disabled_at is not null as revoked,
         c.quarantined_reason as "quarantinedReason", c.scopes, c.may_use_tokens as "mayUseTokens",
-        c.may_introspect as "mayIntrospect", c.dpop_required as "dpopRequired", c.tokens_not_before as "tokensNotBefore",
+        c.may_introspect as "mayIntrospect", c.dpop_required as "dpopRequired", c.fapi2_required as "fapi2Required",
+        c.tokens_not_before as "tokensNotBefore",
         c.limits, c.allow_ip as "allowIp",
         array(select tenant from gateway.client_tenants g
               where g.client_id = c.client_id and g.withdrawn_at is null order by tenant) as tenants

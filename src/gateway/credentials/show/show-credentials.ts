@@ -57,6 +57,8 @@ export type ShownClient = {
   mayIntrospect: boolean;
   /** Whether its tokens must be bound to a key (RFC 9449). */
   dpop: 'optional' | 'required';
+  /** Security profile that it was switched to; `standard`: that of the gateway. */
+  profile: 'standard' | 'fapi2';
   tokensNotBefore: Date | null;
   /** Its own; a missing one is the default, or no limit. */
   limits: OwnLimits;
@@ -172,6 +174,7 @@ const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Pro
     mayUseTokens: row.mayUseTokens,
     mayIntrospect: row.mayIntrospect,
     dpop: row.dpopRequired ? 'required' : 'optional',
+    profile: row.fapi2Required ? 'fapi2' : 'standard',
     tokensNotBefore: row.tokensNotBefore,
     limits: row.limits ?? {},
     allowIp: row.allowIp,

@@ -113,6 +113,7 @@ export const support = {
     mayUseTokens: 'May use access tokens',
     mayIntrospect: 'May introspect tokens',
     dpop: 'Tokens bound to a key',
+    fapi2: 'FAPI 2.0 Security Profile',
     required: 'required',
     optional: 'optional',
     scopes: 'Scopes',

@@ -131,6 +131,7 @@ export const support: Texts['support'] = {
     mayUseTokens: 'Può usare token di accesso',
     mayIntrospect: 'Può chiedere informazioni sui token',
     dpop: 'Token legati a una chiave',
+    fapi2: 'Profilo di sicurezza FAPI 2.0',
     required: 'obbligatorio',
     optional: 'facoltativo',
     scopes: 'Permessi',
