@@ -121,7 +121,9 @@ const proveByWorkload = async (
       const record = await credentials.findClient(trust.clientId);
       if (record === undefined || record.disabled) return undefined;
       if (!rulesOf(record).trustedIssuers)
-        throw new NoClientAuthentication('This client signs its assertions itself (FAPI 2.0); no issuer may do so for it');
+        throw new NoClientAuthentication(
+          'This client signs its assertions itself (FAPI 2.0); no issuer may do so for it',
+        );
       return { record, credentialId: trust.trustId, quarantine: quarantineOf(record), workload: facts };
     }
   }

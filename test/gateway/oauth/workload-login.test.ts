@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
 import { bearer, type Door, type Harness, openHarness, postToken, read } from '../harness/gateway-harness.ts';
 import { type OidcIssuer, startOidcIssuer } from '../harness/oidc-issuer.ts';
 import { type Reply, sendRequest } from '../harness/public-door.ts';
@@ -229,6 +230,18 @@ test('A-390 a subject that several clients trust needs client_id', async () => {
     const reply = await login(await issuer.sign(claims), clientId);
     expect(decodeJwt(String(reply.json.access_token)).client_id).toBe(clientId);
   }
+});
+
+test('A-374 a client that was switched to FAPI 2.0 does not log in by an issuer', async () => {
+  const { clientId } = await trusting({ subject: 'fapi' });
+  const claims = { sub: 'fapi', aud: audience };
+  expect((await login(await issuer.sign(claims), clientId)).status).toBe(200);
+  await harness.credentials.setClientFapi2Required(clientId, true);
+  await until(async () => (await login(await issuer.sign(claims), clientId)).status === 401);
+  expect((await login(await issuer.sign(claims), clientId)).json).toMatchObject({
+    error: 'invalid_client',
+    error_description: expect.stringContaining('FAPI 2.0'),
+  });
 });
 
 test('A-390 what cannot be trusted is refused with what to change', async () => {
