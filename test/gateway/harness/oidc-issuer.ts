@@ -1,6 +1,8 @@
 /** An OpenID Connect issuer of a test: its discovery document, its keys, and the assertions that it signs. */
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import type { Pair } from './make-certificate.ts';
 import { closeServer, listen } from './public-door.ts';
 
 type IssuerKey = { kid: string; alg: string; privateKey: CryptoKey; jwk: JWK };
@@ -21,13 +23,15 @@ export type OidcIssuer = {
 
 export const discoveryPath = '/.well-known/openid-configuration';
 
-export const startOidcIssuer = async (now: () => Date, alg = 'RS256'): Promise<OidcIssuer> => {
+/** `tls`: certificate for 127.0.0.1; without it the issuer speaks plain http. */
+export const startOidcIssuer = async (now: () => Date, alg = 'RS256', tls?: Pair): Promise<OidcIssuer> => {
   const asked: string[] = [];
-  const server = createServer((req, res) => {
+  const answer: RequestListener = (req, res) => {
     asked.push(req.url ?? '');
     issuer.answer(req, res);
-  });
-  const url = await listen(server);
+  };
+  const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer);
+  const url = (await listen(server)).replace(/^http:/, tls === undefined ? 'http:' : 'https:');
   const makeKey: OidcIssuer['makeKey'] = async (kid, ofAlg = alg) => {
     const { publicKey, privateKey } = await generateKeyPair(ofAlg, { extractable: true });
     return { kid, alg: ofAlg, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, use: 'sig', alg: ofAlg } };

@@ -2,7 +2,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
 import { type Door, type Harness, openHarness, postToken } from '../harness/gateway-harness.ts';
+import { makeAuthority } from '../harness/make-certificate.ts';
 import { discoveryPath, type OidcIssuer, startOidcIssuer } from '../harness/oidc-issuer.ts';
 import { closeServer, listen, type Reply } from '../harness/public-door.ts';
 
@@ -74,6 +76,12 @@ test('A-391 many logins at once read the keys once; a rotated key is read when i
     }
   });
   expect(flood).toEqual([]);
+  // A clock that is set back does not stop the reading of keys.
+  harness.clock.move(-3_600_000);
+  issuer.current = await issuer.makeKey('third');
+  issuer.published = [...issuer.published, issuer.current.jwk];
+  expect((await login(door)).status).toBe(200);
+  harness.clock.move(3_600_000);
   await door.close();
 });
 
@@ -102,9 +110,8 @@ test('A-391 a key that the issuer removed is refused when its keys are read agai
   harness.clock.move(11 * 60_000);
   // The login that finds the keys old has them read beside it.
   await login(door);
-  await expect
-    .poll(async () => (await login(door, clientId, await issuer.sign(claims, { key: removed }))).status)
-    .toBe(401);
+  const ofRemoved = async () => login(door, clientId, await issuer.sign(claims, { key: removed }));
+  await until(async () => (await ofRemoved()).status === 401);
   issuer.published = kept;
   await door.close();
 });
@@ -121,7 +128,13 @@ const keysAnswer =
 test('A-392 a broken, huge, slow or misleading issuer costs a bounded time and gives no keys', async () => {
   const many = Array.from({ length: 101 }, (_, i) => ({ ...issuer.current.jwk, kid: `k${i}` }));
   const bad: [string, OidcIssuer['answer']][] = [
-    ['discovery of another issuer', json({ issuer: `${issuer.url}/`, jwks_uri: `${issuer.url}/keys` })],
+    [
+      'discovery of another issuer',
+      (req, res) =>
+        req.url === discoveryPath
+          ? json({ issuer: `${issuer.url}/`, jwks_uri: `${issuer.url}/keys` })(req, res)
+          : good(req, res),
+    ],
     ['keys at a private address', json({ issuer: issuer.url, jwks_uri: 'https://10.0.0.1/keys' })],
     ['keys in the clear', json({ issuer: issuer.url, jwks_uri: 'http://keys.example/keys' })],
     ['keys in a file', json({ issuer: issuer.url, jwks_uri: 'file:///etc/passwd' })],
@@ -155,6 +168,17 @@ test('A-392 a broken, huge, slow or misleading issuer costs a bounded time and g
     expect([name, (await login(door)).status]).toEqual([name, 200]);
     await door.close();
   }
+});
+
+test('A-392 an issuer whose certificate is not trusted gives no keys', async () => {
+  const { issue } = makeAuthority();
+  const strange = await startOidcIssuer(harness.clock.now, 'ES256', issue({ names: ['127.0.0.1'] }));
+  const of = await trusting({ issuer: strange.url });
+  const door = await harness.openDoor({ settings: { internal_issuers: [strange.url] } });
+  expect((await login(door, of, await strange.sign(claims))).status).toBe(503);
+  expect(strange.asked).toEqual([]);
+  await door.close();
+  await strange.close();
 });
 
 test('A-392 an issuer at a private address needs the setting; keys that are too weak or secret are left out', async () => {

@@ -1,5 +1,9 @@
 /** Workload login and leak reports as operators see them: commands on a running program, and the page of the client. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
 import { type OidcIssuer, startOidcIssuer } from '../../gateway/harness/oidc-issuer.ts';
 import { withinASecond } from '../../support/until.ts';
 import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
@@ -7,16 +11,24 @@ import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.t
 let harness: PanelHarness;
 let issuer: OidcIssuer;
 let cookie: string;
+let folder: string;
 
 beforeAll(async () => {
-  issuer = await startOidcIssuer(() => new Date());
-  harness = await startPanelHarness({ ORDERPASS_INTERNAL_ISSUERS: issuer.url });
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-issuer-'));
+  const authority = makeAuthority();
+  writeFileSync(join(folder, 'ca.pem'), authority.cert);
+  issuer = await startOidcIssuer(() => new Date(), 'ES256', authority.issue({ names: ['127.0.0.1'] }));
+  harness = await startPanelHarness({
+    ORDERPASS_INTERNAL_ISSUERS: issuer.url,
+    NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem'),
+  });
   cookie = await harness.cookieOf(await harness.user('support'));
 });
 
 afterAll(async () => {
   await harness?.close();
   await issuer?.close();
+  rmSync(folder, { recursive: true, force: true });
 });
 
 const post = (path: string, fields: Record<string, string>): Promise<Response> =>
@@ -24,7 +36,7 @@ const post = (path: string, fields: Record<string, string>): Promise<Response> =
 
 const claims = { sub: 'system:serviceaccount:kitchen:printer', aud: 'https://orders.example' };
 
-test('A-393 a trust made by a command lets the next login in and its end refuses it; the page shows both, and a leak', async () => {
+test('A-393 a trust of an issuer with https, made by a command, lets the next login in and its end refuses it; the page shows both, and a leak', async () => {
   const { client_id = '', client_secret = '' } = await harness.command(
     ...['client', 'create', '--name', 'Printer', '--restaurant', harness.restaurants[0] ?? ''],
   );

@@ -27,7 +27,7 @@ type RememberedDeps<T> = {
     /** Least time between two attempts. */
     againMs: number;
   };
-  /** Monotonic milliseconds. */
+  /** Milliseconds. After a step back everything counts as old. */
   elapsedMs: () => number;
 };
 
@@ -41,6 +41,11 @@ export const createRememberedDocument = <T>({
   let triedAtMs = Number.NEGATIVE_INFINITY;
   let isFailing = false;
   let loading: Promise<void> | undefined;
+
+  const isPast = (atMs: number, ms: number): boolean => {
+    const ageMs = elapsedMs() - atMs;
+    return ageMs >= ms || ageMs < 0;
+  };
 
   const loadOnce = async (): Promise<void> => {
     try {
@@ -56,7 +61,7 @@ export const createRememberedDocument = <T>({
   };
   /** The running attempt, or a new one when the last was long enough ago. */
   const attempt = (): Promise<void> | undefined => {
-    if (loading === undefined && elapsedMs() - triedAtMs >= bounds.againMs) {
+    if (loading === undefined && isPast(triedAtMs, bounds.againMs)) {
       triedAtMs = elapsedMs();
       loading = loadOnce();
     }
@@ -67,7 +72,7 @@ export const createRememberedDocument = <T>({
     read: async (fits) => {
       if (known !== undefined && elapsedMs() - known.readAtMs >= bounds.keptMs) known = undefined;
       if (known === undefined || !fits(known.document)) await attempt();
-      else if (elapsedMs() - known.readAtMs >= bounds.freshMs) void attempt();
+      else if (isPast(known.readAtMs, bounds.freshMs)) void attempt();
       return { document: known?.document, isFailing };
     },
   };
