@@ -3,13 +3,13 @@
  * so the hot path neither waits nor allocates a promise.
  */
 import type { IncomingMessage } from 'node:http';
-import { type Fault, faultTitle } from '#src/contract/fault.ts';
+import type { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
-import { noCredential } from '../model/faults.ts';
+import { apiDisabled, noCredential } from '../model/faults.ts';
 import type { Principal } from '../model/principal.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import type { Presented } from '../request/read-credential.ts';
@@ -20,6 +20,7 @@ import { createCheckToken, requireScheme } from './check-token.ts';
 import type { Admitted } from './ended-principal.ts';
 import { follow } from './follow.ts';
 import { createPrincipals } from './principals.ts';
+import type { NarrowCaller } from './rights/narrow-caller.ts';
 
 /** Throws, or rejects with, the Fault of interface 3.2. */
 export type Authenticate = (
@@ -39,6 +40,7 @@ type AuthenticatorDeps = {
   allScopes: readonly string[];
   /** The scopes of every API key. */
   apiKeyScopes: readonly string[];
+  narrowCaller: NarrowCaller;
 };
 
 export type Authenticator = {
@@ -117,10 +119,7 @@ const refuseTraced = (
 const requireApiOn = (principal: Principal): Principal => {
   const { tenants, tenantsDisabled } = principal;
   if (tenants.length === 1 && tenantsDisabled.length === 1) {
-    throw new TracedFault('API_DISABLED', faultTitle('API_DISABLED'), {
-      callerId: principal.id,
-      reason: 'api_disabled',
-    });
+    throw apiDisabled(principal.id);
   }
   return principal;
 };

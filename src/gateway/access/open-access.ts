@@ -23,7 +23,8 @@ import { createLimitRate, unitsOf } from './limit-rate.ts';
 import { createLimitUse } from './quotas/limit-use.ts';
 import { openQuotas } from './quotas/open-quotas.ts';
 import { createRecordDecision, type RecordDecision } from './record-decision.ts';
-import { createRequireScopes } from './require-scopes.ts';
+import { createNarrowCaller } from './rights/narrow-caller.ts';
+import { createRequireScopes } from './rights/require-scopes.ts';
 
 type AccessDeps = {
   settings: DpopSettings;
@@ -105,6 +106,7 @@ export const openAccess = (deps: AccessDeps): Access => {
       ...{ credentials, tokens, box, clock, sourceOf },
       allScopes: table.scopes.map(({ name }) => name),
       apiKeyScopes: table.apiKeyScopes,
+      narrowCaller: createNarrowCaller({ origin, table }),
     };
     const authenticator = createAuthenticator({ ...parts, failures });
     const { authenticate: recheck } = createAuthenticator({ ...parts, failures: uncounted });

@@ -1,6 +1,8 @@
 /** The public documents of interface 4.3: server metadata, resource metadata and the keys of tokens. */
+import { detailType } from '../access/rights/access-details.ts';
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
+import { grantTypes } from './read-token-request.ts';
 import { tokenPath } from './token-issuer.ts';
 import { assertionAlgorithms } from './verify-assertion.ts';
 
@@ -22,6 +24,9 @@ export const revocationPath = '/api/oauth/revoke';
 export const authorizationPath = '/api/oauth/authorize';
 export const introspectionPath = '/api/oauth/introspect';
 
+/** RFC 9396 section 10. */
+const details = { authorization_details_types_supported: [detailType] };
+
 const authMethods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
 
 /** Path → body. The key set is serialised again only when it was replaced. */
@@ -42,13 +47,16 @@ export const createDocuments = ({
     jwks_uri: origin + jwksPath,
     scopes_supported: allScopes(),
     response_types_supported: [],
-    grant_types_supported: ['client_credentials'],
+    grant_types_supported: grantTypes,
+    ...details,
     token_endpoint_auth_methods_supported: authMethods,
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint: origin + revocationPath,
     revocation_endpoint_auth_methods_supported: authMethods,
     revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     introspection_endpoint: origin + introspectionPath,
+    // RFC 9701 section 7.
+    introspection_signing_alg_values_supported: ['ES256'],
     introspection_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     ...proofs,
@@ -59,6 +67,7 @@ export const createDocuments = ({
     // Clients of a resource of its own ask for every scope that is listed here, and a client that is not granted one gets none.
     ...(path === '' ? { scopes_supported: allScopes() } : undefined),
     bearer_methods_supported: ['header'],
+    ...details,
     ...proofs,
   });
   let written: { jwks: object; text: string } | undefined;

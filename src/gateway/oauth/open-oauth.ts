@@ -10,10 +10,12 @@ import type { Audit } from '../audit/open-audit.ts';
 import { createRevokeToken } from '../credentials/change/revoke-token.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
+import type { RouteTable } from '../model/route.ts';
 import { createAuditOAuth } from './audit-oauth.ts';
 import type { OAuthSettings } from './config.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import { createCountFailure, createLimitFailures } from './limit-failures.ts';
+import { countExchange } from './narrow/exchange-store.ts';
 import { createOAuth } from './oauth.ts';
 import { tokenPath } from './token-issuer.ts';
 import { markAssertionUsed } from './used-assertion-store.ts';
@@ -23,6 +25,7 @@ type OpenOAuthDeps = {
   origin: string;
   /** With the current route table. */
   allScopes: () => readonly string[];
+  table: () => RouteTable;
   inspectToken: TableAccess['inspectToken'];
   db: Kysely<unknown>;
   box: SecretBox;
@@ -62,13 +65,15 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     revokeToken: createRevokeToken({ db, box, clock }),
     limitFailures: createLimitFailures(limits),
     countFailure: createCountFailure(limits),
-    audit: createAuditOAuth({ ...deps.audit, sourceOf: limits.sourceOf, countToken: deps.countToken }),
+    audit: createAuditOAuth({ origin, ...deps.audit, sourceOf: limits.sourceOf, countToken: deps.countToken }),
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {
       clock,
       audiences: [origin, origin + tokenPath],
       markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
     },
+    countExchange: (root, exchangesMax, now) => countExchange(db, root, exchangesMax, now),
+    table: deps.table,
     resources: deps.resources,
     moreDocuments: deps.moreDocuments,
   });

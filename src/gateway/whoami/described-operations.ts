@@ -90,6 +90,17 @@ const elsewhereAnswer = z
     description: 'Calls from addresses that the list of the credential does not have',
   });
 
+const narrowedAnswer = z
+  .object({
+    authorization_details: z
+      .array(z.record(z.string(), z.unknown()))
+      .nullable()
+      .describe('Objects of RFC 9396; null: it has none'),
+    resource: z.array(z.string()).nullable().describe('Services that it is for; null: every one'),
+    ancestors: z.array(z.string()).describe('Ids of the tokens that it was exchanged from, its parent first'),
+  })
+  .meta({ id: 'NarrowedToken', description: 'Limits of an access token beside its scopes' });
+
 const tenantOf = ({ facts }: TenantWords) =>
   z
     .object({
@@ -134,6 +145,7 @@ const credentialOf = (words: TenantWords) =>
       allow_ip: addresses
         .nullable()
         .describe('Addresses and networks from which it may be used; null: it may be used from everywhere'),
+      narrowed: narrowedAnswer.nullable().describe('What limits a narrowed token; null for every other credential'),
       refused_elsewhere: elsewhereAnswer
         .nullable()
         .describe('Calls from other addresses in the last 30 days; null when there were none'),

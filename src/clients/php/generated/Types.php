@@ -1136,6 +1136,8 @@ final class Credential implements \JsonSerializable
          * everywhere
          */
         public readonly ?array $allowIp,
+        /** What limits a narrowed token; null for every other credential */
+        public readonly ?NarrowedToken $narrowed,
         /** Calls from other addresses in the last 30 days; null when there were none */
         public readonly ?CallsFromElsewhere $refusedElsewhere,
     ) {
@@ -1157,6 +1159,7 @@ final class Credential implements \JsonSerializable
             retiringIso: isset($members['retiring_iso']) ? Json::string($members['retiring_iso'], 'Credential.retiring_iso') : null,
             limits: CredentialLimits::from(Json::members($members['limits'] ?? null, 'Credential.limits')),
             allowIp: isset($members['allow_ip']) ? array_map(static fn (mixed $one): string => Json::string($one, 'Credential.allow_ip'), Json::list($members['allow_ip'], 'Credential.allow_ip')) : null,
+            narrowed: isset($members['narrowed']) ? NarrowedToken::from(Json::members($members['narrowed'], 'Credential.narrowed')) : null,
             refusedElsewhere: isset($members['refused_elsewhere']) ? CallsFromElsewhere::from(Json::members($members['refused_elsewhere'], 'Credential.refused_elsewhere')) : null,
         );
     }
@@ -1176,6 +1179,7 @@ final class Credential implements \JsonSerializable
             'retiring_iso' => $this->retiringIso,
             'limits' => $this->limits,
             'allow_ip' => $this->allowIp,
+            'narrowed' => $this->narrowed,
             'refused_elsewhere' => $this->refusedElsewhere,
         ]);
     }
@@ -2584,7 +2588,7 @@ final class Denial implements \JsonSerializable
         public readonly string $code,
         /**
          * @var
-         * 'token_expired'|'token_revoked'|'token_not_yet_valid'|'token_audience'|'client_disabled'|'secret_wrong'|'secret_ended'|'key_revoked'|'key_expired'|'credentials_ambiguous'|'quarantined'|'restaurant_gone'|'restaurant_not_granted'|'api_disabled'|'address_not_allowed'|'scope_missing'|'rate_limited'|'parameters'|'upstream'|'simulated'
+         * 'token_expired'|'token_revoked'|'token_not_yet_valid'|'token_audience'|'token_limited'|'client_disabled'|'secret_wrong'|'secret_ended'|'key_revoked'|'key_expired'|'credentials_ambiguous'|'quarantined'|'restaurant_gone'|'restaurant_not_granted'|'api_disabled'|'address_not_allowed'|'scope_missing'|'rate_limited'|'parameters'|'upstream'|'simulated'
          * Why it was refused, more exactly than `code` says
          */
         public readonly string $reason,
@@ -5564,6 +5568,39 @@ final class MenuRevertRequest implements \JsonSerializable
         return Json::object([
             'version' => $this->version,
             'restuid' => $this->restuid ?? Omitted::Member,
+        ]);
+    }
+}
+
+/** Limits of an access token beside its scopes */
+final class NarrowedToken implements \JsonSerializable
+{
+    public function __construct(
+        /** @var list<array<array-key, mixed>>|null Objects of RFC 9396; null: it has none */
+        public readonly ?array $authorizationDetails,
+        /** @var list<string>|null Services that it is for; null: every one */
+        public readonly ?array $resource,
+        /** @var list<string> Ids of the tokens that it was exchanged from, its parent first */
+        public readonly array $ancestors,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            authorizationDetails: isset($members['authorization_details']) ? array_map(static fn (mixed $one): array => Json::members($one, 'NarrowedToken.authorization_details'), Json::list($members['authorization_details'], 'NarrowedToken.authorization_details')) : null,
+            resource: isset($members['resource']) ? array_map(static fn (mixed $one): string => Json::string($one, 'NarrowedToken.resource'), Json::list($members['resource'], 'NarrowedToken.resource')) : null,
+            ancestors: array_map(static fn (mixed $one): string => Json::string($one, 'NarrowedToken.ancestors'), Json::list($members['ancestors'] ?? null, 'NarrowedToken.ancestors')),
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'authorization_details' => $this->authorizationDetails,
+            'resource' => $this->resource,
+            'ancestors' => $this->ancestors,
         ]);
     }
 }

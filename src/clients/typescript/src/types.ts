@@ -535,6 +535,8 @@ export type Credential = {
   limits: CredentialLimits;
   /** Addresses and networks from which it may be used; null: it may be used from everywhere */
   allow_ip: Array<string> | null;
+  /** What limits a narrowed token; null for every other credential */
+  narrowed: NarrowedToken | null;
   /** Calls from other addresses in the last 30 days; null when there were none */
   refused_elsewhere: CallsFromElsewhere | null;
 };
@@ -1241,7 +1243,7 @@ export type Denial = {
   /** Error code of the refusal; a service behind the gateway may use its own codes */
   code: string;
   /** Why it was refused, more exactly than `code` says */
-  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream' | 'simulated';
+  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'token_limited' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream' | 'simulated';
   /** Scopes that were missing; empty when none were */
   missing_scopes: Array<string>;
   /**
@@ -2738,6 +2740,16 @@ export type MenuRevertRequest = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
+};
+
+/** Limits of an access token beside its scopes */
+export type NarrowedToken = {
+  /** Objects of RFC 9396; null: it has none */
+  authorization_details: Array<Record<string, unknown>> | null;
+  /** Services that it is for; null: every one */
+  resource: Array<string> | null;
+  /** Ids of the tokens that it was exchanged from, its parent first */
+  ancestors: Array<string>;
 };
 
 /** The coupon to make */

@@ -553,6 +553,8 @@ class Credential(TypedDict):
     """Its own limits"""
     allow_ip: Optional[List[str]]
     """Addresses and networks from which it may be used; null: it may be used from everywhere"""
+    narrowed: Optional[NarrowedToken]
+    """What limits a narrowed token; null for every other credential"""
     refused_elsewhere: Optional[CallsFromElsewhere]
     """Calls from other addresses in the last 30 days; null when there were none"""
 
@@ -1198,7 +1200,7 @@ class Denial(TypedDict):
     """Status of the refusal, before any translation to old statuses"""
     code: str
     """Error code of the refusal; a service behind the gateway may use its own codes"""
-    reason: Literal["token_expired", "token_revoked", "token_not_yet_valid", "token_audience", "client_disabled", "secret_wrong", "secret_ended", "key_revoked", "key_expired", "credentials_ambiguous", "quarantined", "restaurant_gone", "restaurant_not_granted", "api_disabled", "address_not_allowed", "scope_missing", "rate_limited", "parameters", "upstream", "simulated"]
+    reason: Literal["token_expired", "token_revoked", "token_not_yet_valid", "token_audience", "token_limited", "client_disabled", "secret_wrong", "secret_ended", "key_revoked", "key_expired", "credentials_ambiguous", "quarantined", "restaurant_gone", "restaurant_not_granted", "api_disabled", "address_not_allowed", "scope_missing", "rate_limited", "parameters", "upstream", "simulated"]
     """Why it was refused, more exactly than `code` says"""
     missing_scopes: List[str]
     """Scopes that were missing; empty when none were"""
@@ -2552,6 +2554,16 @@ class MenuRevertRequest(_MenuRevertRequestRequired, total=False):
 
     1 to 64 characters.
     """
+
+
+class NarrowedToken(TypedDict):
+    """Limits of an access token beside its scopes"""
+    authorization_details: Optional[List[Dict[str, Any]]]
+    """Objects of RFC 9396; null: it has none"""
+    resource: Optional[List[str]]
+    """Services that it is for; null: every one"""
+    ancestors: List[str]
+    """Ids of the tokens that it was exchanged from, its parent first"""
 
 
 class _NewCouponRequired(TypedDict):
