@@ -1342,7 +1342,7 @@ type Credential struct {
 	// Addresses and networks from which it may be used; null: it may be used from
 	// everywhere
 	AllowIP []string `json:"allow_ip"`
-	// What limits a narrowed token; null for every other credential
+	// Of a narrowed token; otherwise null
 	Narrowed *NarrowedToken `json:"narrowed"`
 	// Calls from other addresses in the last 30 days; null when there were none
 	RefusedElsewhere *CallsFromElsewhere `json:"refused_elsewhere"`
@@ -4165,11 +4165,11 @@ type MenuRevertRequest struct {
 
 // NarrowedToken: Limits of an access token beside its scopes
 type NarrowedToken struct {
-	// Objects of RFC 9396; null: it has none
+	// As in RFC 9396
 	AuthorizationDetails []map[string]json.RawMessage `json:"authorization_details"`
-	// Services that it is for; null: every one
+	// Services that it is for; null: all
 	Resource []string `json:"resource"`
-	// Ids of the tokens that it was exchanged from, its parent first
+	// Ids of the tokens that it was exchanged from, parent first
 	Ancestors []string `json:"ancestors"`
 }
 

@@ -138,7 +138,6 @@ export const oauthPaths = (origin: string, answers: Readonly<Record<string, Json
       'invalid_grant',
       'invalid_scope',
       'invalid_target',
-      'invalid_authorization_details',
       ...proofs,
       ...broken,
     ],

@@ -20,24 +20,17 @@ const clientFields = {
     .describe('JWT signed by a registered key of the client (RFC 7523); it can be used once, for at most 5 minutes'),
 };
 
-const accessTokenType = z.literal('urn:ietf:params:oauth:token-type:access_token');
 const details = z.array(z.record(z.string(), z.unknown())).optional();
 
 const tokenForm = z
   .object({
-    grant_type: z
-      .enum(['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'])
-      .describe('The second one exchanges a live token of the client for a narrower one (RFC 8693)'),
+    grant_type: z.literal('client_credentials').describe('Token exchange (RFC 8693) has further fields'),
     ...clientFields,
     scope: text.optional().describe('Scopes that the token is to have, separated by spaces; absent or empty means all'),
     resource: address
       .optional()
-      .describe(
-        'What the token is for: this origin or its `/api`, which mean the same, or a service behind it (RFC 8707)',
-      ),
+      .describe('What the token is for: this origin or its `/api`, which mean the same, or a service behind it'),
     authorization_details: text.optional().describe('JSON array of objects that limit the token (RFC 9396)'),
-    subject_token: text.optional().describe('The token to exchange'),
-    subject_token_type: accessTokenType.optional().describe('Required beside `subject_token`'),
   })
   .meta({ id: 'TokenRequest', description: 'A request for an access token' });
 
@@ -58,7 +51,6 @@ const tokenAnswer = z
     expires_in: z.int().min(1).describe('Seconds until it expires'),
     scope: text.describe('Scopes that it has, separated by spaces'),
     authorization_details: details.describe('What limits it beside the scopes; absent when nothing does'),
-    issued_token_type: accessTokenType.optional().describe('Of an exchanged token'),
   })
   .meta({ id: 'Token', description: 'A new access token' });
 
@@ -78,8 +70,6 @@ const introspectionAnswer = z
     iss: address.optional().describe(`The issuer, which is this origin; ${whenActive}`),
     aud: z.union([address, texts]).optional().describe(`What it is for: this origin, or services; ${whenActive}`),
     jti: text.optional().describe(`Its id; ${whenActive}`),
-    authorization_details: details.describe('What limits it beside the scopes'),
-    ancestors: texts.optional().describe('Ids of the tokens that it was exchanged from, its parent first'),
     cnf: z
       .object({ jkt: text.describe('SHA-256 thumbprint of the key (RFC 7638)') })
       .optional()

@@ -1136,7 +1136,7 @@ final class Credential implements \JsonSerializable
          * everywhere
          */
         public readonly ?array $allowIp,
-        /** What limits a narrowed token; null for every other credential */
+        /** Of a narrowed token; otherwise null */
         public readonly ?NarrowedToken $narrowed,
         /** Calls from other addresses in the last 30 days; null when there were none */
         public readonly ?CallsFromElsewhere $refusedElsewhere,
@@ -5576,11 +5576,11 @@ final class MenuRevertRequest implements \JsonSerializable
 final class NarrowedToken implements \JsonSerializable
 {
     public function __construct(
-        /** @var list<array<array-key, mixed>>|null Objects of RFC 9396; null: it has none */
+        /** @var list<array<array-key, mixed>>|null As in RFC 9396 */
         public readonly ?array $authorizationDetails,
-        /** @var list<string>|null Services that it is for; null: every one */
+        /** @var list<string>|null Services that it is for; null: all */
         public readonly ?array $resource,
-        /** @var list<string> Ids of the tokens that it was exchanged from, its parent first */
+        /** @var list<string> Ids of the tokens that it was exchanged from, parent first */
         public readonly array $ancestors,
     ) {
     }

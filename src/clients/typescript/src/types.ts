@@ -535,7 +535,7 @@ export type Credential = {
   limits: CredentialLimits;
   /** Addresses and networks from which it may be used; null: it may be used from everywhere */
   allow_ip: Array<string> | null;
-  /** What limits a narrowed token; null for every other credential */
+  /** Of a narrowed token; otherwise null */
   narrowed: NarrowedToken | null;
   /** Calls from other addresses in the last 30 days; null when there were none */
   refused_elsewhere: CallsFromElsewhere | null;
@@ -2744,11 +2744,11 @@ export type MenuRevertRequest = {
 
 /** Limits of an access token beside its scopes */
 export type NarrowedToken = {
-  /** Objects of RFC 9396; null: it has none */
+  /** As in RFC 9396 */
   authorization_details: Array<Record<string, unknown>> | null;
-  /** Services that it is for; null: every one */
+  /** Services that it is for; null: all */
   resource: Array<string> | null;
-  /** Ids of the tokens that it was exchanged from, its parent first */
+  /** Ids of the tokens that it was exchanged from, parent first */
   ancestors: Array<string>;
 };
 

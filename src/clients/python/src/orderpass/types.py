@@ -554,7 +554,7 @@ class Credential(TypedDict):
     allow_ip: Optional[List[str]]
     """Addresses and networks from which it may be used; null: it may be used from everywhere"""
     narrowed: Optional[NarrowedToken]
-    """What limits a narrowed token; null for every other credential"""
+    """Of a narrowed token; otherwise null"""
     refused_elsewhere: Optional[CallsFromElsewhere]
     """Calls from other addresses in the last 30 days; null when there were none"""
 
@@ -2559,11 +2559,11 @@ class MenuRevertRequest(_MenuRevertRequestRequired, total=False):
 class NarrowedToken(TypedDict):
     """Limits of an access token beside its scopes"""
     authorization_details: Optional[List[Dict[str, Any]]]
-    """Objects of RFC 9396; null: it has none"""
+    """As in RFC 9396"""
     resource: Optional[List[str]]
-    """Services that it is for; null: every one"""
+    """Services that it is for; null: all"""
     ancestors: List[str]
-    """Ids of the tokens that it was exchanged from, its parent first"""
+    """Ids of the tokens that it was exchanged from, parent first"""
 
 
 class _NewCouponRequired(TypedDict):
