@@ -221,6 +221,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     countToken,
     resources: turnedOnPaths(settings),
     allScopes: () => current.get().scopes,
+    table: () => current.get().table,
     inspectToken: (token) => current.get().inspectToken(token),
   });
   const leakReports = openLeakReports({ ...known, access, count: metrics.leakReport });
@@ -327,6 +328,7 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
   };
   const upgrades = upstreams.openUpgrades(stepsFor('upgrade', steps));
   return {
+    table,
     routes,
     pages,
     scopes: table.scopes.map(({ name }) => name),

@@ -69,6 +69,7 @@ const (
 	DenialReasonTokenRevoked         DenialReason = "token_revoked"
 	DenialReasonTokenNotYetValid     DenialReason = "token_not_yet_valid"
 	DenialReasonTokenAudience        DenialReason = "token_audience"
+	DenialReasonTokenLimited         DenialReason = "token_limited"
 	DenialReasonClientDisabled       DenialReason = "client_disabled"
 	DenialReasonSecretWrong          DenialReason = "secret_wrong"
 	DenialReasonSecretEnded          DenialReason = "secret_ended"
@@ -1351,6 +1352,8 @@ type Credential struct {
 	// Addresses and networks from which it may be used; null: it may be used from
 	// everywhere
 	AllowIP []string `json:"allow_ip"`
+	// Of a narrowed token; otherwise null
+	Narrowed *NarrowedToken `json:"narrowed"`
 	// Calls from other addresses in the last 30 days; null when there were none
 	RefusedElsewhere *CallsFromElsewhere `json:"refused_elsewhere"`
 }
@@ -1383,6 +1386,14 @@ func (x *Credential) GetExpiresISO() (value string) {
 func (x *Credential) GetRetiringISO() (value string) {
 	if x != nil && x.RetiringISO != nil {
 		value = *x.RetiringISO
+	}
+	return value
+}
+
+// GetNarrowed is Narrowed, or nil when it is null.
+func (x *Credential) GetNarrowed() (value *NarrowedToken) {
+	if x != nil {
+		value = x.Narrowed
 	}
 	return value
 }
@@ -4172,6 +4183,41 @@ type MenuRevertRequest struct {
 	//
 	// 1 to 64 characters.
 	Restuid string `json:"restuid,omitzero"`
+}
+
+// NarrowedToken: Limits of an access token beside its scopes
+type NarrowedToken struct {
+	// As in RFC 9396
+	AuthorizationDetails []map[string]json.RawMessage `json:"authorization_details"`
+	// Services that it is for; null: all
+	Resource []string `json:"resource"`
+	// Ids of the tokens that it was exchanged from, parent first
+	Ancestors []string `json:"ancestors"`
+}
+
+// GetAuthorizationDetails is AuthorizationDetails, or its zero value when it
+// is null.
+func (x *NarrowedToken) GetAuthorizationDetails() (value []map[string]json.RawMessage) {
+	if x != nil {
+		value = x.AuthorizationDetails
+	}
+	return value
+}
+
+// GetResource is Resource, or its zero value when it is null.
+func (x *NarrowedToken) GetResource() (value []string) {
+	if x != nil {
+		value = x.Resource
+	}
+	return value
+}
+
+// GetAncestors is Ancestors, or its zero value when it is null.
+func (x *NarrowedToken) GetAncestors() (value []string) {
+	if x != nil {
+		value = x.Ancestors
+	}
+	return value
 }
 
 // NewCoupon: The coupon to make

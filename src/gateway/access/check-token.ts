@@ -26,17 +26,27 @@ export const createCheckToken = ({ credentials, principals, rulesOf }: CheckToke
     return principals.ofToken(token, record);
   };
 
+  /** Of the token or of one that it was exchanged from. */
+  const isRevoked = (token: VerifiedToken): boolean | Promise<boolean> => {
+    let revoked = credentials.isTokenRevoked(token.jti);
+    for (const jti of token.limits?.ancestors ?? [])
+      revoked = follow(revoked, (before) => before || credentials.isTokenRevoked(jti));
+    return revoked;
+  };
+
   const ofClient = (token: VerifiedToken, record: ClientRecord | undefined): Principal | Promise<Principal> => {
     if (record === undefined) throw notValid();
     if (record.disabled) throw notValid(undefined, { callerId: record.clientId, reason: 'client_disabled' });
     if (!record.mayUseTokens) throw notValid();
     if (token.jkt === undefined && (record.dpopRequired || rulesOf(record).boundTokensOnly)) throw notValid();
-    if (record.tokensNotBeforeMs !== null && token.issuedMs < record.tokensNotBeforeMs) {
-      throw tokenRevoked(record, leakBehind(token, record));
+    // A token that was exchanged ends with the first one of its chain.
+    const issuedMs = token.limits?.firstIssuedMs ?? token.issuedMs;
+    if (record.tokensNotBeforeMs !== null && issuedMs < record.tokensNotBeforeMs) {
+      throw tokenRevoked(record, leakBehind(issuedMs, record));
     }
     const version = credentials.tokenVersion();
     if (token.aliveAt === version) return decide(token, record, false);
-    return follow(credentials.isTokenRevoked(token.jti), (revoked) => {
+    return follow(isRevoked(token), (revoked) => {
       if (!revoked) token.aliveAt = version;
       return decide(token, record, revoked);
     });
@@ -59,5 +69,5 @@ const tokenRevoked = ({ clientId }: ClientRecord, leakedMs: number | undefined):
   );
 
 /** The report of a leaked secret revokes the tokens that its client had then (credentials/change/end-leaked.ts). */
-const leakBehind = ({ issuedMs }: VerifiedToken, { secrets }: ClientRecord): number | undefined =>
+const leakBehind = (issuedMs: number, { secrets }: ClientRecord): number | undefined =>
   secrets.find(({ leakedMs }) => leakedMs !== null && issuedMs < leakedMs + leakMarginMs)?.leakedMs ?? undefined;

@@ -168,12 +168,14 @@ export const renderProblem = (fault: Fault, requestId: string, settings: Dialect
   challenge: challengeFor(fault.status, settings),
 });
 
-/** True when `Accept` names the problem type itself with a quality above zero; wildcards do not count. */
-export const wantsProblem = (accept: string | undefined): boolean => {
+export const wantsProblem = (accept: string | undefined): boolean => namesType(accept, problemType);
+
+/** True when `Accept` names the type itself with a quality above zero; wildcards do not count. */
+export const namesType = (accept: string | undefined, wanted: string): boolean => {
   if (accept === undefined) return false;
   return accept.split(',').some((range) => {
     const [type, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-    if (type !== problemType) return false;
+    if (type !== wanted) return false;
     const quality = parameters.find((parameter) => parameter.startsWith('q='));
     return quality === undefined || Number(quality.slice(2)) > 0;
   });

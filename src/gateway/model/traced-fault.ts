@@ -6,6 +6,7 @@ export const denialReasons = [
   'token_revoked',
   'token_not_yet_valid',
   'token_audience',
+  'token_limited',
   'client_disabled',
   'secret_wrong',
   'secret_ended',

@@ -6,6 +6,8 @@ export type OAuthAnswer = {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: object | undefined;
+  /** Sent in place of the body. */
+  jwt?: { type: string; text: string };
 };
 
 type RefusalMore = {

@@ -96,6 +96,7 @@ const hints: Readonly<Record<DenialReason, string>> = {
   token_revoked: 'The token was revoked; get a new one',
   token_not_yet_valid: 'The token counts from a later time; check the clock that made it',
   token_audience: 'The token was issued for another resource; ask for one for this origin',
+  token_limited: 'The token is limited to less; its message names what it allows. Use another one for this request',
   client_disabled: 'The client is disabled; ask support',
   secret_wrong: 'The client id exists, the secret is not one of its live ones; check which one is deployed',
   secret_ended: 'The secret has ended; deploy the one that replaced it',

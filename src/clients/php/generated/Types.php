@@ -1136,6 +1136,8 @@ final class Credential implements \JsonSerializable
          * everywhere
          */
         public readonly ?array $allowIp,
+        /** Of a narrowed token; otherwise null */
+        public readonly ?NarrowedToken $narrowed,
         /** Calls from other addresses in the last 30 days; null when there were none */
         public readonly ?CallsFromElsewhere $refusedElsewhere,
     ) {
@@ -1157,6 +1159,7 @@ final class Credential implements \JsonSerializable
             retiringIso: isset($members['retiring_iso']) ? Json::string($members['retiring_iso'], 'Credential.retiring_iso') : null,
             limits: CredentialLimits::from(Json::members($members['limits'] ?? null, 'Credential.limits')),
             allowIp: isset($members['allow_ip']) ? array_map(static fn (mixed $one): string => Json::string($one, 'Credential.allow_ip'), Json::list($members['allow_ip'], 'Credential.allow_ip')) : null,
+            narrowed: isset($members['narrowed']) ? NarrowedToken::from(Json::members($members['narrowed'], 'Credential.narrowed')) : null,
             refusedElsewhere: isset($members['refused_elsewhere']) ? CallsFromElsewhere::from(Json::members($members['refused_elsewhere'], 'Credential.refused_elsewhere')) : null,
         );
     }
@@ -1176,6 +1179,7 @@ final class Credential implements \JsonSerializable
             'retiring_iso' => $this->retiringIso,
             'limits' => $this->limits,
             'allow_ip' => $this->allowIp,
+            'narrowed' => $this->narrowed,
             'refused_elsewhere' => $this->refusedElsewhere,
         ]);
     }
@@ -5575,6 +5579,39 @@ final class MenuRevertRequest implements \JsonSerializable
         return Json::object([
             'version' => $this->version,
             'restuid' => $this->restuid ?? Omitted::Member,
+        ]);
+    }
+}
+
+/** Limits of an access token beside its scopes */
+final class NarrowedToken implements \JsonSerializable
+{
+    public function __construct(
+        /** @var list<array<array-key, mixed>>|null As in RFC 9396 */
+        public readonly ?array $authorizationDetails,
+        /** @var list<string>|null Services that it is for; null: all */
+        public readonly ?array $resource,
+        /** @var list<string> Ids of the tokens that it was exchanged from, parent first */
+        public readonly array $ancestors,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            authorizationDetails: isset($members['authorization_details']) ? array_map(static fn (mixed $one): array => Json::members($one, 'NarrowedToken.authorization_details'), Json::list($members['authorization_details'], 'NarrowedToken.authorization_details')) : null,
+            resource: isset($members['resource']) ? array_map(static fn (mixed $one): string => Json::string($one, 'NarrowedToken.resource'), Json::list($members['resource'], 'NarrowedToken.resource')) : null,
+            ancestors: array_map(static fn (mixed $one): string => Json::string($one, 'NarrowedToken.ancestors'), Json::list($members['ancestors'] ?? null, 'NarrowedToken.ancestors')),
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'authorization_details' => $this->authorizationDetails,
+            'resource' => $this->resource,
+            'ancestors' => $this->ancestors,
         ]);
     }
 }

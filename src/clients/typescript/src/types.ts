@@ -535,6 +535,8 @@ export type Credential = {
   limits: CredentialLimits;
   /** Addresses and networks from which it may be used; null: it may be used from everywhere */
   allow_ip: Array<string> | null;
+  /** Of a narrowed token; otherwise null */
+  narrowed: NarrowedToken | null;
   /** Calls from other addresses in the last 30 days; null when there were none */
   refused_elsewhere: CallsFromElsewhere | null;
 };
@@ -2742,6 +2744,16 @@ export type MenuRevertRequest = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
+};
+
+/** Limits of an access token beside its scopes */
+export type NarrowedToken = {
+  /** As in RFC 9396 */
+  authorization_details: Array<Record<string, unknown>> | null;
+  /** Services that it is for; null: all */
+  resource: Array<string> | null;
+  /** Ids of the tokens that it was exchanged from, parent first */
+  ancestors: Array<string>;
 };
 
 /** The coupon to make */

@@ -557,6 +557,8 @@ class Credential(TypedDict):
     """Its own limits"""
     allow_ip: Optional[List[str]]
     """Addresses and networks from which it may be used; null: it may be used from everywhere"""
+    narrowed: Optional[NarrowedToken]
+    """Of a narrowed token; otherwise null"""
     refused_elsewhere: Optional[CallsFromElsewhere]
     """Calls from other addresses in the last 30 days; null when there were none"""
 
@@ -2560,6 +2562,16 @@ class MenuRevertRequest(_MenuRevertRequestRequired, total=False):
 
     1 to 64 characters.
     """
+
+
+class NarrowedToken(TypedDict):
+    """Limits of an access token beside its scopes"""
+    authorization_details: Optional[List[Dict[str, Any]]]
+    """As in RFC 9396"""
+    resource: Optional[List[str]]
+    """Services that it is for; null: all"""
+    ancestors: List[str]
+    """Ids of the tokens that it was exchanged from, parent first"""
 
 
 class _NewCouponRequired(TypedDict):
