@@ -2588,7 +2588,7 @@ final class Denial implements \JsonSerializable
         public readonly string $code,
         /**
          * @var
-         * 'token_expired'|'token_revoked'|'token_not_yet_valid'|'token_audience'|'client_disabled'|'secret_wrong'|'secret_ended'|'key_revoked'|'key_expired'|'leak_reported'|'credentials_ambiguous'|'quarantined'|'restaurant_gone'|'restaurant_not_granted'|'api_disabled'|'address_not_allowed'|'scope_missing'|'rate_limited'|'parameters'|'upstream'|'simulated'
+         * 'token_expired'|'token_revoked'|'token_not_yet_valid'|'token_audience'|'token_limited'|'client_disabled'|'secret_wrong'|'secret_ended'|'key_revoked'|'key_expired'|'leak_reported'|'credentials_ambiguous'|'quarantined'|'restaurant_gone'|'restaurant_not_granted'|'api_disabled'|'address_not_allowed'|'scope_missing'|'rate_limited'|'parameters'|'upstream'|'simulated'
          * Why it was refused, more exactly than `code` says
          */
         public readonly string $reason,

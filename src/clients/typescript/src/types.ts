@@ -1243,7 +1243,7 @@ export type Denial = {
   /** Error code of the refusal; a service behind the gateway may use its own codes */
   code: string;
   /** Why it was refused, more exactly than `code` says */
-  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'leak_reported' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream' | 'simulated';
+  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'token_limited' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'leak_reported' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream' | 'simulated';
   /** Scopes that were missing; empty when none were */
   missing_scopes: Array<string>;
   /**

@@ -1204,7 +1204,7 @@ class Denial(TypedDict):
     """Status of the refusal, before any translation to old statuses"""
     code: str
     """Error code of the refusal; a service behind the gateway may use its own codes"""
-    reason: Literal["token_expired", "token_revoked", "token_not_yet_valid", "token_audience", "client_disabled", "secret_wrong", "secret_ended", "key_revoked", "key_expired", "leak_reported", "credentials_ambiguous", "quarantined", "restaurant_gone", "restaurant_not_granted", "api_disabled", "address_not_allowed", "scope_missing", "rate_limited", "parameters", "upstream", "simulated"]
+    reason: Literal["token_expired", "token_revoked", "token_not_yet_valid", "token_audience", "token_limited", "client_disabled", "secret_wrong", "secret_ended", "key_revoked", "key_expired", "leak_reported", "credentials_ambiguous", "quarantined", "restaurant_gone", "restaurant_not_granted", "api_disabled", "address_not_allowed", "scope_missing", "rate_limited", "parameters", "upstream", "simulated"]
     """Why it was refused, more exactly than `code` says"""
     missing_scopes: List[str]
     """Scopes that were missing; empty when none were"""
