@@ -242,6 +242,9 @@ export type Category = {
   options: Array<ProductOption>;
 };
 
+/** The customer after the change */
+export type ChangedCustomer = Customer | RemovedCustomer;
+
 /** A category or product of the menu that was changed */
 export type ChangedElement = {
   /** Category or product in the menu */
@@ -797,7 +800,7 @@ export type CustomerChangedEvent = {
   /** Type of the event */
   event: 'customer.changed';
   /** The customer after the change */
-  customer: Customer | RemovedCustomer;
+  customer: ChangedCustomer;
   /** Id of the event, as in the header webhook-id */
   id: string;
   /**
@@ -895,7 +898,7 @@ export type CustomerstatsCustomerParameters = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
-};
+} & ({ uid: string } | { email: string });
 
 /** Answer of GET /api/customerstats/customers */
 export type CustomerstatsCustomersAnswer = {
@@ -3865,7 +3868,7 @@ export type OrdersGetParameters = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
-};
+} & ({ uid: string } | { external_id: string });
 
 /** Answer of GET /api/orders/list */
 export type OrdersListAnswer = {
