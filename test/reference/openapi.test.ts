@@ -175,6 +175,22 @@ test('A-340 members that several objects have stand in one object that these ext
   );
 });
 
+test('A-341 alternatives of which one is required are named schemas, and an operation without a body says so in its text', () => {
+  const { schemas } = document.components;
+  const { anyOf } = schemas.NewCustomer;
+  expect(anyOf.map(({ $ref }: Json) => deref({ $ref }).required)).toEqual([['email'], ['phone']]);
+  for (const schema of Object.values<Json>(schemas))
+    for (const branch of schema.anyOf ?? []) expect(branch.$ref).toMatch(/^#/);
+  for (const [path, names] of [
+    ['/api/orders/get', ['uid', 'external_id']],
+    ['/api/customerstats/customer', ['uid', 'email']],
+  ] as const) {
+    const operation = operationOf({ method: 'GET', path });
+    expect(operation['x-any-of-required']).toEqual(names);
+    expect(operation.description).toContain(`One of \`${names[0]}\` and \`${names[1]}\` is required.`);
+  }
+});
+
 test('an import is described down to the option values, by the schemas that validate it', () => {
   const { schema } = operationOf({ method: 'POST', path: '/api/menu/import' }).requestBody.content['application/json'];
   const product = deref(membersOf(schema).products.items);

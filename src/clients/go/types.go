@@ -963,6 +963,9 @@ func (x *Category) GetExtID() (value string) {
 	return value
 }
 
+// ChangedCustomer: The customer after the change
+type ChangedCustomer = CustomerOrRemovedCustomer
+
 // ChangedElement: A category or product of the menu that was changed
 type ChangedElement struct {
 	// Category or product in the menu
@@ -1841,7 +1844,7 @@ type CustomerChangedEvent struct {
 	// Type of the event
 	Event string `json:"event"`
 	// The customer after the change
-	Customer CustomerOrRemovedCustomer `json:"customer"`
+	Customer ChangedCustomer `json:"customer"`
 	// Id of the event, as in the header webhook-id
 	ID string `json:"id"`
 	// When the event was recorded, in UTC
@@ -1925,6 +1928,7 @@ type CustomerstatsCustomerAnswer struct {
 }
 
 // CustomerstatsCustomerParameters: Parameters of customerstats.customer
+// One of these is required: UID, or Email.
 type CustomerstatsCustomerParameters struct {
 	// The customer; this or `email` is required
 	//
@@ -5528,6 +5532,7 @@ type OrdersGetAnswer struct {
 }
 
 // OrdersGetParameters: Parameters of orders.get
+// One of these is required: UID, or ExternalID.
 type OrdersGetParameters struct {
 	// The order; this or `external_id` is required
 	//

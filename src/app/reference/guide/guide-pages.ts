@@ -29,7 +29,7 @@ export const areaOrder: readonly AreaOrder[] = [
       { title: 'First steps', pages: ['start', 'authentication', 'workload-login', 'faq'] },
       { title: 'Resources', pages: ['orders', 'menu-import', 'customers'] },
       { title: 'Events', pages: ['webhooks', 'events'] },
-      { title: 'Tools', pages: ['sandbox', 'mcp'] },
+      { title: 'Tools', pages: ['clients', 'sandbox', 'mcp'] },
       { title: 'Rules of every request', pages: ['errors', 'idempotency', 'pagination', 'limits', 'security'] },
       { title: 'Changes', pages: ['versions', 'changelog'] },
     ],

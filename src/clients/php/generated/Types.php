@@ -1902,7 +1902,11 @@ final class CustomerstatsCustomerAnswer implements \JsonSerializable
     }
 }
 
-/** Parameters of customerstats.customer */
+/**
+ * Parameters of customerstats.customer
+ *
+ * One of these is required: `uid`, or `email`.
+ */
 final class CustomerstatsCustomerParameters implements \JsonSerializable
 {
     public function __construct(
@@ -8120,7 +8124,11 @@ final class OrdersGetAnswer implements \JsonSerializable
     }
 }
 
-/** Parameters of orders.get */
+/**
+ * Parameters of orders.get
+ *
+ * One of these is required: `uid`, or `externalId`.
+ */
 final class OrdersGetParameters implements \JsonSerializable
 {
     public function __construct(

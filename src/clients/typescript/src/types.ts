@@ -242,6 +242,9 @@ export type Category = {
   options: Array<ProductOption>;
 };
 
+/** The customer after the change */
+export type ChangedCustomer = Customer | RemovedCustomer;
+
 /** A category or product of the menu that was changed */
 export type ChangedElement = {
   /** Category or product in the menu */
@@ -799,7 +802,7 @@ export type CustomerChangedEvent = {
   /** Type of the event */
   event: 'customer.changed';
   /** The customer after the change */
-  customer: Customer | RemovedCustomer;
+  customer: ChangedCustomer;
   /** Id of the event, as in the header webhook-id */
   id: string;
   /**
@@ -897,7 +900,7 @@ export type CustomerstatsCustomerParameters = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
-};
+} & ({ uid: string } | { email: string });
 
 /** Answer of GET /api/customerstats/customers */
 export type CustomerstatsCustomersAnswer = {
@@ -3886,7 +3889,7 @@ export type OrdersGetParameters = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
-};
+} & ({ uid: string } | { external_id: string });
 
 /** Answer of GET /api/orders/list */
 export type OrdersListAnswer = {

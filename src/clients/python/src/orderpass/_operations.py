@@ -201,6 +201,8 @@ class Orders:
 
         Rate class R: 1 unit.
 
+        One of `uid` and `external_id` is required.
+
         uid: The order; this or `external_id` is required. 1 to 64 characters.
         external_id: Id that the same client gave with order/create. Together with `uid` both must name
         the same order. 1 to 100 characters.
@@ -1044,6 +1046,8 @@ class Customers:
         Needs the scope `read:customers`.
 
         Rate class R: 1 unit.
+
+        One of `uid` and `email` is required.
 
         uid: The customer; this or `email` is required. 1 to 64 characters.
         email: Email address of the customer, compared without case. Together with `uid` both must name

@@ -794,7 +794,7 @@ class _CustomerChangedEventRequired(TypedDict):
     """Members of CustomerChangedEvent that are always there."""
     event: Literal["customer.changed"]
     """Type of the event"""
-    customer: Union[Customer, RemovedCustomer]
+    customer: ChangedCustomer
     """The customer after the change"""
     id: str
     """Id of the event, as in the header webhook-id"""
@@ -4628,6 +4628,10 @@ class WhoamiUsageParameters(TypedDict, total=False):
 
     1 to 2000 characters.
     """
+
+
+# The customer after the change
+ChangedCustomer = Union[Customer, RemovedCustomer]
 
 
 # Every event that is sent; `event` says which one it is.
