@@ -13,7 +13,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { openTraces } from '#src/platform/telemetry/traces.ts';
-import { createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
+import { createGuardedPost, type Webhooks } from '#src/webhooks/index.ts';
 import type { Context } from './context.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { openInstallation } from './installation/installation.ts';
@@ -36,9 +36,10 @@ import { createReference } from './reference/reference.ts';
 import type { Settings, SettingsSource } from './settings/config.ts';
 import { openLiveSecrets } from './settings/live-secrets.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
-import { hasInternal, runsGateway, runsWorker } from './settings/role-parts.ts';
+import { hasInternal, runsGateway } from './settings/role-parts.ts';
 import { publishWebhookKeys } from './webhooks/publish-webhook-keys.ts';
-import { ownerRights, targetRules } from './webhooks/wire-engine.ts';
+import { startWorkers } from './webhooks/start-workers.ts';
+import { targetRules } from './webhooks/wire-engine.ts';
 
 export type Program = {
   /** Address of the public listener; undefined for roles without one. */
@@ -95,7 +96,7 @@ const startOnce = async ({ settings, source, log, stopping, supervising }: Start
     // Where there are several processes, the supervising one has the only internal listener.
     const internal = supervising === undefined && hasInternal(settings) ? await startInternal(context) : undefined;
     const front = runsGateway(settings) ? await startGateway(context, internal?.core) : undefined;
-    const worker = startWorkers(context);
+    const worker = await startWorkers(context);
     superviseServices(context);
     const readiness = readinessOf(context, front, worker);
     probes.serve(readiness);
@@ -201,11 +202,13 @@ const openKv = (settings: Settings, log: Logger): ReturnType<typeof createKv> =>
   });
 
 const openGateway = async (
-  { settings, installation, metrics, traces, secrets, certificates, closers, services, supervising, drain }: Context,
+  context: Context,
   { origin }: PublicListener,
   core: Listener | undefined,
   demo: Demo | undefined,
 ): Promise<Gateway> => {
+  const { settings, installation, metrics, traces, secrets, certificates, closers, services, supervising, drain } =
+    context;
   const { store, box, clock, log } = installation;
   const webhookKeys = await publishWebhookKeys(installation);
   const ofProcesses = settings.redis_url === undefined ? supervising?.kv : undefined;
@@ -226,6 +229,7 @@ const openGateway = async (
     box,
     clock,
     log,
+    pushProblem: createGuardedPost(targetRules(settings, context.ownOrigins)).problemOf,
     moreDocuments: { '/.well-known/webhook-keys': webhookKeys.document },
     pages: createReference(settings, origin, demo?.samples),
     certificateState: certificates.state,
@@ -239,33 +243,6 @@ const openGateway = async (
   closers.add(() => gateway.close());
   services.push(...gateway.services, webhookKeys.service);
   return gateway;
-};
-
-const startWorkers = ({
-  settings,
-  installation,
-  secrets,
-  services,
-  ownOrigins,
-  ...rest
-}: Context): Webhooks | undefined => {
-  if (!runsWorker(settings)) return undefined;
-  const { store, box, clock, log } = installation;
-  const webhooks = createWebhooks({
-    db: store.db,
-    background: store.background,
-    pool: store.sessions,
-    box,
-    clock,
-    log,
-    settings: settings.webhooks,
-    observers: { metrics: rest.metrics, traces: rest.traces },
-    rights: ownerRights(store.background),
-    rules: targetRules(settings, ownOrigins),
-  });
-  const ordering = createOrdering({ ...orderingDeps(settings, installation, secrets), db: store.background });
-  services.push(...webhooks.services, ...ordering.services);
-  return webhooks;
 };
 
 const readinessOf = (

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
+import { signalsSettings } from './audit/signals/config.ts';
 import { dpopSettings } from './dpop/config.ts';
 import { mcpSettings } from './edge/mcp/config.ts';
 import { limitsSettings } from './limits/config.ts';
@@ -11,6 +12,7 @@ import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy/config.ts';
 import { requestLogSettings } from './whoami/requests/config.ts';
 
+export { signalScopes } from './audit/signals/config.ts';
 export type { Route, RouteTable } from './model/route.ts';
 export { routeFileSchema } from './model/route-file.ts';
 export { turnedOnPaths } from './model/route-path.ts';
@@ -100,6 +102,7 @@ export const gatewaySettings = z.strictObject({
   ...auditSettings.shape,
   ...requestLogSettings.shape,
   ...mcpSettings.shape,
+  ...signalsSettings.shape,
 });
 
 export type GatewaySettings = z.infer<typeof gatewaySettings>;

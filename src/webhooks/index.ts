@@ -65,6 +65,7 @@ export {
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
 export { createWebhookViews } from './log/webhook-views.ts';
+export { createGuardedPost } from './send/guarded-post.ts';
 export { createSigningKeys, rotateWebhookKey } from './signing/signing-keys.ts';
 export type { Resolve, TargetRules } from './target/target.ts';
 

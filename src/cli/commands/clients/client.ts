@@ -4,6 +4,7 @@ import { withAdmin } from '../../terminal/with-admin.ts';
 import { clientSecretCommands } from './client-secrets.ts';
 import { clientStateCommands } from './client-states.ts';
 import { limitCommands, networks } from './limits.ts';
+import { clientSignalsCommand } from './signals.ts';
 
 type CreateOptions = {
   name: string;
@@ -64,4 +65,5 @@ export const clientCommands = (program: Command, output: Output): void => {
   clientSecretCommands(group, output);
   clientStateCommands(group, output);
   limitCommands(group, output, 'client');
+  clientSignalsCommand(group, output);
 };
