@@ -13,7 +13,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { openTraces } from '#src/platform/telemetry/traces.ts';
-import { createGuardedPost, type Webhooks } from '#src/webhooks/index.ts';
+import { createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
 import type { Context } from './context.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { openInstallation } from './installation/installation.ts';
@@ -36,10 +36,10 @@ import { createReference } from './reference/reference.ts';
 import type { Settings, SettingsSource } from './settings/config.ts';
 import { openLiveSecrets } from './settings/live-secrets.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
-import { hasInternal, runsGateway } from './settings/role-parts.ts';
+import { hasInternal, runsGateway, runsWorker } from './settings/role-parts.ts';
 import { publishWebhookKeys } from './webhooks/publish-webhook-keys.ts';
-import { startWorkers } from './webhooks/start-workers.ts';
-import { targetRules } from './webhooks/wire-engine.ts';
+import { openSignalServices, pushProblemOf } from './webhooks/send-signals.ts';
+import { ownerRights, targetRules } from './webhooks/wire-engine.ts';
 
 export type Program = {
   /** Address of the public listener; undefined for roles without one. */
@@ -229,7 +229,7 @@ const openGateway = async (
     box,
     clock,
     log,
-    pushProblem: createGuardedPost(targetRules(settings, context.ownOrigins)).problemOf,
+    pushProblem: pushProblemOf(settings, context.ownOrigins),
     moreDocuments: { '/.well-known/webhook-keys': webhookKeys.document },
     pages: createReference(settings, origin, demo?.samples),
     certificateState: certificates.state,
@@ -243,6 +243,36 @@ const openGateway = async (
   closers.add(() => gateway.close());
   services.push(...gateway.services, webhookKeys.service);
   return gateway;
+};
+
+const startWorkers = async ({
+  settings,
+  installation,
+  secrets,
+  services,
+  ownOrigins,
+  ...rest
+}: Context): Promise<Webhooks | undefined> => {
+  if (!runsWorker(settings)) return undefined;
+  const { store, box, clock, log } = installation;
+  const webhooks = createWebhooks({
+    db: store.db,
+    background: store.background,
+    pool: store.sessions,
+    box,
+    clock,
+    log,
+    settings: settings.webhooks,
+    observers: { metrics: rest.metrics, traces: rest.traces },
+    rights: ownerRights(store.background),
+    rules: targetRules(settings, ownOrigins),
+  });
+  const ordering = createOrdering({ ...orderingDeps(settings, installation, secrets), db: store.background });
+  services.push(...webhooks.services, ...ordering.services);
+  const signals = await openSignalServices(installation, settings, ownOrigins);
+  services.push(...signals.services);
+  rest.closers.add(signals.close);
+  return webhooks;
 };
 
 const readinessOf = (

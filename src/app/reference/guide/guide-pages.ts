@@ -75,7 +75,7 @@ export const areaOrder: readonly AreaOrder[] = [
     groups: [
       { title: 'Overview', pages: ['secure', 'secure/threat-model'] },
       { title: 'Access', pages: ['secure/gateway', 'secure/credentials', 'secure/panel', 'secure/accounts'] },
-      { title: 'Evidence and keys', pages: ['secure/audit', 'secure/signals', 'secure/installation'] },      { title: 'Evidence and keys', pages: ['secure/signals', 'secure/signals', 'secure/installation'] },
+      { title: 'Evidence and keys', pages: ['secure/audit', 'secure/signals', 'secure/installation'] },
     ],
   },
 ];
@@ -113,6 +113,7 @@ export const documentSources: readonly DocumentSource[] = [
   { file: 'src/gateway/README.md', area: 'secure', path: '/docs/secure/gateway' },
   { file: 'src/gateway/credentials/README.md', area: 'secure', path: '/docs/secure/credentials' },
   { file: 'src/gateway/audit/README.md', area: 'secure', path: '/docs/secure/audit' },
+  { file: 'src/gateway/audit/signals/README.md', area: 'secure', path: '/docs/secure/signals' },
   { file: 'src/panel/README.md', area: 'secure', path: '/docs/secure/panel' },
   { file: 'src/staff/README.md', area: 'secure', path: '/docs/secure/accounts', title: 'Accounts of the panel' },
   {

@@ -11,8 +11,7 @@ import { deleteStream, listStreams, lockStream, type Stream, updateReach } from 
 type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock; actor: string };
 
 /** What a stream of a client gets: the events of the client, those of every client and key, or none. */
-export const reaches = ['own', 'all', 'off'] as const;
-export type Reach = (typeof reaches)[number];
+type Reach = 'own' | 'all' | 'off';
 
 const pageRows = 500;
 

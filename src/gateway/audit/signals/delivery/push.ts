@@ -14,7 +14,7 @@ import { endLease, leaseStreams, renewLease, type Stream } from '../stream/strea
 import type { SignSet } from './sign-set.ts';
 
 /** One POST to a checked address. `status` null: there was no answer. `response`: the start of its body. */
-export type SendSet = (
+type SendSet = (
   url: string,
   headers: Record<string, string>,
   body: string,

@@ -33,7 +33,7 @@ export type StreamDeps = {
   pushProblem?: PushProblem | undefined;
 };
 
-export type PushProblem = (url: string) => Promise<string | undefined>;
+type PushProblem = (url: string) => Promise<string | undefined>;
 
 const noPush: PushProblem = () => Promise.resolve('cannot be used: this program pushes no events');
 
