@@ -65,6 +65,7 @@ export {
 export type { Forwarded } from './forward/forward.ts';
 export { createWebhookViews } from './log/webhook-views.ts';
 export { createFetchDocument } from './send/fetch-document.ts';
+export { createGuardedPost } from './send/guarded-post.ts';
 export { type SignatureScheme, signatureSchemes } from './signing/message-signature.ts';
 export { createSigningKeys, rotateWebhookKey } from './signing/signing-keys.ts';
 export { createWebhookSources } from './signing/webhook-sources.ts';

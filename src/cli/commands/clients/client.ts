@@ -5,6 +5,7 @@ import { clientSecretCommands } from './client-secrets.ts';
 import { clientStateCommands } from './client-states.ts';
 import { clientTrustCommands } from './client-trusts.ts';
 import { limitCommands, networks } from './limits.ts';
+import { clientSignalsCommand } from './signals.ts';
 
 type CreateOptions = {
   name: string;
@@ -66,4 +67,5 @@ export const clientCommands = (program: Command, output: Output): void => {
   clientTrustCommands(group, output);
   clientStateCommands(group, output);
   limitCommands(group, output, 'client');
+  clientSignalsCommand(group, output);
 };
