@@ -75,6 +75,7 @@ const (
 	DenialReasonSecretEnded          DenialReason = "secret_ended"
 	DenialReasonKeyRevoked           DenialReason = "key_revoked"
 	DenialReasonKeyExpired           DenialReason = "key_expired"
+	DenialReasonLeakReported         DenialReason = "leak_reported"
 	DenialReasonCredentialsAmbiguous DenialReason = "credentials_ambiguous"
 	DenialReasonQuarantined          DenialReason = "quarantined"
 	DenialReasonRestaurantGone       DenialReason = "restaurant_gone"
@@ -420,6 +421,15 @@ type MenuImportUpdateMode string
 const (
 	MenuImportUpdateModeReplace MenuImportUpdateMode = "replace"
 	MenuImportUpdateModeMerge   MenuImportUpdateMode = "merge"
+)
+
+// NewEndpointSignature is a string, because versions 1.x may add values.
+type NewEndpointSignature string
+
+// Values of NewEndpointSignature.
+const (
+	NewEndpointSignatureRfc9421Ed25519   NewEndpointSignature = "rfc9421:ed25519"
+	NewEndpointSignatureRfc9421EcdsaP256 NewEndpointSignature = "rfc9421:ecdsa-p256"
 )
 
 // NewOrderPaymentMethod is a string, because versions 1.x may add values.
@@ -952,6 +962,9 @@ func (x *Category) GetExtID() (value string) {
 	}
 	return value
 }
+
+// ChangedCustomer: The customer after the change
+type ChangedCustomer = CustomerOrRemovedCustomer
 
 // ChangedElement: A category or product of the menu that was changed
 type ChangedElement struct {
@@ -1831,7 +1844,7 @@ type CustomerChangedEvent struct {
 	// Type of the event
 	Event string `json:"event"`
 	// The customer after the change
-	Customer CustomerOrRemovedCustomer `json:"customer"`
+	Customer ChangedCustomer `json:"customer"`
 	// Id of the event, as in the header webhook-id
 	ID string `json:"id"`
 	// When the event was recorded, in UTC
@@ -1915,6 +1928,7 @@ type CustomerstatsCustomerAnswer struct {
 }
 
 // CustomerstatsCustomerParameters: Parameters of customerstats.customer
+// One of these is required: UID, or Email.
 type CustomerstatsCustomerParameters struct {
 	// The customer; this or `email` is required
 	//
@@ -2534,6 +2548,8 @@ type Endpoint struct {
 	NextAttempt *NextAttempt `json:"next_attempt"`
 	// Name of the header with the hexadecimal signature of the body
 	SignatureHeader string `json:"signature_header"`
+	// Message signature that is added
+	Signature *NewEndpointSignature `json:"signature"`
 	// Attempts in one second, at most; null when there is no bound
 	MaxPerSecond *int64 `json:"max_per_second"`
 	// True: it also gets `webhook.digest`, each hour
@@ -2607,6 +2623,14 @@ func (x *Endpoint) GetNextAttempt() (value NextAttempt) {
 	return value
 }
 
+// GetSignature is Signature, or its zero value when it is null.
+func (x *Endpoint) GetSignature() (value NewEndpointSignature) {
+	if x != nil && x.Signature != nil {
+		value = *x.Signature
+	}
+	return value
+}
+
 // GetMaxPerSecond is MaxPerSecond, or its zero value when it is null.
 func (x *Endpoint) GetMaxPerSecond() (value int64) {
 	if x != nil && x.MaxPerSecond != nil {
@@ -2651,6 +2675,8 @@ type EndpointChange struct {
 	//
 	// 1 to 64 characters.
 	SignatureHeader Nullable[string] `json:"signature_header,omitzero"`
+	// Message signature that is added; null for none
+	Signature Nullable[NewEndpointSignature] `json:"signature,omitzero"`
 	// Attempts in one second, at most; null for no bound
 	//
 	// 1 to 1000.
@@ -4359,6 +4385,8 @@ type NewEndpoint struct {
 	//
 	// 1 to 64 characters.
 	SignatureHeader Nullable[string] `json:"signature_header,omitzero"`
+	// Message signature that is added; null for none
+	Signature Nullable[NewEndpointSignature] `json:"signature,omitzero"`
 	// Attempts in one second, at most; null for no bound
 	//
 	// 1 to 1000.
@@ -5504,6 +5532,7 @@ type OrdersGetAnswer struct {
 }
 
 // OrdersGetParameters: Parameters of orders.get
+// One of these is required: UID, or ExternalID.
 type OrdersGetParameters struct {
 	// The order; this or `external_id` is required
 	//

@@ -46,11 +46,11 @@ export const createIdentifyCaller = (deps: IdentifyCallerDeps): Step => {
     recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
   };
   const requireBinding = (exchange: Exchange, presented: Presented, principal: Principal): void | Promise<void> => {
-    const { id, jkt, tokenId } = principal;
+    const { id, jkt, tokenId, fapi2Required = false } = principal;
     if (jkt === undefined || isProvenBy(exchange.within, principal)) return accept(exchange, principal);
     if (presented.kind !== 'bearer' || tokenId === undefined || requireProof === undefined)
       throw new Error('a bound token was accepted without its DPoP scheme');
-    return requireProof(exchange, presented.token, { clientId: id, tokenId, jkt }).then(() =>
+    return requireProof(exchange, presented.token, { clientId: id, tokenId, jkt, fapi2Required }).then(() =>
       accept(exchange, principal),
     );
   };

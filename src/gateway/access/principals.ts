@@ -56,39 +56,40 @@ type PrincipalsDeps = {
 
 export type Principals = ReturnType<typeof createPrincipals>;
 
+const make = (
+  record: KeyRecord | ClientRecord,
+  kind: CredentialKind,
+  id: string,
+  scopes: ReadonlySet<string>,
+  credentialId = id,
+): Principal => {
+  requireReach(record, kind);
+  return Object.freeze({
+    kind,
+    id,
+    credentialId,
+    tenants: record.tenants,
+    tenantsDisabled: record.tenantsDisabled,
+    scopes,
+    ...(record.cells !== undefined && { cells: record.cells }),
+    ...(record.limits !== null && { limits: record.limits }),
+    ...(record.allowIp !== null && { allowIp: record.allowIp }),
+    ...('clientId' in record && record.fapi2Required && { fapi2Required: true }),
+    asserted: {
+      kind,
+      id,
+      tenants: [...record.tenants],
+      tenants_disabled: [...record.tenantsDisabled],
+      scopes: [...scopes],
+    },
+  });
+};
+
 /** Throws the Fault of interface 3.2 for a caller that reaches no tenant any more. */
 export const createPrincipals = (deps: PrincipalsDeps) => {
   const all = new Set(deps.allScopes);
   const keyScopes = new Set(deps.apiKeyScopes);
   const made = new WeakMap<KeyRecord | SecretRow, Principal>();
-
-  const make = (
-    record: KeyRecord | ClientRecord,
-    kind: CredentialKind,
-    id: string,
-    scopes: ReadonlySet<string>,
-    credentialId = id,
-  ): Principal => {
-    requireReach(record, kind);
-    return Object.freeze({
-      kind,
-      id,
-      credentialId,
-      tenants: record.tenants,
-      tenantsDisabled: record.tenantsDisabled,
-      scopes,
-      ...(record.cells !== undefined && { cells: record.cells }),
-      ...(record.limits !== null && { limits: record.limits }),
-      ...(record.allowIp !== null && { allowIp: record.allowIp }),
-      asserted: {
-        kind,
-        id,
-        tenants: [...record.tenants],
-        tenants_disabled: [...record.tenantsDisabled],
-        scopes: [...scopes],
-      },
-    });
-  };
 
   const scopesOf = ({ scopes }: ClientRecord): ReadonlySet<string> =>
     scopes === null ? all : new Set(deps.allScopes.filter((scope) => scopes.includes(scope)));

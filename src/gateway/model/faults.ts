@@ -17,6 +17,13 @@ export const decisionChanged = (): Fault =>
     headers: { 'retry-after': '1' },
   });
 
+/** A profile takes no secrets (profile.ts). */
+export const boundTokenNeeded = (): Fault =>
+  new Fault(
+    'INVALID_AUTH',
+    'Only access tokens bound to a key of the client are accepted here (FAPI 2.0), no API key and no secret: get one from the token endpoint',
+  );
+
 export const unsupportedVersion = (): Fault =>
   validationFault([
     {

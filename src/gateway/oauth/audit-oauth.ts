@@ -54,6 +54,7 @@ export const createAuditOAuth = ({
         details: JSON.stringify({
           token_fingerprint: fingerprint(access_token),
           expires: new Date(exp * 1000).toISOString(),
+          workload: proven.workload,
           ...(ancestors && { parent: ancestors[0], ancestors }),
           ...(authorization_details !== undefined && { authorization_details }),
           ...(aud !== origin && [aud].flat()[0] !== origin && { resource: aud }),
@@ -73,6 +74,7 @@ export const createAuditOAuth = ({
         reason: refusal.code === 'ADDRESS_NOT_ALLOWED' ? 'address_not_allowed' : refusal.error,
         // An unproven claim is kept only when it is a client id, since it may also be a secret in the wrong field.
         client_id: claimed !== undefined && isClientId(claimed) ? claimed : null,
+        ...(refusal.facts && { details: JSON.stringify(refusal.facts) }),
       });
     },
   };

@@ -7,6 +7,7 @@ import type { Context, Middleware } from 'koa';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
+import type { ProfileRules } from '../dpop/profile.ts';
 import { methodNotAllowed } from '../model/faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
@@ -40,6 +41,8 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
   BindTokenDeps & {
     realm: string;
     limitFailures: LimitFailures;
+    /** Those of the whole gateway. */
+    rules: ProfileRules;
     audit: AuditOAuth;
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
@@ -55,7 +58,7 @@ export const createOAuth = (deps: OAuthDeps): Middleware => {
   const documents = createDocuments({ ...deps, dpop: deps.dpop !== undefined });
   return async (ctx, next) => {
     const endpoint = endpoints.get(ctx.path);
-    if (endpoint !== undefined) return write(ctx, await endpoint(ctx));
+    if (endpoint !== undefined) return writeAnswer(ctx, await endpoint(ctx));
     const document = documents.get(ctx.path);
     if (document === undefined) return next();
     serveDocument(ctx, document);
@@ -77,7 +80,7 @@ const serveDocument = (ctx: Context, document: () => string): void => {
   ctx.body = document();
 };
 
-const write = (ctx: Context, { status, headers, body, jwt }: OAuthAnswer): void => {
+export const writeAnswer = (ctx: Context, { status, headers, body, jwt }: OAuthAnswer): void => {
   ctx.status = status;
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
   ctx.set('cache-control', 'no-store');
@@ -114,7 +117,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
   const authenticate: Authenticate = async (req, form) => {
     // First, so that a request that could not pass in any case is refused as what it is.
-    const proof = readClientProof(form, req.rawHeaders);
+    const proof = readClientProof(form, req.rawHeaders, deps.rules);
     return deps.limitFailures(req, form, () => prove(req, proof));
   };
   const issue = createTokenIssuer(deps);
@@ -220,7 +223,7 @@ const refusalOf = ({ error, pointer, code, text, message }: NarrowRefusal): OAut
   });
 
 /** Maps what was thrown to an error of interface 4.1; an unexpected error shows no detail. */
-const toRefusal = (error: unknown): OAuthRefusal => {
+export const toRefusal = (error: unknown): OAuthRefusal => {
   if (error instanceof OAuthRefusal) return error;
   if (error instanceof NarrowRefusal) return refusalOf(error);
   return faultOf(error).code === 'OVERLOADED' ? temporarilyUnavailable() : serverError();

@@ -8,6 +8,11 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Access, TableAccess } from '../access/open-access.ts';
 import type { Audit } from '../audit/open-audit.ts';
 import { createRevokeToken } from '../credentials/change/revoke-token.ts';
+import type { FetchDocument } from '../credentials/trust/fetch-document.ts';
+import { createIssuerKeys } from '../credentials/trust/issuer-keys.ts';
+import { createVerifyWorkload } from '../credentials/trust/verify-workload.ts';
+import { createRulesOf, type Profile, profiles } from '../dpop/profile.ts';
+import { markProofUsed } from '../dpop/used-proof-store.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
 import type { RouteTable } from '../model/route.ts';
@@ -21,7 +26,7 @@ import { tokenPath } from './token-issuer.ts';
 import { markAssertionUsed } from './used-assertion-store.ts';
 
 type OpenOAuthDeps = {
-  settings: OAuthSettings & { realm: string };
+  settings: OAuthSettings & { realm: string; profile: Profile };
   origin: string;
   /** With the current route table. */
   allScopes: () => readonly string[];
@@ -33,6 +38,7 @@ type OpenOAuthDeps = {
   log: Logger;
   kv: Kv;
   keys: SigningKeys;
+  fetchDocument: FetchDocument;
   access: Pick<Access, 'credentials' | 'tokens' | 'dpop' | 'recordUse' | 'checkAddress'>;
   audit: Pick<Audit, 'recorder' | 'fingerprint'>;
   limits: Pick<Limits, 'failures' | 'sourceOf'>;
@@ -46,6 +52,7 @@ type OpenOAuthDeps = {
 
 export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
   const { settings, origin, db, box, clock, log, kv, keys, access, limits } = deps;
+  const rulesOf = createRulesOf(settings.profile);
   return createOAuth({
     origin,
     box,
@@ -62,6 +69,8 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     recordUse: access.recordUse,
     checkAddress: access.checkAddress,
     dpop: access.dpop,
+    rules: profiles[settings.profile],
+    rulesOf,
     revokeToken: createRevokeToken({ db, box, clock }),
     limitFailures: createLimitFailures(limits),
     countFailure: createCountFailure(limits),
@@ -69,9 +78,18 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {
       clock,
-      audiences: [origin, origin + tokenPath],
+      issuer: origin,
+      tokenEndpoint: origin + tokenPath,
+      rulesOf,
       markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
     },
+    verifyWorkload: createVerifyWorkload({
+      db,
+      clock,
+      keys: createIssuerKeys(deps),
+      // One table remembers what is used once: proofs of keys, and assertions of issuers.
+      markUsed: (used, now) => markProofUsed(db, used, now),
+    }),
     countExchange: (root, exchangesMax, now) => countExchange(db, root, exchangesMax, now),
     table: deps.table,
     resources: deps.resources,

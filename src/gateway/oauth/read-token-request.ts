@@ -29,11 +29,15 @@ export type Form = Partial<Record<(typeof fields)[number], string>> & ExchangeFo
 const formBounds = { bytesMax: 64 * 1024, timeoutMs: 30_000 };
 
 /** Throws OAuthRefusal. `search`: the query without its question mark. */
-export const readOAuthForm = async (req: IncomingMessage, search: string): Promise<Form> => {
+export const readOAuthForm = async (req: IncomingMessage, search: string): Promise<Form> =>
+  parseForm(await readFormText(req, search));
+
+/** The body of a form. Throws OAuthRefusal. */
+export const readFormText = async (req: IncomingMessage, search: string): Promise<string> => {
   // A query ends up in logs, so a secret in it is refused rather than used (RFC 6749 section 2.3.1).
   if (search !== '') throw invalidRequest('Send the parameters in the form body, not in the query');
   assertForm(req);
-  return parseForm((await readForm(req)).toString('utf8'));
+  return (await readForm(req)).toString('utf8');
 };
 
 /** The same for the token endpoint. */

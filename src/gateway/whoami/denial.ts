@@ -102,6 +102,8 @@ const hints: Readonly<Record<DenialReason, string>> = {
   secret_ended: 'The secret has ended; deploy the one that replaced it',
   key_revoked: 'The key was revoked; use another one',
   key_expired: 'The key has expired; use another one',
+  leak_reported:
+    'The value of this credential was reported as leaked, which ended it for good; use another one, and find where it leaked',
   credentials_ambiguous: 'Send one kind of credential, once',
   quarantined: 'The credential is quarantined; the message of the refusal says what to do',
   restaurant_gone: 'What the credential was issued for no longer exists',

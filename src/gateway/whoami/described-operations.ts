@@ -167,11 +167,11 @@ const denialAnswer = z
     code: z.string().describe('Error code of the refusal; a service behind the gateway may use its own codes'),
     reason: z.enum(denialReasons).describe('Why it was refused, more exactly than `code` says'),
     missing_scopes: z.array(z.string()).describe('Scopes that were missing; empty when none were'),
-    detail: z
-      .record(z.string(), z.unknown())
-      .describe(
+    detail: z.record(z.string(), z.unknown()).meta({
+      id: 'DenialDetail',
+      description:
         'Facts about the reason, such as `expired_iso`, `expired_seconds_ago`, `retry_after` (seconds) or `address`; empty when there are none',
-      ),
+    }),
     hint: z.string().describe('What to do, in a sentence for people'),
     errors: z
       .array(denialErrorAnswer)

@@ -242,6 +242,9 @@ export type Category = {
   options: Array<ProductOption>;
 };
 
+/** The customer after the change */
+export type ChangedCustomer = Customer | RemovedCustomer;
+
 /** A category or product of the menu that was changed */
 export type ChangedElement = {
   /** Category or product in the menu */
@@ -799,7 +802,7 @@ export type CustomerChangedEvent = {
   /** Type of the event */
   event: 'customer.changed';
   /** The customer after the change */
-  customer: Customer | RemovedCustomer;
+  customer: ChangedCustomer;
   /** Id of the event, as in the header webhook-id */
   id: string;
   /**
@@ -897,7 +900,7 @@ export type CustomerstatsCustomerParameters = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
-};
+} & ({ uid: string } | { email: string });
 
 /** Answer of GET /api/customerstats/customers */
 export type CustomerstatsCustomersAnswer = {
@@ -1243,7 +1246,7 @@ export type Denial = {
   /** Error code of the refusal; a service behind the gateway may use its own codes */
   code: string;
   /** Why it was refused, more exactly than `code` says */
-  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'token_limited' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream' | 'simulated';
+  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'token_limited' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'leak_reported' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream' | 'simulated';
   /** Scopes that were missing; empty when none were */
   missing_scopes: Array<string>;
   /**
@@ -1387,6 +1390,8 @@ export type Endpoint = {
   next_attempt: NextAttempt;
   /** Name of the header with the hexadecimal signature of the body */
   signature_header: string;
+  /** Message signature that is added */
+  signature: 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
   /** Attempts in one second, at most; null when there is no bound */
   max_per_second: number | null;
   /** True: it also gets `webhook.digest`, each hour */
@@ -1440,6 +1445,8 @@ export type EndpointChange = {
    * 1 to 64 characters.
    */
   signature_header?: string | null | undefined;
+  /** Message signature that is added; null for none */
+  signature?: NewEndpointSignature | undefined;
   /**
    * Attempts in one second, at most; null for no bound
    *
@@ -2970,6 +2977,8 @@ export type NewEndpoint = {
    * 1 to 64 characters.
    */
   signature_header?: string | null | undefined;
+  /** Message signature that is added; null for none */
+  signature?: NewEndpointSignature | undefined;
   /**
    * Attempts in one second, at most; null for no bound
    *
@@ -3002,6 +3011,9 @@ export type NewEndpoint = {
    */
   restuid?: string | undefined;
 };
+
+/** Message signature that is added; null for none */
+export type NewEndpointSignature = 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
 
 /** Points to add or subtract by hand */
 export type NewLoyaltyEntry = {
@@ -3877,7 +3889,7 @@ export type OrdersGetParameters = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
-};
+} & ({ uid: string } | { external_id: string });
 
 /** Answer of GET /api/orders/list */
 export type OrdersListAnswer = {

@@ -90,6 +90,10 @@ export const integrator = {
       title: 'The API key has expired',
       text: 'Ask the owner to create a new one in the panel under API keys.',
     },
+    leak_reported: {
+      title: 'The credential was reported as leaked',
+      text: 'Its value was found where others can read it, so it has ended. Use another one, and find out how it got there.',
+    },
     credentials_ambiguous: {
       title: 'There were several credentials',
       text: 'Send only one kind of credential, and each header only once. A proxy or a library may add one of its own.',

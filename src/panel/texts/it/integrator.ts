@@ -92,6 +92,10 @@ export const integrator: Texts['integrator'] = {
       title: 'La chiave API era scaduta',
       text: 'Chiedi al titolare di crearne un’altra nel pannello, sotto Chiavi API.',
     },
+    leak_reported: {
+      title: 'La credenziale è stata segnalata come divulgata',
+      text: 'Il suo valore è stato trovato dove altri possono leggerlo, perciò non vale più. Usane un’altra, e scopri come ci è finito.',
+    },
     credentials_ambiguous: {
       title: 'C’erano più credenziali',
       text: 'Inviane di un solo tipo, e ogni intestazione una volta sola. Un proxy o una libreria può aggiungerne una.',
