@@ -3,14 +3,14 @@
  * so the hot path neither waits nor allocates a promise.
  */
 import type { IncomingMessage } from 'node:http';
-import { type Fault, faultTitle } from '#src/contract/fault.ts';
+import type { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import { createRulesOf, type Profile, profiles } from '../dpop/profile.ts';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
-import { boundTokenNeeded, noCredential } from '../model/faults.ts';
+import { apiDisabled, boundTokenNeeded, noCredential } from '../model/faults.ts';
 import type { Principal } from '../model/principal.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import type { Presented } from '../request/read-credential.ts';
@@ -21,6 +21,7 @@ import { createCheckToken, requireScheme } from './check-token.ts';
 import type { Admitted } from './ended-principal.ts';
 import { follow } from './follow.ts';
 import { createPrincipals } from './principals.ts';
+import type { NarrowCaller } from './rights/narrow-caller.ts';
 
 /** Throws, or rejects with, the Fault of interface 3.2. */
 export type Authenticate = (
@@ -30,7 +31,7 @@ export type Authenticate = (
 ) => Principal | Promise<Principal>;
 
 type AuthenticatorDeps = {
-  credentials: Pick<CredentialCache, 'findKey' | 'findClient' | 'isTokenRevoked' | 'tokenVersion'>;
+  credentials: Pick<CredentialCache, 'findKey' | 'findClient' | 'isTokenRevoked' | 'tokenLeakedMs' | 'tokenVersion'>;
   tokens: BearerTokens;
   box: Pick<SecretBox, 'digest'>;
   clock: Clock;
@@ -41,6 +42,7 @@ type AuthenticatorDeps = {
   /** The scopes of every API key. */
   apiKeyScopes: readonly string[];
   profile: Profile;
+  narrowCaller: NarrowCaller;
 };
 
 export type Authenticator = {
@@ -123,10 +125,7 @@ const refuseTraced = (
 const requireApiOn = (principal: Principal): Principal => {
   const { tenants, tenantsDisabled } = principal;
   if (tenants.length === 1 && tenantsDisabled.length === 1) {
-    throw new TracedFault('API_DISABLED', faultTitle('API_DISABLED'), {
-      callerId: principal.id,
-      reason: 'api_disabled',
-    });
+    throw apiDisabled(principal.id);
   }
   return principal;
 };

@@ -16,7 +16,7 @@ import { readBodyPrefix } from '../request/read-body-prefix.ts';
 import { type Presented, readCredential } from '../request/read-credential.ts';
 import type { Authenticate } from './authenticate.ts';
 import type { Admitted } from './ended-principal.ts';
-import { createRequireScopes } from './require-scopes.ts';
+import { createRequireScopes } from './rights/require-scopes.ts';
 
 export type IdentifyCallerDeps = {
   /** Returns a promise only when it has to wait; a promise costs the hot path a turn of the event loop. */

@@ -23,7 +23,8 @@ import { createLimitRate, unitsOf } from './limit-rate.ts';
 import { createLimitUse } from './quotas/limit-use.ts';
 import { openQuotas } from './quotas/open-quotas.ts';
 import { createRecordDecision, type RecordDecision } from './record-decision.ts';
-import { createRequireScopes } from './require-scopes.ts';
+import { createNarrowCaller } from './rights/narrow-caller.ts';
+import { createRequireScopes } from './rights/require-scopes.ts';
 
 type AccessDeps = {
   settings: DpopSettings;
@@ -106,6 +107,7 @@ export const openAccess = (deps: AccessDeps): Access => {
       allScopes: table.scopes.map(({ name }) => name),
       apiKeyScopes: table.apiKeyScopes,
       profile: settings.profile,
+      narrowCaller: createNarrowCaller({ origin, table }),
     };
     const authenticator = createAuthenticator({ ...parts, failures });
     const { authenticate: recheck } = createAuthenticator({ ...parts, failures: uncounted });

@@ -32,7 +32,11 @@ export type RenderedFault = {
 export const jsonType = 'application/json; charset=utf-8';
 const problemType = 'application/problem+json';
 
-/** RFC 6750 section 3.1: the error of each status. */
+/**
+ * RFC 6750 section 3.1: the error of each status. It has one for 403, so a refusal that more scopes would not change has it too
+ * (interface 6.3, A-024, A-026); what tells it apart is that its challenge has no `scope`. A client of the Model Context Protocol,
+ * which would ask for another token, gets such a refusal as the result of its call instead (edge/mcp/tool-result.ts).
+ */
 export const oauthErrors: Readonly<Record<number, string>> = {
   400: 'invalid_request',
   401: 'invalid_token',
@@ -168,12 +172,14 @@ export const renderProblem = (fault: Fault, requestId: string, settings: Dialect
   challenge: challengeFor(fault.status, settings),
 });
 
-/** True when `Accept` names the problem type itself with a quality above zero; wildcards do not count. */
-export const wantsProblem = (accept: string | undefined): boolean => {
+export const wantsProblem = (accept: string | undefined): boolean => namesType(accept, problemType);
+
+/** True when `Accept` names the type itself with a quality above zero; wildcards do not count. */
+export const namesType = (accept: string | undefined, wanted: string): boolean => {
   if (accept === undefined) return false;
   return accept.split(',').some((range) => {
     const [type, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-    if (type !== problemType) return false;
+    if (type !== wanted) return false;
     const quality = parameters.find((parameter) => parameter.startsWith('q='));
     return quality === undefined || Number(quality.slice(2)) > 0;
   });

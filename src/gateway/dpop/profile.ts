@@ -21,6 +21,8 @@ type ClockRule = { iat: number; nbf: number };
 export type ProfileRules = {
   /** Callers may prove themselves by a secret of a client, or by an API key. */
   sharedSecrets: boolean;
+  /** Clients may log in by an assertion of an issuer that they trust (interface 28), instead of one by their own key. */
+  trustedIssuers: boolean;
   /** Every access token is bound to a key of its client. */
   boundTokensOnly: boolean;
   /** Algorithms of assertions and of DPoP proofs. */
@@ -39,6 +41,7 @@ const fapi2Ahead: ClockRule = { iat: 30, nbf: 30 };
 export const profiles: Readonly<Record<Profile, ProfileRules>> = {
   standard: {
     sharedSecrets: true,
+    trustedIssuers: true,
     boundTokensOnly: false,
     algorithms: ['ES256', 'EdDSA', 'Ed25519', 'PS256', 'RS256'],
     issuerAudienceOnly: false,
@@ -49,6 +52,7 @@ export const profiles: Readonly<Record<Profile, ProfileRules>> = {
   fapi2: {
     // 5.3.2.1-6
     sharedSecrets: false,
+    trustedIssuers: false,
     // 5.3.2.1-4
     boundTokensOnly: true,
     // 5.4.1-1; RFC 9864 registered Ed25519, which the note there allows.

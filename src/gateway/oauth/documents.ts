@@ -1,8 +1,9 @@
 /** The public documents of interface 4.3: server metadata, resource metadata and the keys of tokens. */
-
+import { detailType } from '../access/rights/access-details.ts';
 import type { ProfileRules } from '../dpop/profile.ts';
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
+import { grantTypes } from './read-token-request.ts';
 import { tokenPath } from './token-issuer.ts';
 import { assertionAlgorithms } from './verify-assertion.ts';
 
@@ -24,6 +25,9 @@ export const revocationPath = '/api/oauth/revoke';
 /** It refuses every request: there are no users who could authorize a client. */
 export const authorizationPath = '/api/oauth/authorize';
 export const introspectionPath = '/api/oauth/introspect';
+
+/** RFC 9396 section 10. */
+const details = { authorization_details_types_supported: [detailType] };
 
 const secretMethods = ['client_secret_post', 'client_secret_basic'];
 
@@ -48,13 +52,16 @@ export const createDocuments = ({
     jwks_uri: origin + jwksPath,
     scopes_supported: allScopes(),
     response_types_supported: [],
-    grant_types_supported: ['client_credentials'],
+    grant_types_supported: grantTypes,
+    ...details,
     token_endpoint_auth_methods_supported: authMethods,
     token_endpoint_auth_signing_alg_values_supported: algorithms,
     revocation_endpoint: origin + revocationPath,
     revocation_endpoint_auth_methods_supported: authMethods,
     revocation_endpoint_auth_signing_alg_values_supported: algorithms,
     introspection_endpoint: origin + introspectionPath,
+    // RFC 9701 section 7.
+    introspection_signing_alg_values_supported: ['ES256'],
     introspection_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_signing_alg_values_supported: algorithms,
     ...proofs,
@@ -65,6 +72,7 @@ export const createDocuments = ({
     // Clients of a resource of its own ask for every scope that is listed here, and a client that is not granted one gets none.
     ...(path === '' ? { scopes_supported: allScopes() } : undefined),
     bearer_methods_supported: ['header'],
+    ...details,
     ...proofs,
   });
   let written: { jwks: object; text: string } | undefined;

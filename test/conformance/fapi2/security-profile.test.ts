@@ -135,7 +135,7 @@ test('A-379 FAPI2-SP 5.3.2.1-1 the metadata has what the profile allows, and not
   const metadata = await serverMetadata();
   expect(metadata).toMatchObject({
     issuer: harness.url,
-    grant_types_supported: ['client_credentials'],
+    grant_types_supported: ['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'],
     dpop_signing_alg_values_supported: algorithms,
   });
   for (const endpoint of ['token', 'revocation', 'introspection']) {

@@ -126,7 +126,7 @@ test('A-382 discovery-end-point-verification: issuer, grants, methods and algori
   expect(metadata).toMatchObject({
     issuer: stand.url,
     token_endpoint: tokenEndpoint,
-    grant_types_supported: ['client_credentials'],
+    grant_types_supported: ['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'],
     token_endpoint_auth_methods_supported: ['private_key_jwt'],
     token_endpoint_auth_signing_alg_values_supported: ['ES256', 'EdDSA', 'PS256'],
     dpop_signing_alg_values_supported: ['ES256', 'EdDSA', 'PS256'],

@@ -11,6 +11,8 @@ export type ShownRow = {
   expires: Date | null;
   revoked: boolean;
   quarantinedReason: string | null;
+  /** A leak report ended it, or came after its end. Undefined: not of this kind. */
+  leaked?: boolean;
 };
 
 export type ShownClientRow = ShownRow & {
@@ -44,7 +46,7 @@ export const listSecrets = async (db: Db, clientId: string): Promise<ShownRow[]>
   (
     await sql<ShownRow>`
       select secret_id as id, '' as name, created, expires, revoked_at is not null as revoked,
-        quarantined_reason as "quarantinedReason"
+        quarantined_reason as "quarantinedReason", leak_reported_at is not null as leaked
       from gateway.client_secrets where client_id = ${clientId} order by created, secret_id`.execute(db)
   ).rows;
 
@@ -60,6 +62,6 @@ export const listApiKeys = async (db: Db, tenant: string): Promise<ShownRow[]> =
   (
     await sql<ShownRow>`
       select key_id as id, name, created, expires, revoked_at is not null as revoked,
-        quarantined_reason as "quarantinedReason"
+        quarantined_reason as "quarantinedReason", leak_reported_at is not null as leaked
       from gateway.api_keys where tenant = ${tenant} order by created, key_id`.execute(db)
   ).rows;
