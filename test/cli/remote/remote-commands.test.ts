@@ -143,8 +143,11 @@ test('A-357 restaurants are listed and shown, and an option takes a name that on
   const next = await runJson(['restaurant', 'list', '--before', String(first.next_before)], env);
   expect(next).toMatchObject({ restaurants: [{ restuid, name: 'Osteria', currency: 'EUR' }], next_before: null });
   expect(await runJson(['restaurant', 'show', '--restaurant', 'osteria'], env)).toMatchObject({
-    ...{ restuid, name: 'Osteria', api_enabled: true, countdown_minutes: 10, cell: 'default' },
+    ...{ restuid, name: 'Osteria', sandbox: false, api_enabled: true, countdown_minutes: 10, cell: 'default' },
   });
+  const trial = await runJson(['restaurant', 'create', '--name', 'Trial', '--sandbox'], env);
+  const [firstListed] = (await runJson(['restaurant', 'list'], env)).restaurants as Record<string, unknown>[];
+  expect(firstListed).toMatchObject({ restuid: trial.restuid, sandbox: true });
   const several = await runCommand(['restaurant', 'show', '--restaurant', 'Due Torri'], env);
   expect(several.code).toBe(2);
   for (const uid of twins) expect(several.stderr).toContain(uid);
