@@ -80,6 +80,8 @@ export {
   searchAudit,
   searchLimitMax,
 } from './audit/search/search-audit.ts';
+export { newestCheckpoint, proveConsistency, proveEvent } from './audit/tree/prove.ts';
+export { type ComparedCheckpoint, verifyCheckpoint } from './audit/tree/verify-checkpoint.ts';
 export { listHeads } from './audit/verify/verification-store.ts';
 export { verifyAgainst } from './audit/verify/verify-against.ts';
 export { type VerifiedAudit, verifyAudit } from './audit/verify/verify-audit.ts';
@@ -213,6 +215,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const reload = openReload({ ...deps, background, file, first, requests, prepare, count: metrics.reloaded });
   const oauth = openOAuth({
     ...known,
+    moreDocuments: { ...deps.moreDocuments, '/.well-known/audit-log': audit.logDocument },
     access,
     countToken,
     resources: turnedOnPaths(settings),

@@ -75,7 +75,7 @@ export const areaOrder: readonly AreaOrder[] = [
     groups: [
       { title: 'Overview', pages: ['secure', 'secure/threat-model'] },
       { title: 'Access', pages: ['secure/gateway', 'secure/credentials', 'secure/panel', 'secure/accounts'] },
-      { title: 'Evidence and keys', pages: ['secure/audit', 'secure/installation'] },
+      { title: 'Evidence and keys', pages: ['secure/audit', 'secure/audit-checkpoints', 'secure/installation'] },
     ],
   },
 ];
