@@ -347,6 +347,11 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
       'headers for a collector are given, and no collector',
     ],
     [
+      settings.gateway.profile === 'fapi2' && settings.gateway.legacy_status === 'on',
+      'gateway.legacy_status',
+      'the profile fapi2 needs real statuses',
+    ],
+    [
       settings.environment === 'production' && settings.role === 'gateway' && settings.origin === undefined,
       'origin',
       'a gateway in production needs its public address',

@@ -1,36 +1,52 @@
 /** Decides whether a verified token is accepted: its client, its revocation and its binding (interface 3.2). */
 import type { Fault } from '#src/contract/fault.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
-import type { ClientRecord } from '../credentials/lookup/records.ts';
+import { type ClientRecord, leakMarginMs } from '../credentials/lookup/records.ts';
+import type { RulesOf } from '../dpop/profile.ts';
 import type { Principal } from '../model/principal.ts';
+import { leakedTrace } from '../model/traced-fault.ts';
 import { notValid, type VerifiedToken } from './bearer-tokens.ts';
 import { refuseQuarantined } from './credential-refusals.ts';
 import { follow } from './follow.ts';
 import type { Principals } from './principals.ts';
 
 type CheckTokenDeps = {
-  credentials: Pick<CredentialCache, 'findClient' | 'isTokenRevoked' | 'tokenVersion'>;
+  credentials: Pick<CredentialCache, 'findClient' | 'isTokenRevoked' | 'tokenLeakedMs' | 'tokenVersion'>;
   principals: Pick<Principals, 'ofToken'>;
+  rulesOf: RulesOf;
 };
 
 /** Throws, or rejects with, INVALID_AUTH or UNAUTHORIZED. */
 export type CheckToken = (token: VerifiedToken) => Principal | Promise<Principal>;
 
-export const createCheckToken = ({ credentials, principals }: CheckTokenDeps): CheckToken => {
+export const createCheckToken = ({ credentials, principals, rulesOf }: CheckTokenDeps): CheckToken => {
   const decide = (token: VerifiedToken, record: ClientRecord, revoked: boolean): Principal => {
-    if (revoked) throw tokenRevoked(record);
+    if (revoked) throw tokenRevoked(record, credentials.tokenLeakedMs(token.jti));
     refuseQuarantined(record.clientId, 'API client', record.quarantinedReason);
     return principals.ofToken(token, record);
+  };
+
+  /** Of the token or of one that it was exchanged from. */
+  const isRevoked = (token: VerifiedToken): boolean | Promise<boolean> => {
+    let revoked = credentials.isTokenRevoked(token.jti);
+    for (const jti of token.limits?.ancestors ?? [])
+      revoked = follow(revoked, (before) => before || credentials.isTokenRevoked(jti));
+    return revoked;
   };
 
   const ofClient = (token: VerifiedToken, record: ClientRecord | undefined): Principal | Promise<Principal> => {
     if (record === undefined) throw notValid();
     if (record.disabled) throw notValid(undefined, { callerId: record.clientId, reason: 'client_disabled' });
-    if (!record.mayUseTokens || (record.dpopRequired && token.jkt === undefined)) throw notValid();
-    if (record.tokensNotBeforeMs !== null && token.issuedMs < record.tokensNotBeforeMs) throw tokenRevoked(record);
+    if (!record.mayUseTokens) throw notValid();
+    if (token.jkt === undefined && (record.dpopRequired || rulesOf(record).boundTokensOnly)) throw notValid();
+    // A token that was exchanged ends with the first one of its chain.
+    const issuedMs = token.limits?.firstIssuedMs ?? token.issuedMs;
+    if (record.tokensNotBeforeMs !== null && issuedMs < record.tokensNotBeforeMs) {
+      throw tokenRevoked(record, leakBehind(issuedMs, record));
+    }
     const version = credentials.tokenVersion();
     if (token.aliveAt === version) return decide(token, record, false);
-    return follow(credentials.isTokenRevoked(token.jti), (revoked) => {
+    return follow(isRevoked(token), (revoked) => {
       if (!revoked) token.aliveAt = version;
       return decide(token, record, revoked);
     });
@@ -46,5 +62,12 @@ export const requireScheme = (token: VerifiedToken, dpop: boolean): VerifiedToke
   return token;
 };
 
-const tokenRevoked = ({ clientId }: ClientRecord): Fault =>
-  notValid(undefined, { callerId: clientId, reason: 'token_revoked' });
+const tokenRevoked = ({ clientId }: ClientRecord, leakedMs: number | undefined): Fault =>
+  notValid(
+    undefined,
+    leakedMs === undefined ? { callerId: clientId, reason: 'token_revoked' } : leakedTrace(clientId, leakedMs),
+  );
+
+/** The report of a leaked secret revokes the tokens that its client had then (credentials/change/end-leaked.ts). */
+const leakBehind = (issuedMs: number, { secrets }: ClientRecord): number | undefined =>
+  secrets.find(({ leakedMs }) => leakedMs !== null && issuedMs < leakedMs + leakMarginMs)?.leakedMs ?? undefined;

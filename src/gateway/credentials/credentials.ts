@@ -24,6 +24,7 @@ import { applyAllowIp, applyLimits, limitChanges } from './change/limits.ts';
 import { type IssuedKey, type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
 import { assertOneKind, isForSandboxes } from './change/sandbox-kind.ts';
 import { stateChanges } from './change/states.ts';
+import { trustChanges } from './change/trusts.ts';
 import * as store from './lookup/credential-store.ts';
 import { credentialViews } from './show/show-credentials.ts';
 import { assertFound, type CredentialsDeps, found } from './state/credentials-deps.ts';
@@ -58,6 +59,7 @@ export const createCredentials = (deps: CredentialsDeps) => ({
   ...secretChanges(deps),
   ...stateChanges(deps),
   ...limitChanges(deps),
+  ...trustChanges(deps),
   ...rotations(deps),
   ...credentialViews(deps),
 });

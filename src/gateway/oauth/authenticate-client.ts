@@ -5,9 +5,19 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import { type ClientRecord, provesClient } from '../credentials/lookup/records.ts';
 import { clientKeyName } from '../credentials/show/show-credentials.ts';
+import { retrySeconds } from '../credentials/trust/issuer-keys.ts';
+import { isOfIssuer, type VerifyWorkload, type WorkloadFacts } from '../credentials/trust/verify-workload.ts';
+import type { RulesOf } from '../dpop/profile.ts';
 import type { CheckAddress } from '../limits/check-address.ts';
 import { quarantineText } from '../model/faults.ts';
-import { addressRefused, invalidClient, OAuthRefusal } from './oauth-answers.ts';
+import {
+  addressRefused,
+  invalidClient,
+  issuerAway,
+  NoClientAuthentication,
+  OAuthRefusal,
+  wrongClaim,
+} from './oauth-answers.ts';
 import type { ClientProof } from './read-client-proof.ts';
 import { clientOfAssertion, type VerifyAssertionDeps, verifyAssertion } from './verify-assertion.ts';
 
@@ -16,7 +26,9 @@ export type AuthenticateClientDeps = {
   clock: Clock;
   credentials: Pick<CredentialCache, 'findClient'>;
   assertions: VerifyAssertionDeps;
+  verifyWorkload: VerifyWorkload;
   checkAddress: CheckAddress;
+  rulesOf: RulesOf;
   /** Called for each proven credential, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
@@ -33,9 +45,16 @@ export type ProvenClient = {
   credentialId: string;
   /** The presented value, for its fingerprint; an assertion is used once and needs none. */
   secret: string | undefined;
+  /** Of a workload that proved itself by a trusted issuer (interface 28). */
+  workload?: WorkloadFacts | undefined;
 };
 
-type Proven = { record: ClientRecord; credentialId: string; quarantine: string | undefined };
+type Proven = {
+  record: ClientRecord;
+  credentialId: string;
+  quarantine: string | undefined;
+  workload?: WorkloadFacts;
+};
 
 export const createAuthenticateClient = (deps: AuthenticateClientDeps): AuthenticateClient => {
   const prove = (proof: ClientProof): Promise<Proven | undefined> =>
@@ -49,7 +68,7 @@ export const createAuthenticateClient = (deps: AuthenticateClientDeps): Authenti
     deps.recordUse(proven.credentialId, req.socket.remoteAddress);
     if (proven.quarantine !== undefined) throw new OAuthRefusal('unauthorized_client', 400, proven.quarantine);
     const secret = proof.method === 'secret' ? proof.secret : undefined;
-    return { client: proven.record, credentialId: proven.credentialId, secret };
+    return { client: proven.record, credentialId: proven.credentialId, secret, workload: proven.workload };
   };
 };
 
@@ -60,6 +79,10 @@ const proveBySecret = async (
   const record = await deps.credentials.findClient(clientId);
   const proof = provesClient(deps.box, record, secret, deps.clock.now().getTime());
   if (proof === undefined || record === undefined) return undefined;
+  if (!deps.rulesOf(record).sharedSecrets)
+    throw new NoClientAuthentication(
+      'This client authenticates by client_assertion only (FAPI 2.0), not by its secret',
+    );
   const quarantine =
     quarantineOf(record) ??
     (proof.quarantinedReason === null ? undefined : quarantineText('client secret', proof.quarantinedReason));
@@ -68,8 +91,10 @@ const proveBySecret = async (
 
 const proveByAssertion = async (
   deps: AuthenticateClientDeps,
-  { clientId, assertion }: Extract<ClientProof, { method: 'assertion' }>,
+  proof: Extract<ClientProof, { method: 'assertion' }>,
 ): Promise<Proven | undefined> => {
+  const { clientId, assertion } = proof;
+  if (isOfIssuer(assertion)) return proveByWorkload(deps, proof);
   const named = clientOfAssertion(assertion);
   if (named === undefined || (clientId !== undefined && clientId !== named)) return undefined;
   const record = await deps.credentials.findClient(named);
@@ -77,6 +102,31 @@ const proveByAssertion = async (
   const key = await verifyAssertion(deps.assertions, record, assertion);
   if (key === undefined) return undefined;
   return { record, credentialId: clientKeyName(record.clientId, key.keyId), quarantine: quarantineOf(record) };
+};
+
+const proveByWorkload = async (
+  { verifyWorkload, credentials, rulesOf }: AuthenticateClientDeps,
+  { clientId, assertion }: Extract<ClientProof, { method: 'assertion' }>,
+): Promise<Proven | undefined> => {
+  const verified = await verifyWorkload(assertion, clientId);
+  switch (verified.kind) {
+    case 'unknown':
+      return undefined;
+    case 'unavailable':
+      throw issuerAway(retrySeconds);
+    case 'wrong':
+      throw wrongClaim(verified.text, { claim: verified.claim, ...verified.facts });
+    case 'proven': {
+      const { trust, facts } = verified;
+      const record = await credentials.findClient(trust.clientId);
+      if (record === undefined || record.disabled) return undefined;
+      if (!rulesOf(record).trustedIssuers)
+        throw new NoClientAuthentication(
+          'This client signs its assertions itself (FAPI 2.0); no issuer may do so for it',
+        );
+      return { record, credentialId: trust.trustId, quarantine: quarantineOf(record), workload: facts };
+    }
+  }
 };
 
 const quarantineOf = ({ quarantinedReason }: ClientRecord): string | undefined =>

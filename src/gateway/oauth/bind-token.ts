@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { Dpop } from '../dpop/dpop.ts';
+import type { RulesOf } from '../dpop/profile.ts';
 import { proofsOf } from '../request/read-proof.ts';
 import type { CountFailure } from './limit-failures.ts';
 import { invalidRequest, OAuthRefusal } from './oauth-answers.ts';
@@ -17,20 +18,24 @@ export type BindTokenDeps = {
   /** Undefined when the operator has it off; then proofs are ignored like any unknown header. */
   dpop: Pick<Dpop, 'verifyProof' | 'freshNonce'> | undefined;
   countFailure: CountFailure;
+  rulesOf: RulesOf;
 };
 
-export const createBindToken = ({ dpop, countFailure }: BindTokenDeps): BindToken => {
-  return async (ctx, { clientId, dpopRequired }) => {
+export const createBindToken = ({ dpop, countFailure, rulesOf }: BindTokenDeps): BindToken => {
+  return async (ctx, client) => {
+    const { clientId } = client;
+    const rules = rulesOf(client);
+    const isRequired = client.dpopRequired || rules.boundTokensOnly;
     if (dpop === undefined) {
-      if (dpopRequired) throw invalidRequest('This client takes tokens bound by DPoP only, which is off here');
+      if (isRequired) throw invalidRequest('This client takes tokens bound by DPoP only, which is off here');
       return undefined;
     }
     const [proof, second] = proofsOf(ctx.req.rawHeaders);
-    if (proof === undefined && !dpopRequired) return undefined;
+    if (proof === undefined && !isRequired) return undefined;
     tellNonce(ctx, dpop.freshNonce());
     if (proof === undefined) throw invalidProof('This client must send a DPoP proof');
     if (second !== undefined) throw invalidProof('Send one DPoP proof');
-    const result = await dpop.verifyProof(proof, { method: 'POST', path: tokenPath });
+    const result = await dpop.verifyProof(proof, { rules, method: 'POST', path: tokenPath });
     if (!('error' in result)) return result.jkt;
     tellNonce(ctx, result.nonce);
     // A missing nonce is part of the protocol (RFC 9449 section 8), so it is not counted as a failure.

@@ -1,6 +1,9 @@
 /** The public documents of interface 4.3: server metadata, resource metadata and the keys of tokens. */
+import { detailType } from '../access/rights/access-details.ts';
+import type { ProfileRules } from '../dpop/profile.ts';
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
+import { grantTypes } from './read-token-request.ts';
 import { tokenPath } from './token-issuer.ts';
 import { assertionAlgorithms } from './verify-assertion.ts';
 
@@ -9,6 +12,7 @@ type DocumentsDeps = {
   allScopes: () => readonly string[];
   /** Tokens may be bound to keys (RFC 9449). */
   dpop: boolean;
+  rules: ProfileRules;
   keys: Pick<SigningKeys, 'jwks'>;
   /** Paths that are resources of their own (RFC 9728 section 3.1). */
   resources: readonly string[];
@@ -22,18 +26,24 @@ export const revocationPath = '/api/oauth/revoke';
 export const authorizationPath = '/api/oauth/authorize';
 export const introspectionPath = '/api/oauth/introspect';
 
-const authMethods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
+/** RFC 9396 section 10. */
+const details = { authorization_details_types_supported: [detailType] };
+
+const secretMethods = ['client_secret_post', 'client_secret_basic'];
 
 /** Path → body. The key set is serialised again only when it was replaced. */
 export const createDocuments = ({
   origin,
   allScopes,
   dpop,
+  rules,
   keys,
   resources,
   moreDocuments = {},
 }: DocumentsDeps): ReadonlyMap<string, () => string> => {
-  const proofs = dpop ? { dpop_signing_alg_values_supported: proofAlgorithms } : undefined;
+  const proofs = dpop ? { dpop_signing_alg_values_supported: proofAlgorithms(rules) } : undefined;
+  const authMethods = [...(rules.sharedSecrets ? secretMethods : []), 'private_key_jwt'];
+  const algorithms = assertionAlgorithms(rules);
   const server = (): object => ({
     issuer: origin,
     // Several clients of such a resource refuse metadata without one, which RFC 8414 section 2 allows for these grants.
@@ -42,15 +52,18 @@ export const createDocuments = ({
     jwks_uri: origin + jwksPath,
     scopes_supported: allScopes(),
     response_types_supported: [],
-    grant_types_supported: ['client_credentials'],
+    grant_types_supported: grantTypes,
+    ...details,
     token_endpoint_auth_methods_supported: authMethods,
-    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    token_endpoint_auth_signing_alg_values_supported: algorithms,
     revocation_endpoint: origin + revocationPath,
     revocation_endpoint_auth_methods_supported: authMethods,
-    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    revocation_endpoint_auth_signing_alg_values_supported: algorithms,
     introspection_endpoint: origin + introspectionPath,
+    // RFC 9701 section 7.
+    introspection_signing_alg_values_supported: ['ES256'],
     introspection_endpoint_auth_methods_supported: authMethods,
-    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    introspection_endpoint_auth_signing_alg_values_supported: algorithms,
     ...proofs,
   });
   const resource = (path = ''): object => ({
@@ -59,6 +72,7 @@ export const createDocuments = ({
     // Clients of a resource of its own ask for every scope that is listed here, and a client that is not granted one gets none.
     ...(path === '' ? { scopes_supported: allScopes() } : undefined),
     bearer_methods_supported: ['header'],
+    ...details,
     ...proofs,
   });
   let written: { jwks: object; text: string } | undefined;

@@ -2,6 +2,7 @@
 import { Fault } from '#src/contract/fault.ts';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 import type { Authenticator } from '../access/authenticate.ts';
+import type { VerifiedToken } from '../access/bearer-tokens.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { Throttle } from '../limits/throttle.ts';
 import { OAuthRefusal, slowDown } from './oauth-answers.ts';
@@ -49,9 +50,15 @@ const describe = async (deps: IntrospectDeps, text: string): Promise<Record<stri
     exp: token.expiresMs / 1000,
     iat: token.issuedMs / 1000,
     iss: deps.origin,
-    aud: deps.origin,
+    aud: audienceOf(token) ?? deps.origin,
     jti: token.jti,
     ...(isSandboxId(token.clientId) && { sandbox: true }),
+    ...(token.limits?.details && { authorization_details: token.limits.details }),
+    ...(token.limits && token.limits.ancestors.length > 0 && { ancestors: token.limits.ancestors }),
     ...(token.jkt === undefined ? undefined : { cnf: { jkt: token.jkt } }),
   };
 };
+
+/** As the token has it; undefined: the whole server. */
+const audienceOf = ({ limits }: VerifiedToken): string | readonly string[] | undefined =>
+  limits?.audiences?.length === 1 ? limits.audiences[0] : limits?.audiences;

@@ -1,4 +1,5 @@
 /** Pure: reads the client authentication of a request, one of three methods (RFC 6749 section 2.3, RFC 7523). */
+import type { ProfileRules } from '../dpop/profile.ts';
 import { invalidField, invalidRequest, NoClientAuthentication } from './oauth-answers.ts';
 import type { Form } from './read-token-request.ts';
 
@@ -9,8 +10,12 @@ export type ClientProof =
 
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-/** Throws invalid_request, or invalid_client when there is no proof of a kind that is offered. `rawHeaders`: names and values in turn, as node gives them. */
-export const readClientProof = (form: Form, rawHeaders: readonly string[]): ClientProof => {
+/** Throws invalid_request, or invalid_client when there is no proof of a kind that is offered. `rawHeaders`: names and values in turn, as node gives them. `sharedSecrets` false: an assertion is the only way. */
+export const readClientProof = (
+  form: Form,
+  rawHeaders: readonly string[],
+  { sharedSecrets }: Pick<ProfileRules, 'sharedSecrets'>,
+): ClientProof => {
   const authorization = readAuthorization(rawHeaders);
   const methods = [authorization, form.client_secret, form.client_assertion].filter((value) => value !== undefined);
   if (methods.length > 1) throw invalidRequest('Use one way of client authentication, not several');
@@ -20,6 +25,8 @@ export const readClientProof = (form: Form, rawHeaders: readonly string[]): Clie
     }
     return { method: 'assertion', clientId: form.client_id, assertion: form.client_assertion };
   }
+  // No secret is looked at, so this is no failed attempt.
+  if (!sharedSecrets) throw new NoClientAuthentication('Client authentication needs a client_assertion (FAPI 2.0)');
   if (authorization !== undefined) return readBasic(authorization, form.client_id);
   if (form.client_id === undefined) throw new NoClientAuthentication('Client authentication is missing: no client_id');
   if (form.client_secret === undefined) {

@@ -54,6 +54,7 @@ ${facts(texts, client, ports.support.scopes.length)}
 <div id="secrets" hx-get="${path}/secrets" hx-trigger="sse:${useTopic}, sse:${credentialsTopic}">${secretTable(texts, client)}</div>
 ${client.state !== 'revoked' && rotateForm(view, path)}
 ${client.keys.length > 0 && keyTable(texts, client)}
+${client.trusts.length > 0 && trustTable(texts, client)}
 ${await grantSection(view, client, problems.grants)}
 ${client.state !== 'revoked' && stopSection(view, client, problems)}`,
   });
@@ -76,6 +77,7 @@ ${client.reason !== null && html`<dt>${t.reason}</dt><dd>${client.reason}</dd>`}
 <dt>${t.mayUseTokens}</dt><dd>${client.mayUseTokens ? yes : no}</dd>
 <dt>${t.mayIntrospect}</dt><dd>${client.mayIntrospect ? yes : no}</dd>
 <dt>${t.dpop}</dt><dd>${client.dpop === 'required' ? t.required : t.optional}</dd>
+<dt>${t.fapi2}</dt><dd>${client.profile === 'fapi2' ? t.required : no}</dd>
 </dl>`;
 };
 
@@ -107,6 +109,21 @@ const keyTable = (texts: View['texts'], { keys }: ShownClient): Html => {
       credentialBadge(key.state, secretStates),
       t.callsLately(key.calls5m),
       key.lastUsed === null ? texts.support.never : time(key.lastUsed, 'relative'),
+    ]),
+  })}`;
+};
+
+const trustTable = (texts: View['texts'], { trusts }: ShownClient): Html => {
+  const t = texts.support.client;
+  const { secretStates, state, lastUsed } = texts.support.clients;
+  return html`<h2>${t.trusts}</h2>${table({
+    caption: t.trustsCaption,
+    columns: [t.trust, state, t.use, lastUsed],
+    rows: trusts.map((trust) => [
+      html`${trust.subject}<br><span class="hint">${trust.issuer} · ${trust.audience}</span><br><code class="hint">${trust.id}</code>`,
+      credentialBadge(trust.state, secretStates),
+      t.callsLately(trust.calls5m),
+      trust.lastUsed === null ? texts.support.never : time(trust.lastUsed, 'relative'),
     ]),
   })}`;
 };

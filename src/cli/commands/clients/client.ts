@@ -3,6 +3,7 @@ import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { clientSecretCommands } from './client-secrets.ts';
 import { clientStateCommands } from './client-states.ts';
+import { clientTrustCommands } from './client-trusts.ts';
 import { limitCommands, networks } from './limits.ts';
 
 type CreateOptions = {
@@ -62,6 +63,7 @@ export const clientCommands = (program: Command, output: Output): void => {
       output.result({ client_id: options.clientId, disabled: true });
     });
   clientSecretCommands(group, output);
+  clientTrustCommands(group, output);
   clientStateCommands(group, output);
   limitCommands(group, output, 'client');
 };

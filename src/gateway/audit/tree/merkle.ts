@@ -9,7 +9,7 @@ export const nodeName = ({ level, position }: NodeKey): string => `${level}-${po
 /** `node` returns the hash of a complete subtree. */
 export type ReadNode = (key: NodeKey) => Buffer;
 
-export const hashBytes = 32;
+const hashBytes = 32;
 
 export const leafHash = (data: string): Buffer => createHash('sha256').update('\0').update(data).digest();
 

@@ -29,6 +29,7 @@ export type ClientRecord = Reach & {
   mayUseTokens: boolean;
   mayIntrospect: boolean;
   dpopRequired: boolean;
+  fapi2Required: boolean;
   disabled: boolean;
   quarantinedReason: string | null;
   /** Tokens issued before this time are refused. */
@@ -66,6 +67,7 @@ export const toKeyRecord = (row: KeyRow | undefined): KeyRecord | undefined =>
     : {
         keyId: row.keyId,
         revoked: row.revoked,
+        leakedMs: row.leakedMs,
         expiresMs: row.expiresMs,
         quarantinedReason: row.quarantinedReason,
         limits: row.limits,
@@ -85,10 +87,22 @@ const toClientKey = ({ keyId, jwk }: ClientKeyRow): ClientKey => ({
   publicKey: createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' }),
 });
 
+/**
+ * After a report of a leaked secret, tokens of its client that are issued within this time are refused too: until then a
+ * gateway may issue one for the secret, since gateways learn of a change within a second.
+ */
+export const leakMarginMs = 2_000;
+
 export const isOver = (expiresMs: number | null, nowMs: number): boolean => expiresMs !== null && nowMs >= expiresMs;
 
 /** Compared in place of unknown clients. No secret has this digest: no HMAC-SHA-256 is known to be all zero. */
-const nothing: SecretRow = { secretId: '', digest: Buffer.alloc(32), expiresMs: null, quarantinedReason: null };
+const nothing: SecretRow = {
+  secretId: '',
+  digest: Buffer.alloc(32),
+  expiresMs: null,
+  quarantinedReason: null,
+  leakedMs: null,
+};
 
 /**
  * Returns the live secret of the client that matches, or undefined. An unknown client takes the same steps as a wrong

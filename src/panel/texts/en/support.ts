@@ -113,6 +113,7 @@ export const support = {
     mayUseTokens: 'May use access tokens',
     mayIntrospect: 'May introspect tokens',
     dpop: 'Tokens bound to a key',
+    fapi2: 'FAPI 2.0 Security Profile',
     required: 'required',
     optional: 'optional',
     scopes: 'Scopes',
@@ -138,6 +139,9 @@ export const support = {
     keys: 'Public keys',
     keysCaption: 'Keys with which the client signs (private_key_jwt)',
     key: 'Key',
+    trusts: 'Workload login',
+    trustsCaption: 'Subjects of issuers whose tokens authenticate the client',
+    trust: 'Subject, issuer and audience',
     rotate: 'Rotate the secret',
     rotateText:
       'A new secret is created beside the old one. Both work until the old one ends; watch the use above meanwhile.',
