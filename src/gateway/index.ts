@@ -88,6 +88,8 @@ export {
 } from './audit/search/search-audit.ts';
 export { createSignalAdmin } from './audit/signals/admin/signal-admin.ts';
 export { openSignalSender } from './audit/signals/delivery/open-sender.ts';
+export { newestCheckpoint, proveConsistency, proveEvent } from './audit/tree/prove.ts';
+export { verifyCheckpoint } from './audit/tree/verify-checkpoint.ts';
 export { listHeads } from './audit/verify/verification-store.ts';
 export { verifyAgainst } from './audit/verify/verify-against.ts';
 export { type VerifiedAudit, verifyAudit } from './audit/verify/verify-audit.ts';
@@ -225,6 +227,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const reload = openReload({ ...deps, background, file, first, requests, prepare, count: metrics.reloaded });
   const oauth = openOAuth({
     ...known,
+    moreDocuments: { ...deps.moreDocuments, '/.well-known/audit-log': audit.logDocument },
     access,
     countToken,
     resources: turnedOnPaths(settings),

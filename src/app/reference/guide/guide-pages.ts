@@ -78,7 +78,10 @@ export const areaOrder: readonly AreaOrder[] = [
         title: 'Access',
         pages: ['secure/gateway', 'secure/credentials', 'secure/fapi2', 'secure/panel', 'secure/accounts'],
       },
-      { title: 'Evidence and keys', pages: ['secure/audit', 'secure/signals', 'secure/installation'] },
+      {
+        title: 'Evidence and keys',
+        pages: ['secure/audit', 'secure/audit-checkpoints', 'secure/signals', 'secure/installation'],
+      },
     ],
   },
 ];
