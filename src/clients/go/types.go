@@ -116,6 +116,16 @@ const (
 	DetailCodeSandboxOnly          DetailCode = "SANDBOX_ONLY"
 )
 
+// EndpointAuthType is a string, because versions 1.x may add values.
+type EndpointAuthType string
+
+// Values of EndpointAuthType.
+const (
+	EndpointAuthTypeCertificate EndpointAuthType = "certificate"
+	EndpointAuthTypeOauth       EndpointAuthType = "oauth"
+	EndpointAuthTypeHeader      EndpointAuthType = "header"
+)
+
 // EndpointDisabledReason is a string, because versions 1.x may add values.
 type EndpointDisabledReason string
 
@@ -2538,6 +2548,8 @@ type Endpoint struct {
 	MaxPerSecond *int64 `json:"max_per_second"`
 	// True: it also gets `webhook.digest`, each hour
 	Digest bool `json:"digest"`
+	// Login at the receiver
+	Auth *EndpointAuth `json:"auth"`
 	// Until then the secret before the last rotation signs as well; null when none
 	// does
 	//
@@ -2623,11 +2635,55 @@ func (x *Endpoint) GetMaxPerSecond() (value int64) {
 	return value
 }
 
+// GetAuth is Auth, or nil when it is null.
+func (x *Endpoint) GetAuth() (value *EndpointAuth) {
+	if x != nil {
+		value = x.Auth
+	}
+	return value
+}
+
 // GetPreviousSecretExpiresISO is PreviousSecretExpiresISO, or its zero value
 // when it is null.
 func (x *Endpoint) GetPreviousSecretExpiresISO() (value string) {
 	if x != nil && x.PreviousSecretExpiresISO != nil {
 		value = *x.PreviousSecretExpiresISO
+	}
+	return value
+}
+
+// EndpointAuth: Login at the receiver
+type EndpointAuth struct {
+	// Its kind
+	Type EndpointAuthType `json:"type"`
+	// Subject of the certificate, OAuth client, or name of the header
+	ID string `json:"id"`
+	// End of the certificate
+	//
+	// A date-time of RFC 3339 with an offset.
+	ExpiresISO *string `json:"expires_iso"`
+}
+
+// GetType is Type, or its zero value when it is null.
+func (x *EndpointAuth) GetType() (value EndpointAuthType) {
+	if x != nil {
+		value = x.Type
+	}
+	return value
+}
+
+// GetID is ID, or its zero value when it is null.
+func (x *EndpointAuth) GetID() (value string) {
+	if x != nil {
+		value = x.ID
+	}
+	return value
+}
+
+// GetExpiresISO is ExpiresISO, or its zero value when it is null.
+func (x *EndpointAuth) GetExpiresISO() (value string) {
+	if x != nil && x.ExpiresISO != nil {
+		value = *x.ExpiresISO
 	}
 	return value
 }
@@ -2665,6 +2721,8 @@ type EndpointChange struct {
 	//
 	// 1 to 1000.
 	MaxPerSecond Nullable[int64] `json:"max_per_second,omitzero"`
+	// Login at the receiver; null for none
+	Auth Nullable[NewEndpointAuth] `json:"auth,omitzero"`
 	// True enables it again and forgets its failures; false disables it and
 	// cancels what is still to be sent
 	Enabled *bool `json:"enabled,omitzero"`
@@ -4340,6 +4398,8 @@ type NewEndpoint struct {
 	//
 	// 1 to 1000.
 	MaxPerSecond Nullable[int64] `json:"max_per_second,omitzero"`
+	// Login at the receiver; null for none
+	Auth Nullable[NewEndpointAuth] `json:"auth,omitzero"`
 	// False: nothing is sent until it is enabled
 	//
 	// By default `true`.
@@ -4358,6 +4418,52 @@ type NewEndpoint struct {
 	//
 	// 1 to 64 characters.
 	Restuid string `json:"restuid,omitzero"`
+}
+
+// NewEndpointAuth: Login at the receiver
+type NewEndpointAuth struct {
+	// Which of the other members belong to it: interface 32
+	Type EndpointAuthType `json:"type"`
+	// PEM, with its chain
+	//
+	// 1 to 20000 characters.
+	Certificate string `json:"certificate,omitzero"`
+	// PEM
+	//
+	// 1 to 10000 characters.
+	PrivateKey string `json:"private_key,omitzero"`
+	// Token endpoint
+	//
+	// 1 to 2048 characters.
+	TokenURL string `json:"token_url,omitzero"`
+	// OAuth client
+	//
+	// 1 to 255 characters.
+	ClientID string `json:"client_id,omitzero"`
+	// Or `private_key`
+	//
+	// 1 to 1024 characters.
+	ClientSecret string `json:"client_secret,omitzero"`
+	// `kid` of assertions
+	//
+	// 1 to 255 characters.
+	KeyID string `json:"key_id,omitzero"`
+	// `aud` of assertions
+	//
+	// 1 to 2048 characters.
+	Audience string `json:"audience,omitzero"`
+	// OAuth scope
+	//
+	// 1 to 1024 characters.
+	Scope string `json:"scope,omitzero"`
+	// Header
+	//
+	// 1 to 64 characters.
+	Name string `json:"name,omitzero"`
+	// Its value
+	//
+	// 1 to 4096 characters.
+	Value string `json:"value,omitzero"`
 }
 
 // NewLoyaltyEntry: Points to add or subtract by hand

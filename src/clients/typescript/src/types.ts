@@ -1391,6 +1391,8 @@ export type Endpoint = {
   max_per_second: number | null;
   /** True: it also gets `webhook.digest`, each hour */
   digest: boolean;
+  /** Login at the receiver */
+  auth: EndpointAuth | null;
   /**
    * Until then the secret before the last rotation signs as well; null when none does
    *
@@ -1405,6 +1407,20 @@ export type Endpoint = {
    * A date-time of RFC 3339 with an offset.
    */
   created_iso: string;
+};
+
+/** Login at the receiver */
+export type EndpointAuth = {
+  /** Its kind */
+  type: 'certificate' | 'oauth' | 'header';
+  /** Subject of the certificate, OAuth client, or name of the header */
+  id: string;
+  /**
+   * End of the certificate
+   *
+   * A date-time of RFC 3339 with an offset.
+   */
+  expires_iso: string | null;
 };
 
 /** Changes of an endpoint; members that are absent stay as they are */
@@ -1448,6 +1464,8 @@ export type EndpointChange = {
    * 1 to 1000.
    */
   max_per_second?: number | null | undefined;
+  /** Login at the receiver; null for none */
+  auth?: NewEndpointAuth | null | undefined;
   /** True enables it again and forgets its failures; false disables it and cancels what is still to be sent */
   enabled?: boolean | undefined;
   /** True: it also gets `webhook.digest`, each hour */
@@ -2970,6 +2988,8 @@ export type NewEndpoint = {
    * 1 to 1000.
    */
   max_per_second?: number | null | undefined;
+  /** Login at the receiver; null for none */
+  auth?: NewEndpointAuth | null | undefined;
   /**
    * False: nothing is sent until it is enabled
    *
@@ -2995,6 +3015,72 @@ export type NewEndpoint = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
+};
+
+/** Login at the receiver */
+export type NewEndpointAuth = {
+  /** Which of the other members belong to it: interface 32 */
+  type: 'certificate' | 'oauth' | 'header';
+  /**
+   * PEM, with its chain
+   *
+   * 1 to 20000 characters.
+   */
+  certificate?: string | undefined;
+  /**
+   * PEM
+   *
+   * 1 to 10000 characters.
+   */
+  private_key?: string | undefined;
+  /**
+   * Token endpoint
+   *
+   * 1 to 2048 characters.
+   */
+  token_url?: string | undefined;
+  /**
+   * OAuth client
+   *
+   * 1 to 255 characters.
+   */
+  client_id?: string | undefined;
+  /**
+   * Or `private_key`
+   *
+   * 1 to 1024 characters.
+   */
+  client_secret?: string | undefined;
+  /**
+   * `kid` of assertions
+   *
+   * 1 to 255 characters.
+   */
+  key_id?: string | undefined;
+  /**
+   * `aud` of assertions
+   *
+   * 1 to 2048 characters.
+   */
+  audience?: string | undefined;
+  /**
+   * OAuth scope
+   *
+   * 1 to 1024 characters.
+   */
+  scope?: string | undefined;
+  /**
+   * Header
+   *
+   * 1 to 64 characters.
+   */
+  name?: string | undefined;
+  /**
+   * Its value
+   *
+   * 1 to 4096 characters.
+   */
+  value?: string | undefined;
 };
 
 /** Message signature that is added; null for none */

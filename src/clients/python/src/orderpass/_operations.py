@@ -30,6 +30,7 @@ from .types import (
     MenuImport,
     MenuImportsAnswer,
     MenuProductsAnswer,
+    NewEndpointAuth,
     NewEndpointSignature,
     NewOrderCoupon,
     NewOrderCustomer,
@@ -1691,6 +1692,7 @@ class Webhooks:
         signature_header: Union[Optional[str], Omitted] = OMIT,
         signature: Union[NewEndpointSignature, Omitted] = OMIT,
         max_per_second: Union[Optional[int], Omitted] = OMIT,
+        auth: Union[Optional[NewEndpointAuth], Omitted] = OMIT,
         enabled: Union[bool, Omitted] = OMIT,
         digest: Union[bool, Omitted] = OMIT,
         secret: Union[str, Omitted] = OMIT,
@@ -1714,6 +1716,7 @@ class Webhooks:
         name that the operator has set. 1 to 64 characters.
         signature: Message signature that is added; null for none
         max_per_second: Attempts in one second, at most; null for no bound. 1 to 1000.
+        auth: Login at the receiver; null for none
         enabled: False: nothing is sent until it is enabled. By default `true`.
         digest: True: it also gets `webhook.digest`, each hour. By default `false`.
         secret: Secret that signs its events: whsec_ and base64 of 24 to 64 bytes, or 24 to 128 visible
@@ -1738,6 +1741,7 @@ class Webhooks:
             "signature_header": signature_header,
             "signature": signature,
             "max_per_second": max_per_second,
+            "auth": auth,
             "enabled": enabled,
             "digest": digest,
             "secret": secret,
@@ -1756,6 +1760,7 @@ class Webhooks:
         signature_header: Union[Optional[str], Omitted] = OMIT,
         signature: Union[NewEndpointSignature, Omitted] = OMIT,
         max_per_second: Union[Optional[int], Omitted] = OMIT,
+        auth: Union[Optional[NewEndpointAuth], Omitted] = OMIT,
         enabled: Union[bool, Omitted] = OMIT,
         digest: Union[bool, Omitted] = OMIT,
         restuid: Union[str, Omitted] = OMIT,
@@ -1779,6 +1784,7 @@ class Webhooks:
         name that the operator has set. 1 to 64 characters.
         signature: Message signature that is added; null for none
         max_per_second: Attempts in one second, at most; null for no bound. 1 to 1000.
+        auth: Login at the receiver; null for none
         enabled: True enables it again and forgets its failures; false disables it and cancels what is
         still to be sent
         digest: True: it also gets `webhook.digest`, each hour
@@ -1804,6 +1810,7 @@ class Webhooks:
             "signature_header": signature_header,
             "signature": signature,
             "max_per_second": max_per_second,
+            "auth": auth,
             "enabled": enabled,
             "digest": digest,
             "restuid": restuid,

@@ -1311,6 +1311,8 @@ class Endpoint(TypedDict):
     """Attempts in one second, at most; null when there is no bound"""
     digest: bool
     """True: it also gets `webhook.digest`, each hour"""
+    auth: Optional[EndpointAuth]
+    """Login at the receiver"""
     previous_secret_expires_iso: Optional[str]
     """Until then the secret before the last rotation signs as well; null when none does
 
@@ -1320,6 +1322,19 @@ class Endpoint(TypedDict):
     """`created_iso` as a legacy date"""
     created_iso: str
     """When it was made
+
+    A date-time of RFC 3339 with an offset.
+    """
+
+
+class EndpointAuth(TypedDict):
+    """Login at the receiver"""
+    type: Literal["certificate", "oauth", "header"]
+    """Its kind"""
+    id: str
+    """Subject of the certificate, OAuth client, or name of the header"""
+    expires_iso: Optional[str]
+    """End of the certificate
 
     A date-time of RFC 3339 with an offset.
     """
@@ -1365,6 +1380,8 @@ class EndpointChange(_EndpointChangeRequired, total=False):
 
     1 to 1000.
     """
+    auth: Optional[NewEndpointAuth]
+    """Login at the receiver; null for none"""
     enabled: bool
     """True enables it again and forgets its failures; false disables it and cancels what is still to
     be sent
@@ -2763,6 +2780,8 @@ class NewEndpoint(_NewEndpointRequired, total=False):
 
     1 to 1000.
     """
+    auth: Optional[NewEndpointAuth]
+    """Login at the receiver; null for none"""
     enabled: bool
     """False: nothing is sent until it is enabled
 
@@ -2783,6 +2802,66 @@ class NewEndpoint(_NewEndpointRequired, total=False):
     """The restaurant; required when the client has several. A POST may send it as a member of the body
 
     1 to 64 characters.
+    """
+
+
+class _NewEndpointAuthRequired(TypedDict):
+    """Members of NewEndpointAuth that are always there."""
+    type: Literal["certificate", "oauth", "header"]
+    """Which of the other members belong to it: interface 32"""
+
+
+class NewEndpointAuth(_NewEndpointAuthRequired, total=False):
+    """Login at the receiver"""
+    certificate: str
+    """PEM, with its chain
+
+    1 to 20000 characters.
+    """
+    private_key: str
+    """PEM
+
+    1 to 10000 characters.
+    """
+    token_url: str
+    """Token endpoint
+
+    1 to 2048 characters.
+    """
+    client_id: str
+    """OAuth client
+
+    1 to 255 characters.
+    """
+    client_secret: str
+    """Or `private_key`
+
+    1 to 1024 characters.
+    """
+    key_id: str
+    """`kid` of assertions
+
+    1 to 255 characters.
+    """
+    audience: str
+    """`aud` of assertions
+
+    1 to 2048 characters.
+    """
+    scope: str
+    """OAuth scope
+
+    1 to 1024 characters.
+    """
+    name: str
+    """Header
+
+    1 to 64 characters.
+    """
+    value: str
+    """Its value
+
+    1 to 4096 characters.
     """
 
 
