@@ -155,6 +155,15 @@ const (
 	EndpointOwnerKindPanel     EndpointOwnerKind = "panel"
 )
 
+// EndpointSignature is a string, because versions 1.x may add values.
+type EndpointSignature string
+
+// Values of EndpointSignature.
+const (
+	EndpointSignatureRfc9421Ed25519   EndpointSignature = "rfc9421:ed25519"
+	EndpointSignatureRfc9421EcdsaP256 EndpointSignature = "rfc9421:ecdsa-p256"
+)
+
 // EndpointStatus is a string, because versions 1.x may add values.
 type EndpointStatus string
 
@@ -429,15 +438,6 @@ type MenuImportUpdateMode string
 const (
 	MenuImportUpdateModeReplace MenuImportUpdateMode = "replace"
 	MenuImportUpdateModeMerge   MenuImportUpdateMode = "merge"
-)
-
-// NewEndpointSignature is a string, because versions 1.x may add values.
-type NewEndpointSignature string
-
-// Values of NewEndpointSignature.
-const (
-	NewEndpointSignatureRfc9421Ed25519   NewEndpointSignature = "rfc9421:ed25519"
-	NewEndpointSignatureRfc9421EcdsaP256 NewEndpointSignature = "rfc9421:ecdsa-p256"
 )
 
 // NewOrderPaymentMethod is a string, because versions 1.x may add values.
@@ -2542,8 +2542,8 @@ type Endpoint struct {
 	NextAttempt *NextAttempt `json:"next_attempt"`
 	// Name of the header with the hexadecimal signature of the body
 	SignatureHeader string `json:"signature_header"`
-	// Message signature that is added
-	Signature *NewEndpointSignature `json:"signature"`
+	// Message signature
+	Signature *EndpointSignature `json:"signature"`
 	// Attempts in one second, at most; null when there is no bound
 	MaxPerSecond *int64 `json:"max_per_second"`
 	// True: it also gets `webhook.digest`, each hour
@@ -2620,7 +2620,7 @@ func (x *Endpoint) GetNextAttempt() (value NextAttempt) {
 }
 
 // GetSignature is Signature, or its zero value when it is null.
-func (x *Endpoint) GetSignature() (value NewEndpointSignature) {
+func (x *Endpoint) GetSignature() (value EndpointSignature) {
 	if x != nil && x.Signature != nil {
 		value = *x.Signature
 	}
@@ -2656,7 +2656,7 @@ func (x *Endpoint) GetPreviousSecretExpiresISO() (value string) {
 type EndpointAuth struct {
 	// Its kind
 	Type EndpointAuthType `json:"type"`
-	// Subject of the certificate, OAuth client, or name of the header
+	// What names it
 	ID string `json:"id"`
 	// End of the certificate
 	//
@@ -2715,13 +2715,13 @@ type EndpointChange struct {
 	//
 	// 1 to 64 characters.
 	SignatureHeader Nullable[string] `json:"signature_header,omitzero"`
-	// Message signature that is added; null for none
-	Signature Nullable[NewEndpointSignature] `json:"signature,omitzero"`
+	// Message signature
+	Signature Nullable[EndpointSignature] `json:"signature,omitzero"`
 	// Attempts in one second, at most; null for no bound
 	//
 	// 1 to 1000.
 	MaxPerSecond Nullable[int64] `json:"max_per_second,omitzero"`
-	// Login at the receiver; null for none
+	// Login at the receiver
 	Auth Nullable[NewEndpointAuth] `json:"auth,omitzero"`
 	// True enables it again and forgets its failures; false disables it and
 	// cancels what is still to be sent
@@ -4392,13 +4392,13 @@ type NewEndpoint struct {
 	//
 	// 1 to 64 characters.
 	SignatureHeader Nullable[string] `json:"signature_header,omitzero"`
-	// Message signature that is added; null for none
-	Signature Nullable[NewEndpointSignature] `json:"signature,omitzero"`
+	// Message signature
+	Signature Nullable[EndpointSignature] `json:"signature,omitzero"`
 	// Attempts in one second, at most; null for no bound
 	//
 	// 1 to 1000.
 	MaxPerSecond Nullable[int64] `json:"max_per_second,omitzero"`
-	// Login at the receiver; null for none
+	// Login at the receiver
 	Auth Nullable[NewEndpointAuth] `json:"auth,omitzero"`
 	// False: nothing is sent until it is enabled
 	//
@@ -4422,9 +4422,9 @@ type NewEndpoint struct {
 
 // NewEndpointAuth: Login at the receiver
 type NewEndpointAuth struct {
-	// Which of the other members belong to it: interface 32
+	// Kind of login
 	Type EndpointAuthType `json:"type"`
-	// PEM, with its chain
+	// PEM
 	//
 	// 1 to 20000 characters.
 	Certificate string `json:"certificate,omitzero"`

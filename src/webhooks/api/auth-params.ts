@@ -9,8 +9,8 @@ const types = ['certificate', 'oauth', 'header'] as const;
 
 const authObject = z
   .object({
-    type: oneOf(types).describe('Which of the other members belong to it: interface 32'),
-    certificate: optional(text({ max: 20_000 })).describe('PEM, with its chain'),
+    type: oneOf(types).describe('Kind of login'),
+    certificate: optional(text({ max: 20_000 })).describe('PEM'),
     private_key: optional(text({ max: 10_000 })).describe('PEM'),
     token_url: optional(text({ max: 2048 })).describe('Token endpoint'),
     client_id: optional(text()).describe('OAuth client'),
@@ -89,12 +89,12 @@ export const authParam = () =>
       if (issues.length === 0) for (const { member, message } of authProblems(auth)) refuse(member, 'FORMAT', message);
       return auth;
     }),
-  ).describe('Login at the receiver; null for none');
+  ).describe('Login at the receiver');
 
 export const authAnswer = z
   .object({
     type: z.enum(types).describe('Its kind'),
-    id: z.string().describe('Subject of the certificate, OAuth client, or name of the header'),
+    id: z.string().describe('What names it'),
     expires_iso: z.string().meta({ format: 'date-time' }).nullable().describe('End of the certificate'),
   })
   .meta({ id: 'EndpointAuth', description: 'Login at the receiver' })

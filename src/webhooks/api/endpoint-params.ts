@@ -44,7 +44,7 @@ const settable = {
   signature_header: signatureHeader().describe(
     'Name of the header with the hexadecimal signature of the body; null for the name that the operator has set',
   ),
-  signature: clearable(oneOf(signatureSchemes)).describe('Message signature that is added; null for none'),
+  signature: clearable(oneOf(signatureSchemes)).describe('Message signature'),
   max_per_second: clearable(integer({ min: 1, max: 1000 })).describe(
     'Attempts in one second, at most; null for no bound',
   ),
@@ -157,7 +157,7 @@ export const endpointAnswer = z
     last_failure_iso: instant.nullable().describe('The last attempt that failed; null when none did'),
     ...nextTryAnswer,
     signature_header: z.string().describe('Name of the header with the hexadecimal signature of the body'),
-    signature: z.enum(signatureSchemes).nullable().describe('Message signature that is added'),
+    signature: z.enum(signatureSchemes).nullable().describe('Message signature'),
     max_per_second: z.int().nullable().describe('Attempts in one second, at most; null when there is no bound'),
     digest: z.boolean().describe(digestText),
     auth: authAnswer,

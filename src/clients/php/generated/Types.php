@@ -2817,7 +2817,7 @@ final class Endpoint implements \JsonSerializable
         public readonly ?string $nextAttempt,
         /** Name of the header with the hexadecimal signature of the body */
         public readonly string $signatureHeader,
-        /** @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null Message signature that is added */
+        /** @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null Message signature */
         public readonly ?string $signature,
         /** Attempts in one second, at most; null when there is no bound */
         public readonly ?int $maxPerSecond,
@@ -2910,7 +2910,7 @@ final class EndpointAuth implements \JsonSerializable
     public function __construct(
         /** @var 'certificate'|'oauth'|'header' Its kind */
         public readonly string $type,
-        /** Subject of the certificate, OAuth client, or name of the header */
+        /** What names it */
         public readonly string $id,
         /**
          * End of the certificate
@@ -2978,10 +2978,7 @@ final class EndpointChange implements \JsonSerializable
          * 1 to 64 characters.
          */
         public readonly string|Omitted|null $signatureHeader = Omitted::Member,
-        /**
-         * @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null|Omitted Message signature that is added; null for
-         * none
-         */
+        /** @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null|Omitted Message signature */
         public readonly string|Omitted|null $signature = Omitted::Member,
         /**
          * Attempts in one second, at most; null for no bound
@@ -2989,7 +2986,7 @@ final class EndpointChange implements \JsonSerializable
          * 1 to 1000.
          */
         public readonly int|Omitted|null $maxPerSecond = Omitted::Member,
-        /** Login at the receiver; null for none */
+        /** Login at the receiver */
         public readonly NewEndpointAuth|Omitted|null $auth = Omitted::Member,
         /**
          * True enables it again and forgets its failures; false disables it and cancels what is still to be
@@ -5959,10 +5956,7 @@ final class NewEndpoint implements \JsonSerializable
          * 1 to 64 characters.
          */
         public readonly string|Omitted|null $signatureHeader = Omitted::Member,
-        /**
-         * @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null|Omitted Message signature that is added; null for
-         * none
-         */
+        /** @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null|Omitted Message signature */
         public readonly string|Omitted|null $signature = Omitted::Member,
         /**
          * Attempts in one second, at most; null for no bound
@@ -5970,7 +5964,7 @@ final class NewEndpoint implements \JsonSerializable
          * 1 to 1000.
          */
         public readonly int|Omitted|null $maxPerSecond = Omitted::Member,
-        /** Login at the receiver; null for none */
+        /** Login at the receiver */
         public readonly NewEndpointAuth|Omitted|null $auth = Omitted::Member,
         /**
          * False: nothing is sent until it is enabled
@@ -6040,10 +6034,10 @@ final class NewEndpoint implements \JsonSerializable
 final class NewEndpointAuth implements \JsonSerializable
 {
     public function __construct(
-        /** @var 'certificate'|'oauth'|'header' Which of the other members belong to it: interface 32 */
+        /** @var 'certificate'|'oauth'|'header' Kind of login */
         public readonly string $type,
         /**
-         * PEM, with its chain
+         * PEM
          *
          * 1 to 20000 characters.
          */

@@ -1385,8 +1385,8 @@ export type Endpoint = {
   next_attempt: NextAttempt;
   /** Name of the header with the hexadecimal signature of the body */
   signature_header: string;
-  /** Message signature that is added */
-  signature: 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
+  /** Message signature */
+  signature: EndpointSignature;
   /** Attempts in one second, at most; null when there is no bound */
   max_per_second: number | null;
   /** True: it also gets `webhook.digest`, each hour */
@@ -1413,7 +1413,7 @@ export type Endpoint = {
 export type EndpointAuth = {
   /** Its kind */
   type: 'certificate' | 'oauth' | 'header';
-  /** Subject of the certificate, OAuth client, or name of the header */
+  /** What names it */
   id: string;
   /**
    * End of the certificate
@@ -1456,15 +1456,15 @@ export type EndpointChange = {
    * 1 to 64 characters.
    */
   signature_header?: string | null | undefined;
-  /** Message signature that is added; null for none */
-  signature?: NewEndpointSignature | undefined;
+  /** Message signature */
+  signature?: EndpointSignature | undefined;
   /**
    * Attempts in one second, at most; null for no bound
    *
    * 1 to 1000.
    */
   max_per_second?: number | null | undefined;
-  /** Login at the receiver; null for none */
+  /** Login at the receiver */
   auth?: NewEndpointAuth | null | undefined;
   /** True enables it again and forgets its failures; false disables it and cancels what is still to be sent */
   enabled?: boolean | undefined;
@@ -1485,6 +1485,9 @@ export type EndpointOwner = {
   /** Id of the API client; a fixed word when `kind` is `panel` */
   id: string;
 };
+
+/** Message signature */
+export type EndpointSignature = 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
 
 /** Code of the error; it does not change within version 1 */
 export type ErrorCode =
@@ -2980,15 +2983,15 @@ export type NewEndpoint = {
    * 1 to 64 characters.
    */
   signature_header?: string | null | undefined;
-  /** Message signature that is added; null for none */
-  signature?: NewEndpointSignature | undefined;
+  /** Message signature */
+  signature?: EndpointSignature | undefined;
   /**
    * Attempts in one second, at most; null for no bound
    *
    * 1 to 1000.
    */
   max_per_second?: number | null | undefined;
-  /** Login at the receiver; null for none */
+  /** Login at the receiver */
   auth?: NewEndpointAuth | null | undefined;
   /**
    * False: nothing is sent until it is enabled
@@ -3019,10 +3022,10 @@ export type NewEndpoint = {
 
 /** Login at the receiver */
 export type NewEndpointAuth = {
-  /** Which of the other members belong to it: interface 32 */
+  /** Kind of login */
   type: 'certificate' | 'oauth' | 'header';
   /**
-   * PEM, with its chain
+   * PEM
    *
    * 1 to 20000 characters.
    */
@@ -3082,9 +3085,6 @@ export type NewEndpointAuth = {
    */
   value?: string | undefined;
 };
-
-/** Message signature that is added; null for none */
-export type NewEndpointSignature = 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
 
 /** Points to add or subtract by hand */
 export type NewLoyaltyEntry = {

@@ -19,6 +19,7 @@ from .types import (
     DeliveryWithAttempts,
     Denial,
     Endpoint,
+    EndpointSignature,
     EventsListAnswer,
     ImportReport,
     ImportedCategory,
@@ -31,7 +32,6 @@ from .types import (
     MenuImportsAnswer,
     MenuProductsAnswer,
     NewEndpointAuth,
-    NewEndpointSignature,
     NewOrderCoupon,
     NewOrderCustomer,
     NewOrderDelivery,
@@ -1690,7 +1690,7 @@ class Webhooks:
         kinds: Union[List[Literal["orders", "customers", "menu", "loyaltylog"]], Omitted] = OMIT,
         description: Union[Optional[str], Omitted] = OMIT,
         signature_header: Union[Optional[str], Omitted] = OMIT,
-        signature: Union[NewEndpointSignature, Omitted] = OMIT,
+        signature: Union[EndpointSignature, Omitted] = OMIT,
         max_per_second: Union[Optional[int], Omitted] = OMIT,
         auth: Union[Optional[NewEndpointAuth], Omitted] = OMIT,
         enabled: Union[bool, Omitted] = OMIT,
@@ -1714,9 +1714,9 @@ class Webhooks:
         description: Text of its owner, for people; null for none. 1 to 200 characters.
         signature_header: Name of the header with the hexadecimal signature of the body; null for the
         name that the operator has set. 1 to 64 characters.
-        signature: Message signature that is added; null for none
+        signature: Message signature
         max_per_second: Attempts in one second, at most; null for no bound. 1 to 1000.
-        auth: Login at the receiver; null for none
+        auth: Login at the receiver
         enabled: False: nothing is sent until it is enabled. By default `true`.
         digest: True: it also gets `webhook.digest`, each hour. By default `false`.
         secret: Secret that signs its events: whsec_ and base64 of 24 to 64 bytes, or 24 to 128 visible
@@ -1758,7 +1758,7 @@ class Webhooks:
         kinds: Union[List[Literal["orders", "customers", "menu", "loyaltylog"]], Omitted] = OMIT,
         description: Union[Optional[str], Omitted] = OMIT,
         signature_header: Union[Optional[str], Omitted] = OMIT,
-        signature: Union[NewEndpointSignature, Omitted] = OMIT,
+        signature: Union[EndpointSignature, Omitted] = OMIT,
         max_per_second: Union[Optional[int], Omitted] = OMIT,
         auth: Union[Optional[NewEndpointAuth], Omitted] = OMIT,
         enabled: Union[bool, Omitted] = OMIT,
@@ -1782,9 +1782,9 @@ class Webhooks:
         description: Text of its owner, for people; null for none. 1 to 200 characters.
         signature_header: Name of the header with the hexadecimal signature of the body; null for the
         name that the operator has set. 1 to 64 characters.
-        signature: Message signature that is added; null for none
+        signature: Message signature
         max_per_second: Attempts in one second, at most; null for no bound. 1 to 1000.
-        auth: Login at the receiver; null for none
+        auth: Login at the receiver
         enabled: True enables it again and forgets its failures; false disables it and cancels what is
         still to be sent
         digest: True: it also gets `webhook.digest`, each hour
