@@ -46,7 +46,6 @@ import { createPipeline, type Steps, stepsFor } from './pipeline.ts';
 import { createDryRunLog, type DryRunLog } from './policy/dry-run-log.ts';
 import { createSimulateFault } from './policy/simulate-fault.ts';
 import { createTryScopes } from './policy/try-scopes.ts';
-import type { Step } from './request/exchange.ts';
 import { createLimitBody } from './request/limit-body.ts';
 import { createChooseCell } from './routing/choose-cell.ts';
 import { createAllowOrigins } from './routing/cors.ts';
@@ -236,8 +235,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     inspectToken: (token) => current.get().inspectToken(token),
   });
   const leakReports = openLeakReports({ ...known, access, count: metrics.leakReport });
-  const identifyCaller: Step = (exchange) => current.get().identifyCaller(exchange);
-  const signals = await openSignals({ ...known, identifyCaller });
+  const signals = await openSignals({ ...known, identifyCaller: (exchange) => current.get().identifyCaller(exchange) });
   const readiness = openReadiness(deps, kv, audit, reload);
   const answering = { oauth: withSignals(signals, oauth), leakReports, mcp, readiness };
   const door = openDoor({ ...deps, current, answers, metrics, ...answering });
@@ -253,9 +251,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     upstreamAddresses: () => current.get().upstreamAddresses(),
     routeTable: () => ({ version: reload.current().version, isRefused: reload.problems().length > 0 }),
   });
-  const endUpgrades = (): void => {
-    for (const { upgrades } of current.all()) upgrades.close();
-  };
+  const endUpgrades = (): void => closeUpgrades(current.all());
   return {
     ...door,
     reloadRoutes: reload.reload,
@@ -271,6 +267,10 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
       await access.close();
     },
   };
+};
+
+const closeUpgrades = (tables: readonly Pick<ServedTable, 'upgrades'>[]): void => {
+  for (const { upgrades } of tables) upgrades.close();
 };
 
 /** What callers and staff read later about single requests, beside the audit. */

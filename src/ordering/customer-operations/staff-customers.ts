@@ -4,14 +4,14 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Page, readPlace, writePlace } from '#src/platform/db/age-pages.ts';
 import { firstItems } from '#src/platform/db/bounded-list.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Customer } from '../customers/customer.ts';
+import { findCustomer } from '../customers/customer-store.ts';
+import { listCustomers } from '../customers/list-store.ts';
 import { createEntry } from '../loyalty/create-entry.ts';
 import { listEntries } from '../loyalty/list-store.ts';
 import type { ShownEntry } from '../loyalty/loyalty-entry.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { timeOf } from '../restaurants/sandbox-clock.ts';
-import type { Customer } from './customer.ts';
-import { findCustomer } from './customer-store.ts';
-import { listCustomers } from './list-store.ts';
 
 /** `start`: of a first or last name, an email or a phone. */
 type CustomerSearch = { start: string | undefined; after: string | undefined; limit: number };
