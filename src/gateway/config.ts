@@ -9,6 +9,7 @@ import { limitsSettings } from './limits/config.ts';
 import { isUpstreamUrl, upstreamName } from './model/upstream-policy.ts';
 import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy/config.ts';
+import { certificateSettings } from './request/certificate-config.ts';
 import { requestLogSettings } from './whoami/requests/config.ts';
 
 export type { Route, RouteTable } from './model/route.ts';
@@ -96,6 +97,7 @@ export const gatewaySettings = z.strictObject({
   ...policySettings.shape,
   ...oauthSettings.shape,
   ...dpopSettings.shape,
+  ...certificateSettings.shape,
   ...limitsSettings.shape,
   ...auditSettings.shape,
   ...requestLogSettings.shape,

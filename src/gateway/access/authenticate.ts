@@ -52,7 +52,7 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
   const principals = createPrincipals(deps);
   const checkKey = createCheckKey({ clock: deps.clock, principals });
   const checkClient = createCheckClient({ ...deps, principals });
-  const checkToken = createCheckToken({ credentials, principals });
+  const checkToken = createCheckToken({ credentials, principals, clock: deps.clock });
 
   const identify = (presented: Presented, req: IncomingMessage, admitted: Admitted): Principal | Promise<Principal> => {
     switch (presented.kind) {

@@ -99,7 +99,11 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
     ofToken: (token: VerifiedToken, record: ClientRecord): Principal => {
       if (token.caller?.record === record && token.caller.maker === made) return token.caller.principal;
       const caller = { ...anyToken(token, record), tokenId: token.jti };
-      const principal = Object.freeze(token.jkt === undefined ? caller : { ...caller, jkt: token.jkt });
+      const principal = Object.freeze({
+        ...caller,
+        ...(token.jkt !== undefined && { jkt: token.jkt }),
+        ...(token.x5t !== undefined && { x5t: token.x5t }),
+      });
       token.caller = { maker: made, record, principal };
       return principal;
     },

@@ -14,6 +14,8 @@ export type Principal = {
   tokenId?: string;
   /** Thumbprint of the key that the token is bound to (RFC 9449), of a bound token only. */
   jkt?: string;
+  /** Thumbprint of the certificate that it is bound to (RFC 8705), of such a token only. */
+  x5t?: string;
   /** Tenants that the credential reaches now, and those of them whose API access is off. */
   tenants: readonly string[];
   tenantsDisabled: readonly string[];

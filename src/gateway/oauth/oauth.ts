@@ -11,6 +11,7 @@ import { methodNotAllowed } from '../model/faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
 import { type BindTokenDeps, createBindToken } from './bind-token.ts';
+import { bindCertificate, presentedCertificate } from './certificate-proof.ts';
 import { authorizationPath, createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
@@ -42,6 +43,8 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
     credentials: AuthenticateClientDeps['credentials'] & RevokeDeps['credentials'];
     /** Paths that are resources of their own (RFC 9728). */
     resources: readonly string[];
+    /** Where certificates are requested; undefined: at the origin. */
+    mtlsOrigin: string | undefined;
     moreDocuments?: Readonly<Record<string, () => string>> | undefined;
   };
 
@@ -105,7 +108,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
   const authenticate = async (req: IncomingMessage, form: Form): Promise<ProvenClient> => {
     // First, so that a request that could not pass in any case is refused as what it is.
-    const proof = readClientProof(form, req.rawHeaders);
+    const proof = readClientProof(form, req.rawHeaders, () => presentedCertificate(deps, req));
     return deps.limitFailures(req, form, () => prove(req, proof));
   };
   const issue = createTokenIssuer(deps);
@@ -119,8 +122,9 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
         const proven = await authenticate(ctx.req, form);
         const jkt = await bind(ctx, proven.client);
+        const x5t = bindCertificate(deps, ctx.req, proven.client, proven.certificate, jkt);
         const { access_token, expires_in, scope } = await traced(spanOf(ctx), 'issue token', () =>
-          issue(form, proven.client, jkt),
+          issue(form, proven.client, jkt, x5t),
         );
         await traced(spanOf(ctx), 'write audit', () => deps.audit.issued(ctx, proven, { access_token, scope }));
         const token_type = jkt === undefined ? 'Bearer' : 'DPoP';

@@ -10,6 +10,7 @@ import type { Audit } from '../audit/open-audit.ts';
 import { createRevokeToken } from '../credentials/change/revoke-token.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
+import type { ClientCertificates } from '../request/client-certificate.ts';
 import { createAuditOAuth } from './audit-oauth.ts';
 import type { OAuthSettings } from './config.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
@@ -19,7 +20,7 @@ import { tokenPath } from './token-issuer.ts';
 import { markAssertionUsed } from './used-assertion-store.ts';
 
 type OpenOAuthDeps = {
-  settings: OAuthSettings & { realm: string };
+  settings: OAuthSettings & { realm: string; mtls_origin?: string | undefined };
   origin: string;
   /** With the current route table. */
   allScopes: () => readonly string[];
@@ -31,6 +32,8 @@ type OpenOAuthDeps = {
   kv: Kv;
   keys: SigningKeys;
   access: Pick<Access, 'credentials' | 'tokens' | 'dpop' | 'recordUse' | 'checkAddress'>;
+  /** Undefined: the operator has client certificates off. */
+  certificates: ClientCertificates | undefined;
   audit: Pick<Audit, 'recorder' | 'fingerprint'>;
   limits: Pick<Limits, 'failures' | 'sourceOf'>;
   /** Paths that are resources of their own (RFC 9728). */
@@ -59,6 +62,8 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     recordUse: access.recordUse,
     checkAddress: access.checkAddress,
     dpop: access.dpop,
+    certificates: deps.certificates,
+    mtlsOrigin: settings.mtls_origin,
     revokeToken: createRevokeToken({ db, box, clock }),
     limitFailures: createLimitFailures(limits),
     countFailure: createCountFailure(limits),

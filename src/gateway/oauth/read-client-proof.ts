@@ -1,16 +1,26 @@
-/** Pure: reads the client authentication of a request, one of three methods (RFC 6749 section 2.3, RFC 7523). */
+/** Pure: reads the client authentication of a request, one of four methods (RFC 6749 section 2.3, RFC 7523, RFC 8705). */
+import type { ClientCertificate } from '#src/platform/http/tls/client-certificate.ts';
 import { invalidField, invalidRequest, NoClientAuthentication } from './oauth-answers.ts';
 import type { Form } from './read-token-request.ts';
 
 export type ClientProof =
   | { method: 'secret'; clientId: string; secret: string }
   /** `clientId`: as named beside the assertion, which names it too. */
-  | { method: 'assertion'; clientId: string | undefined; assertion: string };
+  | { method: 'assertion'; clientId: string | undefined; assertion: string }
+  | { method: 'certificate'; clientId: string; certificate: ClientCertificate };
 
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-/** Throws invalid_request, or invalid_client when there is no proof of a kind that is offered. `rawHeaders`: names and values in turn, as node gives them. */
-export const readClientProof = (form: Form, rawHeaders: readonly string[]): ClientProof => {
+/**
+ * Throws invalid_request, or invalid_client when there is no proof of a kind that is offered. `rawHeaders`: names and values in
+ * turn, as node gives them. `presented`: reads the certificate of the request. A certificate beside another method is none, since
+ * it may be there to bind the token.
+ */
+export const readClientProof = (
+  form: Form,
+  rawHeaders: readonly string[],
+  presented: () => ClientCertificate | undefined = () => undefined,
+): ClientProof => {
   const authorization = readAuthorization(rawHeaders);
   const methods = [authorization, form.client_secret, form.client_assertion].filter((value) => value !== undefined);
   if (methods.length > 1) throw invalidRequest('Use one way of client authentication, not several');
@@ -23,6 +33,8 @@ export const readClientProof = (form: Form, rawHeaders: readonly string[]): Clie
   if (authorization !== undefined) return readBasic(authorization, form.client_id);
   if (form.client_id === undefined) throw new NoClientAuthentication('Client authentication is missing: no client_id');
   if (form.client_secret === undefined) {
+    const certificate = presented();
+    if (certificate !== undefined) return { method: 'certificate', clientId: form.client_id, certificate };
     throw new NoClientAuthentication('Client authentication is missing: neither client_secret nor client_assertion');
   }
   return { method: 'secret', clientId: form.client_id, secret: form.client_secret };

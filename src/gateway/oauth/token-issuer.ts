@@ -21,9 +21,9 @@ export type TokenIssuerDeps = {
 
 /**
  * Rejects with the refusal of RFC 6749 section 5.2 or RFC 8707 section 2, or with whatever failed. `client`: it has proven
- * itself. `jkt`: thumbprint of the key that the token is bound to.
+ * itself. `jkt`: thumbprint of the key that the token is bound to, `x5t`: of the certificate.
  */
-export type IssueToken = (form: Form, client: ClientRecord, jkt?: string) => Promise<MadeToken>;
+export type IssueToken = (form: Form, client: ClientRecord, jkt?: string, x5t?: string) => Promise<MadeToken>;
 
 export const tokenPath = '/api/oauth/token';
 
@@ -31,7 +31,7 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
   // Loaded beside the rest of the start: of a command's time it would take a fifth, and no command issues tokens.
   const loading = import('./provider/token-maker.ts');
   let made: { key: SigningKey; makeToken: MakeToken } | undefined;
-  return async (form, client, jkt) => {
+  return async (form, client, jkt, x5t) => {
     requireRights(client);
     requireResource(deps, form.resource);
     const scope = settleScope(deps.allScopes(), form.scope, client);
@@ -44,7 +44,7 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
         makeToken: createTokenMaker({ origin: deps.origin, lifetimeS: deps.settings.token_lifetime, key }),
       };
     }
-    return made.makeToken(client, scope, jkt);
+    return made.makeToken(client, scope, jkt, x5t);
   };
 };
 

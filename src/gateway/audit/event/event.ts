@@ -35,6 +35,8 @@ export const auditActions = {
   'secret.state_changed': 'a client secret was quarantined or made active again',
   'client_key.added': 'a public key for private_key_jwt was registered',
   'client_key.revoked': 'a public key of a client was revoked',
+  'client_certificate.added': 'a certificate of a client was registered',
+  'client_certificate.removed': 'a certificate of a client was removed',
   'signing_key.rotated': 'the key that signs access tokens got a successor',
   'master_key.added': 'the keys of the installation were sealed by one more master key',
   'master_key.removed': 'a master key was removed: it does not open the keys of the installation any more',

@@ -29,6 +29,9 @@ export type SecretRow = {
   quarantinedReason: string | null;
 };
 
+/** `ended`: removed. */
+export type CertificateRow = { thumbprint: string; expiresMs: number | null; ended: boolean };
+
 export type ClientKeyRow = { keyId: string; jwk: Readonly<Record<string, unknown>> };
 
 export type ClientRow = Bounds & {
@@ -39,6 +42,8 @@ export type ClientRow = Bounds & {
   mayIntrospect: boolean;
   /** The client gets only tokens that are bound to a key (RFC 9449). */
   dpopRequired: boolean;
+  certificateRequired: boolean;
+  certificateName: string | null;
   disabled: boolean;
   quarantinedReason: string | null;
   /** Tokens issued before this time are refused. */
@@ -46,6 +51,7 @@ export type ClientRow = Bounds & {
   /** Secrets that are not revoked; the caller checks `expiresMs`. */
   secrets: readonly SecretRow[];
   keys: readonly ClientKeyRow[];
+  certificates: readonly CertificateRow[];
   /** Granted tenants, including removed ones. */
   tenants: readonly TenantState[];
 };
@@ -93,12 +99,15 @@ export const findClient = async (db: Db, clientId: string): Promise<Found<Client
   const { rows } = await sql<Omit<ReadClient, 'client_id'> & StateColumns & { client_id: string | null }>`
     select ${stateColumns}, c.client_id, c.scopes, c.may_use_tokens, c.may_introspect,
       c.disabled_at is not null as disabled, c.dpop_required, c.quarantined_reason, c.tokens_not_before,
-      c.limits, c.allow_ip,
+      c.limits, c.allow_ip, c.certificate_required, c.certificate_name,
       (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
          'expires', floor(extract(epoch from s.expires) * 1000), 'quarantined', s.quarantined_reason) order by s.created, s.secret_id), '[]')
        from gateway.client_secrets s where s.client_id = c.client_id and s.revoked_at is null) as secrets,
       (select coalesce(json_agg(json_build_object('id', k.key_id, 'jwk', k.jwk) order by k.created, k.key_id), '[]')
        from gateway.client_keys k where k.client_id = c.client_id and k.revoked_at is null) as keys,
+      (select coalesce(json_agg(json_build_object('thumbprint', x.thumbprint, 'ended', x.revoked_at is not null,
+         'expiresMs', floor(extract(epoch from x.expires) * 1000)) order by x.created, x.thumbprint), '[]')
+       from gateway.client_certificates x where x.client_id = c.client_id) as certificates,
       (select coalesce(json_agg(json_build_object('id', t.id, 'enabled', t.api_enabled,
          'gone', t.gone_at is not null, 'cell', t.cell) order by t.id), '[]')
        from gateway.client_tenants g join gateway.tenants t on t.id = g.tenant
@@ -117,6 +126,8 @@ type ReadClient = {
   may_use_tokens: boolean;
   may_introspect: boolean;
   dpop_required: boolean;
+  certificate_required: boolean;
+  certificate_name: string | null;
   disabled: boolean;
   quarantined_reason: string | null;
   tokens_not_before: Date | null;
@@ -124,6 +135,7 @@ type ReadClient = {
   allow_ip: string[] | null;
   secrets: { id: string; digest: string; expires: number | null; quarantined: string | null }[];
   keys: { id: string; jwk: Record<string, unknown> }[];
+  certificates: CertificateRow[];
   tenants: { id: string; enabled: boolean; gone: boolean; cell: string | null }[];
 };
 
@@ -133,6 +145,8 @@ const toClientRow = (row: ReadClient): ClientRow => ({
   mayUseTokens: row.may_use_tokens,
   mayIntrospect: row.may_introspect,
   dpopRequired: row.dpop_required,
+  certificateRequired: row.certificate_required,
+  certificateName: row.certificate_name,
   disabled: row.disabled,
   quarantinedReason: row.quarantined_reason,
   tokensNotBeforeMs: row.tokens_not_before?.getTime() ?? null,
@@ -145,6 +159,7 @@ const toClientRow = (row: ReadClient): ClientRow => ({
     quarantinedReason: quarantined,
   })),
   keys: row.keys.map(({ id, jwk }) => ({ keyId: id, jwk })),
+  certificates: row.certificates,
   tenants: row.tenants.map(({ id, enabled, gone, cell }) => ({ id, apiEnabled: enabled, gone, cell })),
 });
 

@@ -4,7 +4,7 @@ import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { OwnLimits } from '../../model/own-limits.ts';
-import type { ClientKeyRow, ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
+import type { CertificateRow, ClientKeyRow, ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
 
 type Reach = {
   /** Live tenants. */
@@ -29,6 +29,10 @@ export type ClientRecord = Reach & {
   mayUseTokens: boolean;
   mayIntrospect: boolean;
   dpopRequired: boolean;
+  /** Its tokens must be bound to a certificate (RFC 8705). */
+  certificateRequired: boolean;
+  /** See state/certificate-name.ts. Null: none. */
+  certificateName: string | null;
   disabled: boolean;
   quarantinedReason: string | null;
   /** Tokens issued before this time are refused. */
@@ -39,6 +43,8 @@ export type ClientRecord = Reach & {
   allowIp: readonly string[] | null;
   secrets: readonly SecretRow[];
   keys: readonly ClientKey[];
+  /** With those that were removed lately, since tokens may be bound to them. */
+  certificates: readonly CertificateRow[];
   /** Secrets that matched before, because a digest costs about 10 µs on every request. */
   proven: Map<string, SecretRow>;
 };
@@ -84,6 +90,14 @@ const toClientKey = ({ keyId, jwk }: ClientKeyRow): ClientKey => ({
   kty: String(jwk.kty),
   publicKey: createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' }),
 });
+
+/** True for a registered certificate that is neither removed nor beyond its end. */
+export const liveCertificate = ({ certificates }: ClientRecord, thumbprint: string, nowMs: number): boolean =>
+  certificates.some((one) => one.thumbprint === thumbprint && !one.ended && !isOver(one.expiresMs, nowMs));
+
+/** True for one that was registered and is no more, so that tokens which are bound to it end with it. */
+export const endedCertificate = ({ certificates }: ClientRecord, thumbprint: string, nowMs: number): boolean =>
+  certificates.some((one) => one.thumbprint === thumbprint && (one.ended || isOver(one.expiresMs, nowMs)));
 
 export const isOver = (expiresMs: number | null, nowMs: number): boolean => expiresMs !== null && nowMs >= expiresMs;
 

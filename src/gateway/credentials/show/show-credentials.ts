@@ -54,6 +54,10 @@ export type ShownClient = {
   mayIntrospect: boolean;
   /** Whether its tokens must be bound to a key (RFC 9449). */
   dpop: 'optional' | 'required';
+  /** Whether they must be bound to a certificate (RFC 8705). */
+  certificateBinding: 'optional' | 'required';
+  /** By which certificates of an authority are those of the client: `subject:CN=till-1`, `dns:till-1.example`, … */
+  certificateName: string | null;
   tokensNotBefore: Date | null;
   /** Its own; a missing one is the default, or no limit. */
   limits: OwnLimits;
@@ -123,7 +127,10 @@ const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
   const keys = await showRows(deps, await lists.listClientKeys(deps.db, clientId), (row) =>
     clientKeyName(clientId, row.id),
   );
-  const live = [...secrets, ...keys].map(({ shown }) => shown).filter(isLive);
+  const certificates = await showRows(deps, await lists.listCertificates(deps.db, clientId), (row) =>
+    clientKeyName(clientId, row.id),
+  );
+  const live = [...secrets, ...keys, ...certificates].map(({ shown }) => shown).filter(isLive);
   const adviceOn = (secret: ShownCredential): RetireAdvice | null => {
     if (!isLive(secret)) return null;
     const others = live
@@ -137,6 +144,7 @@ const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
       return { ...shown, safeToRetire: advice === 'safe', advice };
     }),
     keys: keys.map(({ shown, row }) => ({ ...shown, type: row.name })),
+    certificates: certificates.map(({ shown, row }) => ({ ...shown, subject: row.name })),
   };
 };
 
@@ -153,6 +161,8 @@ const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Pro
     mayUseTokens: row.mayUseTokens,
     mayIntrospect: row.mayIntrospect,
     dpop: row.dpopRequired ? 'required' : 'optional',
+    certificateBinding: row.certificateRequired ? 'required' : 'optional',
+    certificateName: row.certificateName,
     tokensNotBefore: row.tokensNotBefore,
     limits: row.limits ?? {},
     allowIp: row.allowIp,

@@ -7,7 +7,7 @@
  * - `new provider.Client(metadata)` makes a client within the call, without the adapter, though its types declare no constructor;
  * - `new provider.ClientCredentials({ client, scope, resourceServer })` makes the token by that resource server alone;
  * - `save()` of such a token answers the JWT and stores nothing, and `expiration` is the lifetime of the configuration;
- * - `jkt` of the token becomes `cnf.jkt`;
+ * - `jkt` of the token becomes `cnf.jkt`, and `x5t#S256` the member of that name;
  * - `extraTokenClaims` is asked with the token, without a request;
  * - an `ExternalSigningKey` (experimental: `ack: 'experimental-01'`) signs through its method `sign` and nothing else.
  */
@@ -24,8 +24,13 @@ export type MadeToken = {
   scope: string;
 };
 
-/** `scope`: names, separated by spaces. `jkt`: thumbprint of the key that the token is bound to. */
-export type MakeToken = (client: ClientRecord, scope: string, jkt: string | undefined) => Promise<MadeToken>;
+/** `scope`: names, separated by spaces. `jkt`: thumbprint of the key that the token is bound to, `x5t`: of the certificate. */
+export type MakeToken = (
+  client: ClientRecord,
+  scope: string,
+  jkt: string | undefined,
+  x5t?: string,
+) => Promise<MadeToken>;
 
 type TokenMakerDeps = { origin: string; lifetimeS: number; key: SigningKey };
 
@@ -41,7 +46,7 @@ export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
     clients.set(record, client);
     return client;
   };
-  return async (record, scope, jkt) => {
+  return async (record, scope, jkt, x5t) => {
     const resourceServer = {
       scope,
       // The model reads `scope`; its type wants both.
@@ -53,6 +58,7 @@ export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
     };
     const token = new provider.ClientCredentials({ client: clientOf(record), scope, resourceServer });
     if (jkt !== undefined) token.jkt = jkt;
+    if (x5t !== undefined) token['x5t#S256'] = x5t;
     return { access_token: await token.save(), expires_in: token.expiration, scope };
   };
 };

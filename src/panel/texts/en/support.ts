@@ -138,6 +138,12 @@ export const support = {
     keys: 'Public keys',
     keysCaption: 'Keys with which the client signs (private_key_jwt)',
     key: 'Key',
+    certificates: 'Certificates',
+    certificatesCaption:
+      'TLS certificates of the client. Register the next one before one ends: client add-certificate',
+    certificate: 'Thumbprint and subject',
+    certificateBinding: 'Tokens bound to a certificate',
+    certificateName: 'Name in certificates of your authorities',
     rotate: 'Rotate the secret',
     rotateText:
       'A new secret is created beside the old one. Both work until the old one ends; watch the use above meanwhile.',

@@ -156,6 +156,12 @@ export const support: Texts['support'] = {
     keys: 'Chiavi pubbliche',
     keysCaption: 'Chiavi con cui il client firma (private_key_jwt)',
     key: 'Chiave',
+    certificates: 'Certificati',
+    certificatesCaption:
+      'Certificati TLS del client. Registra il successivo prima che uno scada: client add-certificate',
+    certificate: 'Impronta e soggetto',
+    certificateBinding: 'Token legati a un certificato',
+    certificateName: 'Nome nei certificati delle tue autorità',
     rotate: 'Sostituisci il segreto',
     rotateText:
       'Viene creato un nuovo segreto accanto a quello vecchio. Funzionano entrambi fino alla scadenza di quello vecchio; intanto osserva l’uso qui sopra.',
