@@ -13,7 +13,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { openTraces } from '#src/platform/telemetry/traces.ts';
-import { createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
+import { createFetchDocument, createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
 import type { Context } from './context.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { openInstallation } from './installation/installation.ts';
@@ -207,7 +207,8 @@ const openGateway = async (
   demo: Demo | undefined,
 ): Promise<Gateway> => {
   const { store, box, clock, log } = installation;
-  const webhookKeys = await publishWebhookKeys(installation);
+  const webhookKeys = await publishWebhookKeys(installation, settings, origin);
+  const reference = createReference(settings, origin, demo?.samples);
   const ofProcesses = settings.redis_url === undefined ? supervising?.kv : undefined;
   const kv = ofProcesses ?? (await openKv(settings, log));
   closers.add(() => kv.close());
@@ -217,6 +218,7 @@ const openGateway = async (
     traces,
     trustsTraces: settings.tracing.incoming === 'continue',
     settings: settings.gateway,
+    fetchDocument: createFetchDocument(settings.gateway.internal_issuers),
     readAuditAuthorization: () => secrets.read('gateway.audit_http_authorization'),
     origin,
     db: store.db,
@@ -226,8 +228,8 @@ const openGateway = async (
     box,
     clock,
     log,
-    moreDocuments: { '/.well-known/webhook-keys': webhookKeys.document },
-    pages: createReference(settings, origin, demo?.samples),
+    moreDocuments: webhookKeys.documents,
+    pages: (table) => new Map([...reference(table), ...webhookKeys.pages]),
     certificateState: certificates.state,
     clientAuthorities: clientAuthoritiesOf(settings, log),
     isDraining: drain.isDraining,

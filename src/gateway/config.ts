@@ -3,8 +3,11 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
+import { trustSettings } from './credentials/trust/config.ts';
 import { dpopSettings } from './dpop/config.ts';
+import { profileSettings } from './dpop/profile.ts';
 import { mcpSettings } from './edge/mcp/config.ts';
+import { leakSettings } from './incident/leak/config.ts';
 import { limitsSettings } from './limits/config.ts';
 import { isUpstreamUrl, upstreamName } from './model/upstream-policy.ts';
 import { oauthSettings } from './oauth/config.ts';
@@ -96,12 +99,15 @@ export const gatewaySettings = z.strictObject({
   }),
   ...policySettings.shape,
   ...oauthSettings.shape,
+  ...profileSettings.shape,
   ...dpopSettings.shape,
   ...certificateSettings.shape,
   ...limitsSettings.shape,
   ...auditSettings.shape,
   ...requestLogSettings.shape,
   ...mcpSettings.shape,
+  ...leakSettings.shape,
+  ...trustSettings.shape,
 });
 
 export type GatewaySettings = z.infer<typeof gatewaySettings>;

@@ -27,12 +27,14 @@ import type { WriteAnswer } from './answer/write-answer.ts';
 import { type Audit, openAudit } from './audit/open-audit.ts';
 import { type GatewaySettings, type RouteTable, routesFileOf } from './config.ts';
 import { readEpoch } from './credentials/lookup/epoch-store.ts';
+import { type FetchDocument, noDocuments } from './credentials/trust/fetch-document.ts';
 import { createCheckVersion } from './edge/check-version.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './edge/gateway-metrics.ts';
 import { type Mcp, openMcp } from './edge/mcp/open-mcp.ts';
 import { openDoor, type PublicDoor } from './edge/open-door.ts';
 import { bodyOf, type Page } from './edge/pages.ts';
 import { createReadiness, type Readiness } from './edge/readiness.ts';
+import { openLeakReports } from './incident/leak/open-leak-reports.ts';
 import { createLimits } from './limits/limits.ts';
 import { methodNotAllowed } from './model/faults.ts';
 import { turnedOnPaths } from './model/route-path.ts';
@@ -154,6 +156,8 @@ export type GatewayDeps = {
   isDraining?: () => boolean;
   /** For /readyz. Undefined: one process. */
   processesState?: (() => 'ok' | 'missing') | undefined;
+  /** Reads public keys of issuers and of those who report leaks. Default: none are read. */
+  fetchDocument?: FetchDocument;
   /** Default: limits are this process's own. */
   kv?: Kv;
   /** Default: counted and not shown. */
@@ -192,7 +196,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const { readAuditAuthorization: readAuthorization } = deps;
   const audit = await openAudit({ settings, db, background, box, clock, log, readAuthorization });
   const certificates = createClientCertificates(settings, deps.clientAuthorities);
-  const known = { ...deps, limits, audit, keys, kv, certificates };
+  const known = { ...deps, limits, audit, keys, kv, certificates, fetchDocument: deps.fetchDocument ?? noDocuments };
   const access = openAccess({
     ...known,
     pool: deps.sessions ?? deps.pool,
@@ -222,10 +226,12 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     countToken,
     resources: turnedOnPaths(settings),
     allScopes: () => current.get().scopes,
+    table: () => current.get().table,
     inspectToken: (token) => current.get().inspectToken(token),
   });
+  const leakReports = openLeakReports({ ...known, access, count: metrics.leakReport });
   const readiness = openReadiness(deps, kv, audit, reload);
-  const door = openDoor({ ...deps, current, answers, metrics, oauth, mcp, readiness });
+  const door = openDoor({ ...deps, current, answers, metrics, oauth, leakReports, mcp, readiness });
   metrics.watch({
     auditWaiting: audit.recorder.waiting,
     auditLag: audit.recorder.lag,
@@ -327,6 +333,7 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
   };
   const upgrades = upstreams.openUpgrades(stepsFor('upgrade', steps));
   return {
+    table,
     routes,
     pages,
     scopes: table.scopes.map(({ name }) => name),

@@ -22,7 +22,9 @@ const removedCustomer = z
   .object({ uid: z.string().describe('Identified the customer; it is never used again') })
   .meta({ id: 'RemovedCustomer', description: 'What is left of a customer who was removed' });
 
-const changedCustomer = z.union([customerAnswer, removedCustomer]).describe('The customer after the change');
+const changedCustomer = z
+  .union([customerAnswer, removedCustomer])
+  .meta({ id: 'ChangedCustomer', description: 'The customer after the change' });
 
 const countdown = z
   .object({

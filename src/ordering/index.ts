@@ -35,6 +35,7 @@ export { createGenerator, generatorView, type NewGenerator } from './coupons/cre
 export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu/menu-list-store.ts';
+export { createStaffOrders } from './orders/staff-orders.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';
 export { requireRestaurant } from './restaurants/require-restaurant.ts';
@@ -50,7 +51,7 @@ export {
 } from './restaurants/sandbox-clock.ts';
 export { createLocation, type LocationAddress, setLocation } from './restaurants/save-location.ts';
 export { type RestaurantSettings, setRestaurant } from './restaurants/set-restaurant.ts';
-export { endOfDay, isoDate, legacyDate } from './values/venue-time.ts';
+export { endOfDay, isoDate, legacyDate, startOfDay } from './values/venue-time.ts';
 
 export const orderingMigrations = loadMigrations('ordering', new URL('./migrations/', import.meta.url));
 

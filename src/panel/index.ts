@@ -26,6 +26,7 @@ import { createSecurityHeaders } from './server/security-headers.ts';
 
 export type {
   LimitPorts,
+  OrderingPorts,
   Reader,
   RequestPorts,
   SecurityPorts,

@@ -1,11 +1,13 @@
 /** All pages, actions and topics of the panel: server/routes.ts mounts them, and the role test checks each of them. */
 
+import { createHomePages } from './account/home-page.ts';
 import { accountPages } from './account/pages.ts';
 import { accountTopics } from './account/topics.ts';
-import { createHomePages } from './home/pages.ts';
 import { explainPages, integratorPages } from './integrator/pages.ts';
 import { eventsPath } from './live/page-topics.ts';
 import type { Topic } from './live/topic.ts';
+import { orderingPages } from './ordering/pages.ts';
+import { orderingTopics } from './ordering/topics.ts';
 import type { Page } from './page/page.ts';
 import type { PublicPage } from './page/public-page.ts';
 import { roles } from './ports/role.ts';
@@ -23,6 +25,7 @@ import { usersTopics } from './users/topics.ts';
 import { webhookPages } from './webhooks/pages.ts';
 
 const areaPages: readonly Page[] = [
+  ...orderingPages,
   ...restaurantPages,
   ...webhookPages,
   ...supportPages,
@@ -45,6 +48,7 @@ export const allPublicPages: readonly PublicPage[] = [
 ];
 
 export const allTopics: readonly Topic[] = [
+  ...orderingTopics,
   ...restaurantTopics,
   ...supportTopics,
   ...securityTopics,

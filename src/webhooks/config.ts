@@ -8,6 +8,21 @@ const truth = z.preprocess(
   z.boolean(),
 );
 
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+const networkOf = (one: string): string => (one.includes('/') ? one : `${one}/${one.includes(':') ? 128 : 32}`);
+
+/** Separated by commas in the environment; an address alone is a network of one. */
+const networks = z.preprocess(
+  (value) => (value === '' ? [] : typeof value === 'string' ? value.split(',').map((one) => one.trim()) : value),
+  z
+    .array(z.string())
+    .max(256)
+    .refine((given) => given.every((one) => network.safeParse(one).success), {
+      error: 'must be IPv4 or IPv6 addresses or networks such as 192.0.2.0/24 or 2001:db8::/32, separated by commas',
+    })
+    .transform((given) => [...new Set(given.map(networkOf))]),
+);
+
 export const webhooksSettings = z.strictObject({
   allow_private_targets: truth.default(false).meta({
     description: 'Webhooks may go to http, loopback and private addresses; for trials and closed networks',
@@ -37,6 +52,11 @@ export const webhooksSettings = z.strictObject({
         'Queues into which events are divided by their tenant; each is dispatched by one worker at a time. Raise it when several workers dispatch less than is recorded',
       env: 'ORDERPASS_WEBHOOK_QUEUES',
     }),
+  sources: networks.default([]).meta({
+    description:
+      'Addresses and networks that deliveries come from, separated by commas, as receivers see them; published and signed at `/.well-known/webhook-sources`. Empty: nothing is published',
+    env: 'ORDERPASS_WEBHOOK_SOURCES',
+  }),
   fast_path: onOff('on').meta({
     description:
       'With `off` every delivery is claimed from the database; with `on` one that need not wait is sent right after the commit that inserts it',

@@ -34,7 +34,6 @@ import { createRedeliver } from './redeliver/redeliver.ts';
 import { createSend, type Send } from './send/send.ts';
 import { endpointSecretLabel } from './signing/opened-secrets.ts';
 import { createSignedHeaders } from './signing/signed-headers.ts';
-import { createSigningKeys } from './signing/signing-keys.ts';
 import { resolverFor } from './target/resolve.ts';
 import type { Resolve, TargetRules } from './target/target.ts';
 import { createObserveAttempts, type Observers } from './telemetry/observe-attempts.ts';
@@ -65,7 +64,10 @@ export {
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
 export { createWebhookViews } from './log/webhook-views.ts';
+export { createFetchDocument } from './send/fetch-document.ts';
+export { type SignatureScheme, signatureSchemes } from './signing/message-signature.ts';
 export { createSigningKeys, rotateWebhookKey } from './signing/signing-keys.ts';
+export { createWebhookSources } from './signing/webhook-sources.ts';
 export type { Resolve, TargetRules } from './target/target.ts';
 
 export type { ChangeEndpoints, Forward, OwnerRights };
@@ -109,11 +111,7 @@ const sendingWith = (deps: SendingDeps) => ({
     resolve: deps.resolve ?? resolverFor(deps.rules),
     timeoutMs: deps.attemptTimeoutMs ?? attemptTimeoutMsDefault,
   }),
-  headersFor: createSignedHeaders({
-    ...deps,
-    keys: createSigningKeys(deps),
-    signatureHeader: deps.settings.signature_header,
-  }),
+  headersFor: createSignedHeaders({ ...deps, signatureHeader: deps.settings.signature_header }),
 });
 
 /** `isLeaseHeld`: the database confirms this worker, so it may send. `oldestDueSeconds`: of receivers that answer. */
@@ -243,13 +241,15 @@ export const createWebhookApi = (
 ): { operations: Operation[]; byName: WebhookOperations; changes: ChangeEndpoints; close(): Promise<void> } => {
   const { clock, settings, kindScopes, datesOf } = deps;
   const { send, close, headersFor } = sendingWith(deps);
-  const changes = createChangeEndpoints({ ...deps, testEndpoint: createTestEndpoint({ send, clock, headersFor }) });
+  const { signature_header: signatureHeader } = settings;
+  const testEndpoint = createTestEndpoint({ send, clock, headersFor });
+  const changes = createChangeEndpoints({ ...deps, testEndpoint, signatureHeader });
   const byName = operationsWith({
     changes,
     kindScopes,
     datesOf,
     cursors: createCursors(deps.cursorKey),
-    signatureHeader: settings.signature_header,
+    signatureHeader,
   });
   return { operations: Object.values(byName), byName, changes, close };
 };
@@ -268,6 +268,7 @@ export const describedOperations = (kindScopes: KindScopes): Operation[] => {
       clock: { now: () => new Date(0) },
       rules: { allowPrivate: false, allowedOrigins: [] },
       testEndpoint: never,
+      signatureHeader: '',
     }),
     kindScopes,
     datesOf: never,

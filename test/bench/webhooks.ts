@@ -1,15 +1,17 @@
 /**
  * How fast do webhooks go, and what do those that wait cost the others? `rate`: deliveries per second to one and to 1,000
  * receivers, beside a bare loop that signs and posts to the same ones. The events of a round are recorded before, in one
- * transaction: producers are not what is measured. `latency`: from commit to arrival, idle and at half
- * load. `backlog`: both beside 1,000,000 waiting deliveries. Named parts run alone. Exit code 1 when a goal is missed.
+ * transaction: producers are not what is measured. `signatures`: what message signatures (RFC 9421) cost of the rate to the
+ * 1,000, in turn with deliveries without. `latency`: from commit to arrival, idle and at half load. `backlog`: both beside
+ * 1,000,000 waiting deliveries. Named parts run alone. Exit code 1 when a goal is missed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type SignatureScheme, signatureSchemes } from '#src/webhooks/index.ts';
 import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
 import { addBacklog } from './kit/webhook-backlog.ts';
 import { eventBody, type Harness, openHarness } from './kit/webhook-harness.ts';
 
-const goals = { ratioMin: 0.5, idleP50MsMax: 20, idleP99MsMax: 50, backlogCostMax: 1.3 };
+const goals = { ratioMin: 0.5, signedMin: 0.85, idleP50MsMax: 20, idleP99MsMax: 50, backlogCostMax: 1.3 };
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 /** Code that is hardly known yet runs at half of its speed, and of the engine there is more than of the loop. */
@@ -25,6 +27,9 @@ const tenantOf = (number: number): string => `rst_${number}`;
 const many = Array.from({ length: receiversCount }, (_, number) => tenantOf(number));
 const one = ['rst_one'];
 const probed = 'rst_probed';
+/** The same receivers as the 1,000, with a message signature. */
+const signedTenant = (scheme: SignatureScheme, number: number): string => `rst_${scheme}_${number}`;
+const manySigned = (scheme: SignatureScheme): string[] => many.map((_, number) => signedTenant(scheme, number));
 
 type Parts = { receivers: Part; loop: Part; ports: number[] };
 
@@ -126,6 +131,32 @@ const benchRate = async (parts: Parts, harness: Harness): Promise<number> => {
   return median(rates.many ?? []);
 };
 
+const addSigned = async (harness: Harness, ports: readonly number[]): Promise<void> => {
+  // One after the other: the worker has most of the store meanwhile.
+  for (const scheme of signatureSchemes)
+    for (let number = 0; number < receiversCount; number += 1)
+      await harness.addEndpoint(signedTenant(scheme, number), `http://127.0.0.1:${ports[number]}/hook`, scheme);
+};
+
+const benchSignatures = async (parts: Parts, harness: Harness): Promise<void> => {
+  await addSigned(harness, parts.ports);
+  const names = ['without', ...signatureSchemes] as const;
+  const rates: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 1 - warmUpRounds; round <= rounds; round += 1)
+    // In turn from another one in each round: the results of one are still being written while the next begins.
+    for (let step = 0; step < names.length; step += 1) {
+      const name = names[(round + warmUpRounds + step) % names.length] ?? 'without';
+      const rate = await engineRate(parts, harness, name === 'without' ? many : manySigned(name));
+      if (round > 0) rates[name]?.push(rate);
+    }
+  figure('1,000 receivers without message signatures, deliveries per second', median(rates.without ?? []));
+  for (const scheme of signatureSchemes) {
+    figure(`the same with ${scheme}`, median(rates[scheme] ?? []));
+    const share = median(ratiosOf(rates[scheme], rates.without));
+    figure(`${scheme} to without`, share, atLeast(share, goals.signedMin));
+  }
+};
+
 const benchLatency = async (parts: Parts, harness: Harness, fullRate: number | undefined): Promise<void> => {
   const rate = fullRate ?? median([await engineRate(parts, harness, many), await engineRate(parts, harness, many)]);
   const [idle, loaded]: [number[], number[]] = [[], []];
@@ -199,6 +230,7 @@ try {
   );
   const harness = await harnessOf('bench');
   const fullRate = wants('rate') ? await benchRate(parts, harness) : undefined;
+  if (wants('signatures')) await benchSignatures(parts, harness);
   if (wants('latency')) await benchLatency(parts, harness, fullRate);
   if (wants('backlog')) await benchBacklog(parts, harness, await harnessOf('bench_backlog'));
 } finally {

@@ -15,6 +15,7 @@ import {
   describedEvents as ownWebhookEvents,
 } from '#src/webhooks/index.ts';
 import { sendRequest } from '../gateway/harness/public-door.ts';
+import { withFlatSchemas } from './examples/flat-schemas.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read member by member, and a wrong shape fails the assertion.
@@ -26,6 +27,8 @@ const selfOperations = describedSelfOperations(tenantWords);
 let gateway: Awaited<ReturnType<typeof startGatewayAlone>>;
 let answer: Response;
 let document: Json;
+/** The document with every member of an object in its place. */
+let flat: Json;
 
 beforeAll(async () => {
   gateway = await startGatewayAlone();
@@ -33,6 +36,7 @@ beforeAll(async () => {
     headers: { 'x-api-key': 'opk_refused', 'accept-encoding': 'identity' },
   });
   document = await answer.json();
+  flat = withFlatSchemas(document);
 });
 
 afterAll(() => gateway?.stop());
@@ -43,7 +47,7 @@ const operationOf = (route: { path: string; method: string }): Json =>
 /** What a reference names; anything else as it is. */
 const deref = (node: Json): Json => {
   const [, kind, name] = /^#\/components\/(\w+)\/(.+)$/.exec(node?.$ref ?? '') ?? [];
-  return kind === undefined ? node : deref(document.components[kind][name ?? '']);
+  return kind === undefined ? node : deref(flat.components[kind][name ?? '']);
 };
 
 const membersOf = (schema: Json): Json => deref(schema).properties;
@@ -154,6 +158,39 @@ test('A-285 the document has at most 300 kB, and a body is required where a memb
   }
 });
 
+test('A-340 members that several objects have stand in one object that these extend, which has no other rules', () => {
+  const { schemas } = document.components;
+  for (const name of ['OrdersListAnswer', 'OrderNewEvent', 'WebhookTestEvent', 'DeliveryWithAttempts', 'MenuImport']) {
+    const [base] = schemas[name].allOf.map(({ $ref }: Json) => $ref.split('/').at(-1));
+    // Another keyword would be a rule that the others inherit.
+    for (const keyword of Object.keys(schemas[base]))
+      expect(['description', 'properties', 'required', 'type']).toContain(keyword);
+    const members = Object.keys(schemas[base].properties);
+    expect(members.length).toBeGreaterThan(3);
+    expect(Object.keys(schemas[name].properties).filter((member) => members.includes(member))).toEqual([]);
+    expect(Object.keys(membersOf({ $ref: `#/components/schemas/${name}` }))).toEqual(expect.arrayContaining(members));
+  }
+  expect(flat.components.schemas.OrdersListAnswer.required).toEqual(
+    expect.arrayContaining(['success', 'orders', 'page', 'next_cursor']),
+  );
+});
+
+test('A-341 alternatives of which one is required are named schemas, and an operation without a body says so in its text', () => {
+  const { schemas } = document.components;
+  const { anyOf } = schemas.NewCustomer;
+  expect(anyOf.map(({ $ref }: Json) => deref({ $ref }).required)).toEqual([['email'], ['phone']]);
+  for (const schema of Object.values<Json>(schemas))
+    for (const branch of schema.anyOf ?? []) expect(branch.$ref).toMatch(/^#/);
+  for (const [path, names] of [
+    ['/api/orders/get', ['uid', 'external_id']],
+    ['/api/customerstats/customer', ['uid', 'email']],
+  ] as const) {
+    const operation = operationOf({ method: 'GET', path });
+    expect(operation['x-any-of-required']).toEqual(names);
+    expect(operation.description).toContain(`One of \`${names[0]}\` and \`${names[1]}\` is required.`);
+  }
+});
+
 test('an import is described down to the option values, by the schemas that validate it', () => {
   const { schema } = operationOf({ method: 'POST', path: '/api/menu/import' }).requestBody.content['application/json'];
   const product = deref(membersOf(schema).products.items);
@@ -218,7 +255,7 @@ test('every example of the document fits its schema', () => {
     for (const parameter of (operation.parameters ?? []).map(deref))
       if (parameter.example !== undefined) check(`${name} ${parameter.name}`, parameter.schema, parameter.example);
   }
-  expect(checked).toBeGreaterThan(routes.length * 20);
+  expect(checked).toBeGreaterThan(routes.length * 15);
 });
 
 test('the schemas of the program accept every example request and every example answer', () => {
@@ -290,9 +327,11 @@ test('the webhooks section has every event, test and digest too, with the header
       'X-Orderpass-Signature-Next',
       'x-orderpass-delivery',
       'x-orderpass-attempt',
+      'x-orderpass-sandbox',
     ]);
     expect(parameters.filter(({ required }: Json) => !required).map(({ name }: Json) => name)).toEqual([
       'X-Orderpass-Signature-Next',
+      'x-orderpass-sandbox',
     ]);
     const { example } = post.requestBody.content['application/json'];
     expect(Object.keys(example).slice(2, 7)).toEqual(['id', 'created', 'restuid', 'seq', 'previous_seq']);
@@ -303,7 +342,7 @@ test('the page of error codes has one anchor per code, each the target of error_
   const anchors = [...renderMarkdown(errorCodes()).html.matchAll(/<h4 id="([^"]+)"/g)].map(([, id]) => id ?? '');
   expect(anchors).toEqual([...faultCodes, ...Object.keys(oauthTexts)]);
   const targets = [...JSON.stringify(document).matchAll(/\/docs\/errors#([A-Za-z_]+)/g)].map(([, code]) => code ?? '');
-  expect(targets.length).toBeGreaterThan(20);
+  expect(targets.length).toBeGreaterThan(5);
   expect([...new Set(targets)].filter((code) => !anchors.includes(code))).toEqual([]);
 });
 

@@ -45,7 +45,10 @@ test('RFC 8414 2: response_types_supported is there', () => {
 });
 
 test('RFC 8414 2: what would else count by default is said: the grant types, and the methods of each endpoint, which all work', async () => {
-  expect(reply.json.grant_types_supported).toEqual(['client_credentials']);
+  expect(reply.json.grant_types_supported).toEqual([
+    'client_credentials',
+    'urn:ietf:params:oauth:grant-type:token-exchange',
+  ]);
   const methods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
   const { client_id, client_secret } = harness.service;
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

@@ -2,12 +2,14 @@
 import { appendChange } from '#src/gateway/index.ts';
 import { enabledKinds, setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import { createEndpoint, type EndpointsDeps, rotateWebhookKey } from '#src/webhooks/index.ts';
+import { createEndpoint, type EndpointsDeps, rotateWebhookKey, type SignatureScheme } from '#src/webhooks/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 import type { WebhookAdmin } from '../webhooks/webhook-admin.ts';
 import { eventKinds } from '../webhooks/wire-engine.ts';
 import { type AdminDeps, assertRestaurant } from './admin-deps.ts';
+
+export { type SignatureScheme, signatureSchemes } from '#src/webhooks/index.ts';
 
 /** `allowedOrigins`: origins that are allowed in any case. */
 export const endpointsDeps = (
@@ -20,19 +22,31 @@ export const endpointsDeps = (
   clock,
   rules: { allowPrivate: settings.webhooks.allow_private_targets, allowedOrigins },
   kinds: eventKinds,
+  signatureHeader: settings.webhooks.signature_header,
 });
 
 export const createWebhooksAdmin = ({ installation, settings, actor, webhooks }: AdminDeps) => {
   const { store, box, clock } = installation;
   return {
-    createEndpoint: async (endpoint: { tenant: string; url: string; kinds?: readonly string[] }) => {
+    createEndpoint: async (endpoint: {
+      tenant: string;
+      url: string;
+      kinds?: readonly string[];
+      signature?: SignatureScheme;
+    }) => {
       await assertRestaurant(store.db, endpoint.tenant);
       return createEndpoint(
         endpointsDeps(installation, settings),
         { ...endpoint, owner: { kind: 'panel', id: 'cli' } },
         // Path and query of an address often hold a secret of the receiver.
-        (tx, { tenant, uid, url, kinds }) =>
-          webhooks.note(tx, tenant, { operation: 'webhook/create', uid, origin: new URL(url).origin, kinds }),
+        (tx, { tenant, uid, url, kinds, signature }) =>
+          webhooks.note(tx, tenant, {
+            operation: 'webhook/create',
+            uid,
+            origin: new URL(url).origin,
+            kinds,
+            signature,
+          }),
       );
     },
     /** Returns the kinds and whether they are on, after the change. */
@@ -45,10 +59,11 @@ export const createWebhooksAdmin = ({ installation, settings, actor, webhooks }:
       const now = await enabledKinds(store.db, restuid);
       return Object.fromEntries(eventKinds.map((kind) => [kind, now[kind] ?? false]));
     },
-    rotateWebhookKey: () =>
+    /** Without `signature`: the key of `v1a`. */
+    rotateWebhookKey: (signature?: SignatureScheme) =>
       inTransaction(store.db, async (tx) => {
-        const made = await rotateWebhookKey(tx, { box, clock });
-        const details = JSON.stringify({ operation: 'webhook/rotate-signing-key', kid: made.kid });
+        const made = await rotateWebhookKey(tx, { box, clock }, signature);
+        const details = JSON.stringify({ operation: 'webhook/rotate-signing-key', kid: made.kid, signature });
         await appendChange(tx, box, clock.now(), { action: 'webhook.changed', actor, details });
         return made;
       }),

@@ -7,6 +7,7 @@ import {
   type OpenCertificate,
   openCertificate,
 } from '#src/platform/http/tls/open-certificate.ts';
+import type { Suites } from '#src/platform/http/tls/read-certificate.ts';
 import { createTlsMetrics } from '#src/platform/http/tls/tls-metrics.ts';
 import { createTlsServer } from '#src/platform/http/tls/tls-server.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -31,11 +32,15 @@ export type Certificates = {
 
 export const createPlainServer: CreateServer = (options) => createServer(options);
 
+/** FAPI 2.0 section 5.2.2-1: TLS 1.2 with the suites that BCP 195 names, and with no others. */
+const suitesOf = ({ gateway }: Settings): Suites => (gateway.profile === 'fapi2' ? 'named' : 'strong');
+
 /** Throws when files cannot be used. */
 export const openCertificates = (settings: Settings, metrics: Metrics, log: Logger): Certificates => {
   const host = settings.origin === undefined ? undefined : new URL(settings.origin).hostname.replace(/^\[|\]$/g, '');
   const [publicFiles, internalFiles] = [publicFilesOf(settings), internalFilesOf(settings)];
-  const ofPublic = publicFiles && openCertificate({ listener: 'public', files: publicFiles, host, log });
+  const ofPublic =
+    publicFiles && openCertificate({ listener: 'public', files: publicFiles, suites: suitesOf(settings), host, log });
   const ofInternal = internalFiles && openCertificate({ listener: 'internal', files: internalFiles, log });
   const all = [ofPublic, ofInternal].filter((one) => one !== undefined);
   const { countFailure } = all.length === 0 ? { countFailure: () => undefined } : createTlsMetrics(metrics, all);

@@ -6,6 +6,7 @@ import { isTransient } from '#src/platform/db/transaction.ts';
 import { startStaff } from '../admin/staff.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
 import { createLimitPorts } from './limit-ports.ts';
+import { createOrderingPorts } from './ordering-ports.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createRequestPorts } from './request-ports.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
@@ -36,6 +37,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
     ports: {
       staff,
       restaurant: createRestaurantPorts(deps),
+      ordering: createOrderingPorts(deps, staff.users),
       support: createSupportPorts(deps),
       limits: createLimitPorts(deps),
       requests: createRequestPorts(deps),

@@ -19,7 +19,9 @@ import { buildAsyncApi } from './document/asyncapi.ts';
 import { brunoCollection } from './document/collections/bruno.ts';
 import { postmanCollection } from './document/collections/postman.ts';
 import { type Samples, withSamples } from './document/examples/sample-ids.ts';
+import { withNamedAlternatives } from './document/name-alternatives.ts';
 import { buildOpenApi } from './document/openapi.ts';
+import { withSharedMembers } from './document/share-members.ts';
 import { withSampleRequests } from './document/with-sample-requests.ts';
 import { createGuide } from './guide/guide.ts';
 
@@ -51,7 +53,12 @@ export const createReference = (
       now: new Date(),
     });
     return new Map<string, Page>([
-      ['/api/openapi.json', json('application/json; charset=utf-8', () => withSampleRequests(document, samples))],
+      [
+        '/api/openapi.json',
+        json('application/json; charset=utf-8', () =>
+          withSampleRequests(withSharedMembers(withNamedAlternatives(document)), samples),
+        ),
+      ],
       ['/docs/asyncapi.json', json('application/json; charset=utf-8', () => buildAsyncApi(document))],
       [
         '/docs/postman.json',

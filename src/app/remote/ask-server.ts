@@ -60,12 +60,27 @@ export const callServer = async (
   return { status: answer.status, error: isDone ? undefined : code, json: payload };
 };
 
-/** An access token (RFC 6749 section 4.4). `scope`: separated by blanks; undefined: all that the client has. Rejects with RemoteError. */
-export const askToken = async ({ url, credential }: RemoteServer, scope: string | undefined): Promise<Payload> => {
+/** What a token is to be limited to; without a member it is not. */
+export type TokenWish = {
+  /** Separated by blanks. */
+  scope?: string | undefined;
+  /** JSON of RFC 9396. */
+  authorizationDetails?: string | undefined;
+  /** Services (RFC 8707). */
+  resource?: readonly string[] | undefined;
+};
+
+/** An access token (RFC 6749 section 4.4). Rejects with RemoteError. */
+export const askToken = async (
+  { url, credential }: RemoteServer,
+  { scope, authorizationDetails, resource = [] }: TokenWish,
+): Promise<Payload> => {
   const { 'x-client-id': id, 'x-client-secret': secret } = credential;
   if (id === undefined || secret === undefined) throw new RemoteError('an API key gets no tokens; log in as a client');
   const form = new URLSearchParams({ grant_type: 'client_credentials', client_id: id, client_secret: secret });
   if (scope !== undefined) form.set('scope', scope);
+  if (authorizationDetails !== undefined) form.set('authorization_details', authorizationDetails);
+  for (const one of resource) form.append('resource', one);
   const { answer, payload } = await send(url, '/api/oauth/token', { method: 'POST', body: form });
   if (answer.status === 200 && typeof payload?.access_token === 'string') return payload;
   throw refusal(url, answer, payload);

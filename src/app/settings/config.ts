@@ -369,6 +369,11 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
     ],
     ...certificateRows(settings),
     [
+      settings.gateway.profile === 'fapi2' && settings.gateway.legacy_status === 'on',
+      'gateway.legacy_status',
+      'the profile fapi2 needs real statuses',
+    ],
+    [
       settings.environment === 'production' && settings.role === 'gateway' && settings.origin === undefined,
       'origin',
       'a gateway in production needs its public address',

@@ -99,6 +99,8 @@ func (s *OrdersService) ListPage(
 //
 // Rate class R: 1 unit.
 //
+// One of `uid` and `external_id` is required.
+//
 // Refusals of its own:
 //   - NOT_FOUND (404): The entity does not exist, or it is of another restaurant.
 func (s *OrdersService) Get(
@@ -524,6 +526,8 @@ func (s *CustomersService) ListPage(
 // Needs the scope `read:customers`.
 //
 // Rate class R: 1 unit.
+//
+// One of `uid` and `email` is required.
 //
 // Refusals of its own:
 //   - CUSTOMER_NOT_FOUND (404): There is no such customer, or it was removed.

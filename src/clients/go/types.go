@@ -69,11 +69,13 @@ const (
 	DenialReasonTokenRevoked         DenialReason = "token_revoked"
 	DenialReasonTokenNotYetValid     DenialReason = "token_not_yet_valid"
 	DenialReasonTokenAudience        DenialReason = "token_audience"
+	DenialReasonTokenLimited         DenialReason = "token_limited"
 	DenialReasonClientDisabled       DenialReason = "client_disabled"
 	DenialReasonSecretWrong          DenialReason = "secret_wrong"
 	DenialReasonSecretEnded          DenialReason = "secret_ended"
 	DenialReasonKeyRevoked           DenialReason = "key_revoked"
 	DenialReasonKeyExpired           DenialReason = "key_expired"
+	DenialReasonLeakReported         DenialReason = "leak_reported"
 	DenialReasonCredentialsAmbiguous DenialReason = "credentials_ambiguous"
 	DenialReasonQuarantined          DenialReason = "quarantined"
 	DenialReasonRestaurantGone       DenialReason = "restaurant_gone"
@@ -419,6 +421,15 @@ type MenuImportUpdateMode string
 const (
 	MenuImportUpdateModeReplace MenuImportUpdateMode = "replace"
 	MenuImportUpdateModeMerge   MenuImportUpdateMode = "merge"
+)
+
+// NewEndpointSignature is a string, because versions 1.x may add values.
+type NewEndpointSignature string
+
+// Values of NewEndpointSignature.
+const (
+	NewEndpointSignatureRfc9421Ed25519   NewEndpointSignature = "rfc9421:ed25519"
+	NewEndpointSignatureRfc9421EcdsaP256 NewEndpointSignature = "rfc9421:ecdsa-p256"
 )
 
 // NewOrderPaymentMethod is a string, because versions 1.x may add values.
@@ -952,6 +963,9 @@ func (x *Category) GetExtID() (value string) {
 	return value
 }
 
+// ChangedCustomer: The customer after the change
+type ChangedCustomer = CustomerOrRemovedCustomer
+
 // ChangedElement: A category or product of the menu that was changed
 type ChangedElement struct {
 	// Category or product in the menu
@@ -1341,6 +1355,8 @@ type Credential struct {
 	// Addresses and networks from which it may be used; null: it may be used from
 	// everywhere
 	AllowIP []string `json:"allow_ip"`
+	// Of a narrowed token; otherwise null
+	Narrowed *NarrowedToken `json:"narrowed"`
 	// Calls from other addresses in the last 30 days; null when there were none
 	RefusedElsewhere *CallsFromElsewhere `json:"refused_elsewhere"`
 }
@@ -1373,6 +1389,14 @@ func (x *Credential) GetExpiresISO() (value string) {
 func (x *Credential) GetRetiringISO() (value string) {
 	if x != nil && x.RetiringISO != nil {
 		value = *x.RetiringISO
+	}
+	return value
+}
+
+// GetNarrowed is Narrowed, or nil when it is null.
+func (x *Credential) GetNarrowed() (value *NarrowedToken) {
+	if x != nil {
+		value = x.Narrowed
 	}
 	return value
 }
@@ -1820,7 +1844,7 @@ type CustomerChangedEvent struct {
 	// Type of the event
 	Event string `json:"event"`
 	// The customer after the change
-	Customer CustomerOrRemovedCustomer `json:"customer"`
+	Customer ChangedCustomer `json:"customer"`
 	// Id of the event, as in the header webhook-id
 	ID string `json:"id"`
 	// When the event was recorded, in UTC
@@ -1904,6 +1928,7 @@ type CustomerstatsCustomerAnswer struct {
 }
 
 // CustomerstatsCustomerParameters: Parameters of customerstats.customer
+// One of these is required: UID, or Email.
 type CustomerstatsCustomerParameters struct {
 	// The customer; this or `email` is required
 	//
@@ -2523,6 +2548,8 @@ type Endpoint struct {
 	NextAttempt *NextAttempt `json:"next_attempt"`
 	// Name of the header with the hexadecimal signature of the body
 	SignatureHeader string `json:"signature_header"`
+	// Message signature that is added
+	Signature *NewEndpointSignature `json:"signature"`
 	// Attempts in one second, at most; null when there is no bound
 	MaxPerSecond *int64 `json:"max_per_second"`
 	// True: it also gets `webhook.digest`, each hour
@@ -2596,6 +2623,14 @@ func (x *Endpoint) GetNextAttempt() (value NextAttempt) {
 	return value
 }
 
+// GetSignature is Signature, or its zero value when it is null.
+func (x *Endpoint) GetSignature() (value NewEndpointSignature) {
+	if x != nil && x.Signature != nil {
+		value = *x.Signature
+	}
+	return value
+}
+
 // GetMaxPerSecond is MaxPerSecond, or its zero value when it is null.
 func (x *Endpoint) GetMaxPerSecond() (value int64) {
 	if x != nil && x.MaxPerSecond != nil {
@@ -2640,6 +2675,8 @@ type EndpointChange struct {
 	//
 	// 1 to 64 characters.
 	SignatureHeader Nullable[string] `json:"signature_header,omitzero"`
+	// Message signature that is added; null for none
+	Signature Nullable[NewEndpointSignature] `json:"signature,omitzero"`
 	// Attempts in one second, at most; null for no bound
 	//
 	// 1 to 1000.
@@ -4152,6 +4189,41 @@ type MenuRevertRequest struct {
 	Restuid string `json:"restuid,omitzero"`
 }
 
+// NarrowedToken: Limits of an access token beside its scopes
+type NarrowedToken struct {
+	// As in RFC 9396
+	AuthorizationDetails []map[string]json.RawMessage `json:"authorization_details"`
+	// Services that it is for; null: all
+	Resource []string `json:"resource"`
+	// Ids of the tokens that it was exchanged from, parent first
+	Ancestors []string `json:"ancestors"`
+}
+
+// GetAuthorizationDetails is AuthorizationDetails, or its zero value when it
+// is null.
+func (x *NarrowedToken) GetAuthorizationDetails() (value []map[string]json.RawMessage) {
+	if x != nil {
+		value = x.AuthorizationDetails
+	}
+	return value
+}
+
+// GetResource is Resource, or its zero value when it is null.
+func (x *NarrowedToken) GetResource() (value []string) {
+	if x != nil {
+		value = x.Resource
+	}
+	return value
+}
+
+// GetAncestors is Ancestors, or its zero value when it is null.
+func (x *NarrowedToken) GetAncestors() (value []string) {
+	if x != nil {
+		value = x.Ancestors
+	}
+	return value
+}
+
 // NewCoupon: The coupon to make
 type NewCoupon struct {
 	// Code of a generator of the restaurant, which sets the terms of the coupon
@@ -4313,6 +4385,8 @@ type NewEndpoint struct {
 	//
 	// 1 to 64 characters.
 	SignatureHeader Nullable[string] `json:"signature_header,omitzero"`
+	// Message signature that is added; null for none
+	Signature Nullable[NewEndpointSignature] `json:"signature,omitzero"`
 	// Attempts in one second, at most; null for no bound
 	//
 	// 1 to 1000.
@@ -5458,6 +5532,7 @@ type OrdersGetAnswer struct {
 }
 
 // OrdersGetParameters: Parameters of orders.get
+// One of these is required: UID, or ExternalID.
 type OrdersGetParameters struct {
 	// The order; this or `external_id` is required
 	//

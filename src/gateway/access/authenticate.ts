@@ -3,13 +3,14 @@
  * so the hot path neither waits nor allocates a promise.
  */
 import type { IncomingMessage } from 'node:http';
-import { type Fault, faultTitle } from '#src/contract/fault.ts';
+import type { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
+import { createRulesOf, type Profile, profiles } from '../dpop/profile.ts';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
-import { noCredential } from '../model/faults.ts';
+import { apiDisabled, boundTokenNeeded, noCredential } from '../model/faults.ts';
 import type { Principal } from '../model/principal.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import type { Presented } from '../request/read-credential.ts';
@@ -20,6 +21,7 @@ import { createCheckToken, requireScheme } from './check-token.ts';
 import type { Admitted } from './ended-principal.ts';
 import { follow } from './follow.ts';
 import { createPrincipals } from './principals.ts';
+import type { NarrowCaller } from './rights/narrow-caller.ts';
 
 /** Throws, or rejects with, the Fault of interface 3.2. */
 export type Authenticate = (
@@ -29,7 +31,7 @@ export type Authenticate = (
 ) => Principal | Promise<Principal>;
 
 type AuthenticatorDeps = {
-  credentials: Pick<CredentialCache, 'findKey' | 'findClient' | 'isTokenRevoked' | 'tokenVersion'>;
+  credentials: Pick<CredentialCache, 'findKey' | 'findClient' | 'isTokenRevoked' | 'tokenLeakedMs' | 'tokenVersion'>;
   tokens: BearerTokens;
   box: Pick<SecretBox, 'digest'>;
   clock: Clock;
@@ -39,6 +41,8 @@ type AuthenticatorDeps = {
   allScopes: readonly string[];
   /** The scopes of every API key. */
   apiKeyScopes: readonly string[];
+  profile: Profile;
+  narrowCaller: NarrowCaller;
 };
 
 export type Authenticator = {
@@ -51,14 +55,18 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
   const { credentials, tokens } = deps;
   const principals = createPrincipals(deps);
   const checkKey = createCheckKey({ clock: deps.clock, principals });
-  const checkClient = createCheckClient({ ...deps, principals });
-  const checkToken = createCheckToken({ credentials, principals, clock: deps.clock });
+  const rulesOf = createRulesOf(deps.profile);
+  const { sharedSecrets } = profiles[deps.profile];
+  const checkClient = createCheckClient({ ...deps, principals, rulesOf });
+  const checkToken = createCheckToken({ credentials, principals, rulesOf, clock: deps.clock });
 
   const identify = (presented: Presented, req: IncomingMessage, admitted: Admitted): Principal | Promise<Principal> => {
     switch (presented.kind) {
       case 'api_key':
+        if (!sharedSecrets) throw boundTokenNeeded();
         return follow(credentials.findKey(presented.key), (record) => checkKey(record, admitted));
       case 'client':
+        if (!sharedSecrets) throw boundTokenNeeded();
         return follow(credentials.findClient(presented.id), (record) => checkClient(presented, record, req, admitted));
       case 'bearer':
         return follow(tokens.verify(presented.token, presented.header), (token) =>
@@ -117,10 +125,7 @@ const refuseTraced = (
 const requireApiOn = (principal: Principal): Principal => {
   const { tenants, tenantsDisabled } = principal;
   if (tenants.length === 1 && tenantsDisabled.length === 1) {
-    throw new TracedFault('API_DISABLED', faultTitle('API_DISABLED'), {
-      callerId: principal.id,
-      reason: 'api_disabled',
-    });
+    throw apiDisabled(principal.id);
   }
   return principal;
 };

@@ -10,6 +10,7 @@ import { createRecentMap } from '#src/platform/recent-map.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { Principal } from '../model/principal.ts';
 import { endedDetail, isoSeconds, type Trace, TracedFault } from '../model/traced-fault.ts';
+import { readTokenLimits, type TokenLimits } from './rights/token-limits.ts';
 
 export type VerifiedToken = {
   /** `Bearer`, a blank, and the token. */
@@ -24,6 +25,8 @@ export type VerifiedToken = {
   jkt: string | undefined;
   /** Thumbprint of the certificate that it is bound to (RFC 8705). */
   x5t: string | undefined;
+  /** Of a narrowed token (interface 30). */
+  limits: TokenLimits | undefined;
   /** Version of the revocations (credentials/lookup/cache.ts) at which the token was last found unrevoked. */
   aliveAt: number;
   /** The caller made from `record` by `maker`; a new record of the client, and other scopes, need a new caller. */
@@ -53,7 +56,7 @@ type BearerTokensDeps = {
 const entriesMaxDefault = 20_000;
 const sharedTextsMax = 10_000;
 /** A token with all scopes has some 800 characters; much longer text is not parsed. */
-const tokenLengthMax = 4_096;
+export const tokenLengthMax = 4_096;
 
 /** So short a part is a text of its own in V8, which is hashed and compared faster than one that points into another. */
 const endLength = 12;
@@ -139,7 +142,6 @@ const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<Verif
       algorithms: ['ES256'],
       typ: 'at+jwt',
       issuer: deps.origin,
-      audience: deps.origin,
       clockTolerance: 0,
       currentDate: deps.clock.now(),
       requiredClaims: ['iss', 'aud', 'sub', 'client_id', 'scope', 'iat', 'exp', 'jti'],
@@ -147,7 +149,7 @@ const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<Verif
   } catch (error) {
     throw claimsRefused(deps, error) ?? notValid(error);
   }
-  return toVerified(token, result.payload, result.protectedHeader.kid);
+  return toVerified(token, result.payload, result.protectedHeader.kid, deps.origin);
 };
 
 /** jose looks at the claims of a token only after its signature was found right. */
@@ -195,13 +197,15 @@ const bindingOf = (cnf: unknown): Pick<VerifiedToken, 'jkt' | 'x5t'> => {
 
 const isTextOrNone = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string';
 
-const toVerified = (text: string, payload: JWTPayload, kid: string | undefined): VerifiedToken => {
-  const { client_id: clientId, scope, iat, exp, nbf, sub, aud, jti } = payload;
-  if (typeof clientId !== 'string' || sub !== clientId || typeof aud !== 'string') throw notValid();
+const toVerified = (text: string, payload: JWTPayload, kid: string | undefined, origin: string): VerifiedToken => {
+  const { client_id: clientId, scope, iat, exp, nbf, sub, jti } = payload;
+  if (typeof clientId !== 'string' || sub !== clientId) throw notValid();
   if (typeof scope !== 'string' || kid === undefined) throw notValid();
   // Every token that this server issues passes. Other times or names would fail later, in dates and in rows of the store.
   if (!isDate(exp) || !isDate(iat) || (nbf !== undefined && !isDate(nbf))) throw notValid();
   if (!isName(jti) || !isName(clientId)) throw notValid();
+  const limits = readTokenLimits(payload, origin);
+  if (limits === 'malformed') throw notValid();
   return {
     header: copyOf(`${scheme}${text}`),
     clientId,
@@ -211,6 +215,7 @@ const toVerified = (text: string, payload: JWTPayload, kid: string | undefined):
     issuedMs: iat * 1000,
     expiresMs: exp * 1000,
     ...bindingOf(payload.cnf),
+    limits,
     aliveAt: -1,
     caller: undefined,
   };

@@ -4,9 +4,10 @@ import type { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { type ClientRecord, provesClient } from '../credentials/lookup/records.ts';
+import type { RulesOf } from '../dpop/profile.ts';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
-import { tooMany, tooManyFailures } from '../model/faults.ts';
+import { boundTokenNeeded, tooMany, tooManyFailures } from '../model/faults.ts';
 import type { Principal } from '../model/principal.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import { clientRefused, hadSecret, refuseQuarantined } from './credential-refusals.ts';
@@ -20,6 +21,7 @@ type CheckClientDeps = {
   failures: Pick<FailureBudget, 'blockedSeconds' | 'countFailure'>;
   sourceOf: SourceOf;
   principals: Pick<Principals, 'ofClient'>;
+  rulesOf: RulesOf;
 };
 
 /** `record`: undefined when there is no such client. Throws, or rejects with, INVALID_AUTH or UNAUTHORIZED. */
@@ -31,7 +33,14 @@ export type CheckClient = (
 ) => Principal | Promise<Principal>;
 
 /** Failures are read right before the secret is compared, so that guesses sent side by side do not slip through. */
-export const createCheckClient = ({ box, clock, failures, sourceOf, principals }: CheckClientDeps): CheckClient => {
+export const createCheckClient = ({
+  box,
+  clock,
+  failures,
+  sourceOf,
+  principals,
+  rulesOf,
+}: CheckClientDeps): CheckClient => {
   return ({ id, secret }, record, req, admitted) => {
     const source = sourceOf(req);
     const blocked = failures.blockedSeconds(id, source);
@@ -46,6 +55,7 @@ export const createCheckClient = ({ box, clock, failures, sourceOf, principals }
       return endedPrincipal('api_client', id);
     }
     if (proof !== undefined && record !== undefined) {
+      if (!rulesOf(record).sharedSecrets) throw boundTokenNeeded();
       refuseQuarantined(id, 'API client', record.quarantinedReason);
       refuseQuarantined(id, 'client secret', proof.quarantinedReason);
       return principals.ofClient(record, proof);

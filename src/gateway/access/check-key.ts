@@ -3,7 +3,7 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { isOver, type KeyRecord } from '../credentials/lookup/records.ts';
 import type { Principal } from '../model/principal.ts';
-import { endedDetail, TracedFault } from '../model/traced-fault.ts';
+import { endedDetail, leakedTrace, TracedFault } from '../model/traced-fault.ts';
 import { refuseQuarantined } from './credential-refusals.ts';
 import { type Admitted, endedPrincipal, isKeyLive } from './ended-principal.ts';
 import type { Principals } from './principals.ts';
@@ -27,8 +27,12 @@ export const createCheckKey = ({ clock, principals }: CheckKeyDeps): CheckKey =>
 
 export const keyRefused = (): Fault => new Fault('INVALID_KEY', 'The API key is not valid');
 
-const keyRevoked = ({ keyId }: KeyRecord): Fault =>
-  new TracedFault('INVALID_KEY', keyRefused().publicText, { callerId: keyId, reason: 'key_revoked' });
+const keyRevoked = ({ keyId, leakedMs }: KeyRecord): Fault =>
+  new TracedFault(
+    'INVALID_KEY',
+    keyRefused().publicText,
+    leakedMs === null ? { callerId: keyId, reason: 'key_revoked' } : leakedTrace(keyId, leakedMs),
+  );
 
 const keyEnded = ({ keyId, expiresMs }: KeyRecord, nowMs: number): Fault =>
   new TracedFault('INVALID_KEY', keyRefused().publicText, {

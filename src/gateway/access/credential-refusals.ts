@@ -5,9 +5,10 @@
 import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { SecretRow } from '../credentials/lookup/credential-store.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import { quarantineText } from '../model/faults.ts';
-import { type DenialReason, TracedFault } from '../model/traced-fault.ts';
+import { leakedTrace, type Trace, TracedFault } from '../model/traced-fault.ts';
 
 /** One text for an unknown client, a disabled one and a wrong or ended secret. */
 const text = 'Client authentication failed';
@@ -19,20 +20,28 @@ export const clientRefused = (
   record: ClientRecord | undefined,
   secret: string,
 ): Fault =>
-  record === undefined
-    ? unknownClient()
-    : new TracedFault('INVALID_AUTH', text, { callerId: record.clientId, reason: reasonOf(box, record, secret) });
+  record === undefined ? unknownClient() : new TracedFault('INVALID_AUTH', text, traceOf(box, record, secret));
 
-const reasonOf = (box: Pick<SecretBox, 'digest'>, record: ClientRecord, secret: string): DenialReason => {
-  if (record.disabled) return 'client_disabled';
-  return hadSecret(box, record, secret) ? 'secret_ended' : 'secret_wrong';
+const traceOf = (box: Pick<SecretBox, 'digest'>, record: ClientRecord, secret: string): Trace => {
+  const { clientId: callerId } = record;
+  if (record.disabled) return { callerId, reason: 'client_disabled' };
+  const had = findSecret(box, record, secret);
+  if (had === undefined) return { callerId, reason: 'secret_wrong' };
+  return had.leakedMs === null ? { callerId, reason: 'secret_ended' } : leakedTrace(callerId, had.leakedMs);
+};
+
+const findSecret = (
+  box: Pick<SecretBox, 'digest'>,
+  { secrets }: ClientRecord,
+  secret: string,
+): SecretRow | undefined => {
+  const digest = box.digest(secret);
+  return secrets.find((candidate) => equalInConstantTime(candidate.digest, digest));
 };
 
 /** True when the text is, or once was, a secret of this client. */
-export const hadSecret = (box: Pick<SecretBox, 'digest'>, { secrets }: ClientRecord, secret: string): boolean => {
-  const digest = box.digest(secret);
-  return secrets.some((candidate) => equalInConstantTime(candidate.digest, digest));
-};
+export const hadSecret = (box: Pick<SecretBox, 'digest'>, record: ClientRecord, secret: string): boolean =>
+  findSecret(box, record, secret) !== undefined;
 
 /** `reason`: as the operator gave it; null when the credential is not quarantined. */
 export const refuseQuarantined = (callerId: string, what: string, reason: string | null): void => {

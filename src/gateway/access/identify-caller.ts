@@ -17,7 +17,7 @@ import { type Presented, readCredential } from '../request/read-credential.ts';
 import type { RequireCertificate } from '../request/require-certificate.ts';
 import type { Authenticate } from './authenticate.ts';
 import type { Admitted } from './ended-principal.ts';
-import { createRequireScopes } from './require-scopes.ts';
+import { createRequireScopes } from './rights/require-scopes.ts';
 
 export type IdentifyCallerDeps = {
   /** Returns a promise only when it has to wait; a promise costs the hot path a turn of the event loop. */
@@ -48,14 +48,14 @@ export const createIdentifyCaller = (deps: IdentifyCallerDeps): Step => {
     recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
   };
   const requireBinding = (exchange: Exchange, presented: Presented, principal: Principal): void | Promise<void> => {
-    const { id, jkt, x5t, tokenId } = principal;
+    const { id, jkt, x5t, tokenId, fapi2Required = false } = principal;
     if (x5t === undefined && jkt === undefined) return accept(exchange, principal);
     if (isProvenBy(exchange.within, principal)) return accept(exchange, principal);
     if (x5t !== undefined) requireCertificate(exchange.req, x5t);
     if (jkt === undefined) return accept(exchange, principal);
     if (presented.kind !== 'bearer' || tokenId === undefined || requireProof === undefined)
       throw new Error('a bound token was accepted without its DPoP scheme');
-    return requireProof(exchange, presented.token, { clientId: id, tokenId, jkt }).then(() =>
+    return requireProof(exchange, presented.token, { clientId: id, tokenId, jkt, fapi2Required }).then(() =>
       accept(exchange, principal),
     );
   };

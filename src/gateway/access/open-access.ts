@@ -25,7 +25,8 @@ import { createLimitRate, unitsOf } from './limit-rate.ts';
 import { createLimitUse } from './quotas/limit-use.ts';
 import { openQuotas } from './quotas/open-quotas.ts';
 import { createRecordDecision, type RecordDecision } from './record-decision.ts';
-import { createRequireScopes } from './require-scopes.ts';
+import { createNarrowCaller } from './rights/narrow-caller.ts';
+import { createRequireScopes } from './rights/require-scopes.ts';
 
 type AccessDeps = {
   settings: DpopSettings;
@@ -83,13 +84,13 @@ const uncounted = { blockedSeconds: () => undefined, countFailure: () => undefin
 
 export const openAccess = (deps: AccessDeps): Access => {
   const { settings, origin, db, pool, box, clock, log, limits, audit, keys } = deps;
-  const { failures, sourceOf } = limits;
+  const { failures, wrongProofs, sourceOf } = limits;
   const { observeLag, beside } = deps;
   const onAllChanged = keys.reload;
   const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onAllChanged, beside });
   const use = createCredentialUse({ db, clock, log });
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
-  const dpop = createDpop({ settings, origin, db, box, clock, failures, sourceOf });
+  const dpop = createDpop({ settings, origin, db, box, clock, budgets: { failures, wrongProofs }, sourceOf });
   const requireCertificate = createRequireCertificate(deps);
   const { recorder, fingerprint } = audit;
   const decisions = createRecordDecision({
@@ -110,6 +111,8 @@ export const openAccess = (deps: AccessDeps): Access => {
       ...{ credentials, tokens, box, clock, sourceOf },
       allScopes: table.scopes.map(({ name }) => name),
       apiKeyScopes: table.apiKeyScopes,
+      profile: settings.profile,
+      narrowCaller: createNarrowCaller({ origin, table }),
     };
     const authenticator = createAuthenticator({ ...parts, failures });
     const { authenticate: recheck } = createAuthenticator({ ...parts, failures: uncounted });

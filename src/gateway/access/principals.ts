@@ -5,6 +5,8 @@ import type { ClientRecord, KeyRecord } from '../credentials/lookup/records.ts';
 import type { CredentialKind, Principal } from '../model/principal.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import { notValid, type VerifiedToken } from './bearer-tokens.ts';
+import { type NarrowCaller, narrowedCaller, type SharedReach } from './rights/narrow-caller.ts';
+import type { TokenLimits } from './rights/token-limits.ts';
 
 const requireReach = (record: KeyRecord | ClientRecord, kind: CredentialKind): void => {
   if (record.tenants.length > 0) return;
@@ -22,51 +24,72 @@ const requireReach = (record: KeyRecord | ClientRecord, kind: CredentialKind): v
   });
 };
 
-/** Bound on the scope sets cached per client, since a client chooses the scopes of its tokens. */
-const scopeSetsMax = 50;
+const withTenants = (record: ClientRecord, kept: ReadonlySet<string>): ClientRecord => ({
+  ...record,
+  tenants: record.tenants.filter((tenant) => kept.has(tenant)),
+  tenantsDisabled: record.tenantsDisabled.filter((tenant) => kept.has(tenant)),
+});
+
+/** Bound on the sets of scopes, and of limits, cached per client, since a client chooses those of its tokens. */
+const setsMax = 50;
+
+/** What all tokens of a client with the same scopes and limits share, so that thousands of them weigh little more than one. */
+const createShared = <T>() => {
+  const byRecord = new WeakMap<ClientRecord, Map<string, T>>();
+  return (record: ClientRecord, key: string, make: () => T): T => {
+    const shared = byRecord.get(record) ?? new Map<string, T>();
+    const known = shared.get(key);
+    if (known !== undefined) return known;
+    const made = make();
+    if (shared.size < setsMax) byRecord.set(record, shared.set(key, made));
+    return made;
+  };
+};
 
 type PrincipalsDeps = {
   /** Every scope, in the sequence of the route table. */
   allScopes: readonly string[];
   /** The scopes of every API key. */
   apiKeyScopes: readonly string[];
+  narrowCaller: NarrowCaller;
 };
 
 export type Principals = ReturnType<typeof createPrincipals>;
+
+const make = (
+  record: KeyRecord | ClientRecord,
+  kind: CredentialKind,
+  id: string,
+  scopes: ReadonlySet<string>,
+  credentialId = id,
+): Principal => {
+  requireReach(record, kind);
+  return Object.freeze({
+    kind,
+    id,
+    credentialId,
+    tenants: record.tenants,
+    tenantsDisabled: record.tenantsDisabled,
+    scopes,
+    ...(record.cells !== undefined && { cells: record.cells }),
+    ...(record.limits !== null && { limits: record.limits }),
+    ...(record.allowIp !== null && { allowIp: record.allowIp }),
+    ...('clientId' in record && record.fapi2Required && { fapi2Required: true }),
+    asserted: {
+      kind,
+      id,
+      tenants: [...record.tenants],
+      tenants_disabled: [...record.tenantsDisabled],
+      scopes: [...scopes],
+    },
+  });
+};
 
 /** Throws the Fault of interface 3.2 for a caller that reaches no tenant any more. */
 export const createPrincipals = (deps: PrincipalsDeps) => {
   const all = new Set(deps.allScopes);
   const keyScopes = new Set(deps.apiKeyScopes);
   const made = new WeakMap<KeyRecord | SecretRow, Principal>();
-
-  const make = (
-    record: KeyRecord | ClientRecord,
-    kind: CredentialKind,
-    id: string,
-    scopes: ReadonlySet<string>,
-    credentialId = id,
-  ): Principal => {
-    requireReach(record, kind);
-    return Object.freeze({
-      kind,
-      id,
-      credentialId,
-      tenants: record.tenants,
-      tenantsDisabled: record.tenantsDisabled,
-      scopes,
-      ...(record.cells !== undefined && { cells: record.cells }),
-      ...(record.limits !== null && { limits: record.limits }),
-      ...(record.allowIp !== null && { allowIp: record.allowIp }),
-      asserted: {
-        kind,
-        id,
-        tenants: [...record.tenants],
-        tenants_disabled: [...record.tenantsDisabled],
-        scopes: [...scopes],
-      },
-    });
-  };
 
   const scopesOf = ({ scopes }: ClientRecord): ReadonlySet<string> =>
     scopes === null ? all : new Set(deps.allScopes.filter((scope) => scopes.includes(scope)));
@@ -76,18 +99,25 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
     return principal;
   };
 
-  const ofTokens = new WeakMap<ClientRecord, Map<string, Principal>>();
-  /** Shared by all tokens of a client with the same scopes, so that thousands of them weigh little more than one. */
-  const anyToken = (token: VerifiedToken, record: ClientRecord): Principal => {
-    const shared = ofTokens.get(record) ?? new Map<string, Principal>();
-    const key = token.scopes.join(' ');
-    const known = shared.get(key);
-    if (known !== undefined) return known;
+  const heldScopes = (token: VerifiedToken, record: ClientRecord): ReadonlySet<string> => {
     const held = scopesOf(record);
-    const made = make(record, 'bearer', record.clientId, new Set(token.scopes.filter((scope) => held.has(scope))));
-    if (shared.size < scopeSetsMax) ofTokens.set(record, shared.set(key, made));
-    return made;
+    return new Set(token.scopes.filter((scope) => held.has(scope)));
   };
+
+  const plain = createShared<Principal>();
+  const anyToken = (token: VerifiedToken, record: ClientRecord): Principal =>
+    plain(record, token.scopes.join(' '), () => make(record, 'bearer', record.clientId, heldScopes(token, record)));
+
+  const narrow = createShared<SharedReach>();
+  const anyNarrowed = (token: VerifiedToken, limits: TokenLimits, record: ClientRecord): SharedReach =>
+    narrow(record, `${token.scopes.join(' ')}\n${limits.key}`, () => {
+      const scopes = heldScopes(token, record);
+      const reach = deps.narrowCaller.share(limits, (tenants) =>
+        make(tenants === undefined ? record : withTenants(record, tenants), 'bearer', record.clientId, scopes),
+      );
+      if (reach === undefined) throw notValid(undefined, { callerId: record.clientId, reason: 'token_audience' });
+      return reach;
+    });
 
   return {
     ofKey: (record: KeyRecord): Principal =>
@@ -98,12 +128,15 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
     /** Scopes that the token names and the client still holds. */
     ofToken: (token: VerifiedToken, record: ClientRecord): Principal => {
       if (token.caller?.record === record && token.caller.maker === made) return token.caller.principal;
-      const caller = { ...anyToken(token, record), tokenId: token.jti };
-      const principal = Object.freeze({
-        ...caller,
+      const ofToken = {
+        tokenId: token.jti,
         ...(token.jkt !== undefined && { jkt: token.jkt }),
         ...(token.x5t !== undefined && { x5t: token.x5t }),
-      });
+      };
+      const principal =
+        token.limits === undefined
+          ? Object.freeze({ ...anyToken(token, record), ...ofToken })
+          : narrowedCaller(anyNarrowed(token, token.limits, record), token.limits, ofToken);
       token.caller = { maker: made, record, principal };
       return principal;
     },

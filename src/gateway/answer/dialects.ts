@@ -3,15 +3,24 @@
  * so a caller cannot tell (and need not know) which of them refused.
  */
 import { envelopeOf, type Fault, faultTitle } from '#src/contract/fault.ts';
+import { type DpopSettings, dpopMode } from '../dpop/config.ts';
+import { profiles } from '../dpop/profile.ts';
 import { ProofFault } from '../dpop/proof-fault.ts';
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
 import { CheckFault } from './check-fault.ts';
 
 /**
- * `dpop`: tokens may be bound to keys (RFC 9449), so challenges offer that too. `resource`: path of a resource with metadata of
+ * `dpop`: tokens may be bound to keys (RFC 9449), so challenges offer that too. `algs`: of their proofs. `resource`: path of a resource with metadata of
  * its own (RFC 9728 section 3.1); default: the origin as a whole.
  */
-export type DialectSettings = { origin: string; realm: string; dpop?: boolean; resource?: string };
+export type DialectSettings = { origin: string; realm: string; dpop: boolean; algs: string; resource?: string };
+
+export const dialectsOf = (origin: string, settings: DpopSettings & { realm: string }): DialectSettings => ({
+  origin,
+  realm: settings.realm,
+  dpop: dpopMode(settings) !== 'off',
+  algs: proofAlgorithms(profiles[settings.profile]).join(' '),
+});
 
 export type RenderedFault = {
   contentType: string;
@@ -23,7 +32,11 @@ export type RenderedFault = {
 export const jsonType = 'application/json; charset=utf-8';
 const problemType = 'application/problem+json';
 
-/** RFC 6750 section 3.1: the error of each status. */
+/**
+ * RFC 6750 section 3.1: the error of each status. It has one for 403, so a refusal that more scopes would not change has it too
+ * (interface 6.3, A-024, A-026); what tells it apart is that its challenge has no `scope`. A client of the Model Context Protocol,
+ * which would ask for another token, gets such a refusal as the result of its call instead (edge/mcp/tool-result.ts).
+ */
 export const oauthErrors: Readonly<Record<number, string>> = {
   400: 'invalid_request',
   401: 'invalid_token',
@@ -41,7 +54,7 @@ export const fixedSentences: Readonly<Record<number, string>> = {
 export const isOAuthStatus = (status: number): boolean => oauthErrors[status] !== undefined;
 
 /** RFC 9449 section 7.1. */
-const algs = `algs="${proofAlgorithms.join(' ')}"`;
+const algsOf = ({ algs }: DialectSettings): string => `algs="${algs}"`;
 
 const descriptionCharactersMax = 512;
 const partsMax = 3;
@@ -119,7 +132,7 @@ export const renderOAuth = (
       ...(missing.length > 0 ? { missing_scopes: missing } : undefined),
       request_id: requestId,
     }),
-    challenge: `${scheme} realm="${settings.realm}", error="${error}", error_description="${description}", ${scope}resource_metadata="${metadataOf(settings)}"${scheme === 'DPoP' ? `, ${algs}` : ''}`,
+    challenge: `${scheme} realm="${settings.realm}", error="${error}", error_description="${description}", ${scope}resource_metadata="${metadataOf(settings)}"${scheme === 'DPoP' ? `, ${algsOf(settings)}` : ''}`,
   };
 };
 
@@ -130,7 +143,7 @@ const oauthErrorOf = (fault: Fault): string => {
 
 /** A challenge without `error`, for requests without a token (RFC 6750 section 3.1). */
 const plainChallenge = (settings: DialectSettings): string =>
-  `Bearer realm="${settings.realm}", resource_metadata="${metadataOf(settings)}"${settings.dpop ? `, DPoP realm="${settings.realm}", ${algs}` : ''}`;
+  `Bearer realm="${settings.realm}", resource_metadata="${metadataOf(settings)}"${settings.dpop ? `, DPoP realm="${settings.realm}", ${algsOf(settings)}` : ''}`;
 
 const challengeFor = (status: number, settings: DialectSettings): string | undefined =>
   status === 401 ? plainChallenge(settings) : undefined;
@@ -159,12 +172,14 @@ export const renderProblem = (fault: Fault, requestId: string, settings: Dialect
   challenge: challengeFor(fault.status, settings),
 });
 
-/** True when `Accept` names the problem type itself with a quality above zero; wildcards do not count. */
-export const wantsProblem = (accept: string | undefined): boolean => {
+export const wantsProblem = (accept: string | undefined): boolean => namesType(accept, problemType);
+
+/** True when `Accept` names the type itself with a quality above zero; wildcards do not count. */
+export const namesType = (accept: string | undefined, wanted: string): boolean => {
   if (accept === undefined) return false;
   return accept.split(',').some((range) => {
     const [type, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-    if (type !== problemType) return false;
+    if (type !== wanted) return false;
     const quality = parameters.find((parameter) => parameter.startsWith('q='));
     return quality === undefined || Number(quality.slice(2)) > 0;
   });

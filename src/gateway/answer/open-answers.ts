@@ -2,9 +2,10 @@
 import { Fault } from '#src/contract/fault.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
+import type { DpopSettings } from '../dpop/config.ts';
 import { storeUnavailable } from '../model/faults.ts';
 import type { Exchange } from '../request/exchange.ts';
-import type { DialectSettings } from './dialects.ts';
+import { type DialectSettings, dialectsOf } from './dialects.ts';
 import { honestStatus, legacyStatus, type StatusFor } from './legacy-status.ts';
 import { createEdgeHeaders, type EdgeHeaders, strictTransportOf } from './security-headers.ts';
 import {
@@ -16,7 +17,7 @@ import {
 } from './write-answer.ts';
 
 type AnswersDeps = {
-  settings: { realm: string; legacy_status: 'on' | 'off'; dpop: string; hsts_seconds: number };
+  settings: DpopSettings & { realm: string; legacy_status: 'on' | 'off'; hsts_seconds: number };
   origin: string;
   log: Logger;
   /** Counts each answer as its head is written. */
@@ -48,7 +49,7 @@ export type Answers = {
 
 export const openAnswers = ({ settings, origin, log, answered, refused, settle, ...deps }: AnswersDeps): Answers => {
   const edgeHeaders = createEdgeHeaders(strictTransportOf(origin, settings));
-  const dialects = { origin, realm: settings.realm, dpop: settings.dpop !== 'off' };
+  const dialects = dialectsOf(origin, settings);
   const write = createWriteAnswer({ edgeHeaders, answered, settle });
   const statusFor = settings.legacy_status === 'on' ? legacyStatus : honestStatus;
   const common = {

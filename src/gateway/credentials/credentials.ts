@@ -25,6 +25,7 @@ import { applyAllowIp, applyLimits, limitChanges } from './change/limits.ts';
 import { type IssuedKey, type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
 import { assertOneKind, isForSandboxes } from './change/sandbox-kind.ts';
 import { stateChanges } from './change/states.ts';
+import { trustChanges } from './change/trusts.ts';
 import * as store from './lookup/credential-store.ts';
 import { credentialViews } from './show/show-credentials.ts';
 import { updateCertificateName } from './state/certificate-store.ts';
@@ -60,6 +61,7 @@ export const createCredentials = (deps: CredentialsDeps) => ({
   ...secretChanges(deps),
   ...stateChanges(deps),
   ...limitChanges(deps),
+  ...trustChanges(deps),
   ...rotations(deps),
   ...certificateChanges(deps),
   ...credentialViews(deps),

@@ -1,5 +1,6 @@
 /** Settings of proof of possession. */
 import { z } from 'zod';
+import { type Profile, profiles } from './profile.ts';
 
 export const dpopSettings = z.strictObject({
   dpop: z.enum(['off', 'on', 'nonce']).default('off').meta({
@@ -9,4 +10,8 @@ export const dpopSettings = z.strictObject({
   }),
 });
 
-export type DpopSettings = z.infer<typeof dpopSettings>;
+export type DpopSettings = z.infer<typeof dpopSettings> & { profile: Profile };
+
+/** A profile that wants bound tokens turns DPoP on. */
+export const dpopMode = ({ dpop, profile }: DpopSettings): 'off' | 'on' | 'nonce' =>
+  dpop === 'off' && profiles[profile].boundTokensOnly ? 'on' : dpop;

@@ -4,7 +4,8 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
-import type { DpopSettings } from './config.ts';
+import { type DpopSettings, dpopMode } from './config.ts';
+import { createRulesOf } from './profile.ts';
 import { createProofNonces } from './proof-nonces.ts';
 import { createRequireProof, type RequireProof } from './require-proof.ts';
 import { markProofUsed } from './used-proof-store.ts';
@@ -23,14 +24,15 @@ type DpopDeps = {
   db: Kysely<unknown>;
   box: Pick<SecretBox, 'derive'>;
   clock: Clock;
-  failures: Pick<FailureBudget, 'blockedSeconds' | 'countFailure'>;
+  budgets: Record<'failures' | 'wrongProofs', Pick<FailureBudget, 'blockedSeconds' | 'countFailure'>>;
   sourceOf: SourceOf;
 };
 
 export const createDpop = (deps: DpopDeps): Dpop | undefined => {
   const { settings, origin, db, box, clock } = deps;
-  if (settings.dpop === 'off') return undefined;
-  const nonceRequired = settings.dpop === 'nonce';
+  const mode = dpopMode(settings);
+  if (mode === 'off') return undefined;
+  const nonceRequired = mode === 'nonce';
   const nonces = createProofNonces({ key: box.derive('dpop-nonce'), clock });
   const verifyProof = createVerifyProof({
     origin,
@@ -40,6 +42,8 @@ export const createDpop = (deps: DpopDeps): Dpop | undefined => {
     markUsed: (proof, now) => markProofUsed(db, proof, now),
   });
   const freshNonce = (): string | undefined => (nonceRequired ? nonces.current() : undefined);
-  const { failures, sourceOf } = deps;
-  return { verifyProof, requireProof: createRequireProof({ verifyProof, freshNonce, failures, sourceOf }), freshNonce };
+  const { budgets, sourceOf } = deps;
+  const rulesOf = createRulesOf(settings.profile);
+  const requireProof = createRequireProof({ verifyProof, freshNonce, budgets, sourceOf, rulesOf });
+  return { verifyProof, requireProof, freshNonce };
 };

@@ -7,11 +7,12 @@ import { TracedFault } from '../model/traced-fault.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { publicHostOf } from '../request/public-host.ts';
 import { proofsOf } from '../request/read-proof.ts';
+import type { RulesOf } from './profile.ts';
 import { ProofFault } from './proof-fault.ts';
 import type { VerifyProof } from './verify-proof.ts';
 
 /** A valid token, and the thumbprint of the key that it is bound to. */
-type BoundToken = { clientId: string; tokenId: string; jkt: string };
+type BoundToken = { clientId: string; tokenId: string; jkt: string; fapi2Required?: boolean };
 
 /** `token`: the one that was presented. Rejects with the refusal. */
 export type RequireProof = (exchange: Exchange, token: string, bound: BoundToken) => Promise<void>;
@@ -19,7 +20,8 @@ export type RequireProof = (exchange: Exchange, token: string, bound: BoundToken
 type RequireProofDeps = {
   verifyProof: VerifyProof;
   freshNonce: () => string | undefined;
-  failures: Pick<FailureBudget, 'blockedSeconds' | 'countFailure'>;
+  budgets: Record<'failures' | 'wrongProofs', Pick<FailureBudget, 'blockedSeconds' | 'countFailure'>>;
+  rulesOf: RulesOf;
   sourceOf: SourceOf;
 };
 
@@ -29,9 +31,11 @@ type RequireProofDeps = {
  * would block tokens. `jti` cannot be guessed, so only a holder of the token can use up its failures.
  */
 export const createRequireProof = (deps: RequireProofDeps): RequireProof => {
-  const { failures } = deps;
-  return async (exchange, token, { clientId, tokenId, jkt }) => {
+  return async (exchange, token, bound) => {
+    const { clientId, tokenId, jkt } = bound;
     const { req, method, path } = exchange;
+    const rules = deps.rulesOf(bound);
+    const failures = deps.budgets[rules.proofBudget];
     // Every answer from here on carries it.
     exchange.dpopNonce = deps.freshNonce();
     const [proof, second] = proofsOf(req.rawHeaders);
@@ -41,7 +45,7 @@ export const createRequireProof = (deps: RequireProofDeps): RequireProof => {
     const source = deps.sourceOf(req);
     const blocked = failures.blockedSeconds(tokenId, source);
     if (blocked !== undefined) throw blockedByFailures(clientId, blocked);
-    const result = await deps.verifyProof(proof, { method, host: publicHostOf(exchange), path, token, jkt });
+    const result = await deps.verifyProof(proof, { rules, method, host: publicHostOf(exchange), path, token, jkt });
     if (!('error' in result)) return;
     if (result.nonce !== undefined) exchange.dpopNonce = result.nonce;
     // A missing nonce is part of the protocol (RFC 9449 section 9), so it is not counted as a failure.

@@ -5,9 +5,12 @@
 import { createHash } from 'node:crypto';
 import { calculateJwkThumbprint, EmbeddedJWK, type JWK, type JWTPayload, jwtVerify } from 'jose';
 import type { Clock } from '#src/platform/clock.ts';
+import type { ProfileRules } from './profile.ts';
 import type { ProofNonces } from './proof-nonces.ts';
 
-export const proofAlgorithms = ['ES256', 'EdDSA', 'PS256', 'RS256'] as const;
+/** Algorithms of proofs under these rules, in the sequence in which the metadata lists them. */
+export const proofAlgorithms = ({ algorithms }: Pick<ProfileRules, 'algorithms'>): string[] =>
+  ['ES256', 'EdDSA', 'PS256', 'RS256'].filter((name) => algorithms.includes(name));
 
 export type ProofRefusal = {
   error: 'invalid_dpop_proof' | 'use_dpop_nonce';
@@ -18,10 +21,17 @@ export type ProofRefusal = {
 };
 
 /**
- * `host`: of the request, on a route of certain hosts; otherwise the public address is the operator's. `token`, `jkt`: when a
+ * `rules`: those of the client. `host`: of the request, on a route of certain hosts; otherwise the public address is the operator's. `token`, `jkt`: when a
  * token is used; it must be the one that the proof is about, and bound to the proof's key.
  */
-type ProofUse = { method: string; host?: string | undefined; path: string; token?: string; jkt?: string };
+type ProofUse = {
+  rules: ProfileRules;
+  method: string;
+  host?: string | undefined;
+  path: string;
+  token?: string;
+  jkt?: string;
+};
 
 /** Resolves with the thumbprint of the key, or with what is wrong. Rejects only when the store cannot be reached. */
 export type VerifyProof = (proof: string, use: ProofUse) => Promise<{ jkt: string } | ProofRefusal>;
@@ -39,8 +49,8 @@ type VerifyProofDeps = {
 /** Enough for a key of 4096 bits and all claims; longer text is not parsed. */
 const lengthMax = 4_096;
 const jtiLengthMax = 255;
-/** How far the clock of a client may be off, either way. */
-const iatMsMax = 60_000;
+/** How old a proof may be. How far its clock may be ahead is a rule of the profile. */
+const ageMsMax = 60_000;
 /** Clocks of two gateways may differ by this much without one deleting a proof that the other would still accept. */
 const clocksMs = 60_000;
 /** Bounds on RSA keys: the caller chooses the key, and the cost of a verification grows with both of its numbers. */
@@ -57,7 +67,7 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
   const askNonce = (text: string): ProofRefusal => ({ error: 'use_dpop_nonce', text, nonce: nonces.current() });
   return async (proof, use) => {
     const nowMs = clock.now().getTime();
-    const read = isJwtText(proof) ? await readProof(proof, clock.now()) : undefined;
+    const read = isJwtText(proof) ? await readProof(proof, use.rules, clock.now()) : undefined;
     if (read === undefined) return invalid('The DPoP proof is not a valid JWT for its own key');
     const { jwk, payload } = read;
     const { jti, htm, htu, iat, nonce, ath } = payload;
@@ -74,9 +84,10 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
     // Before the time: a client whose clock is off learns first that a nonce is wanted.
     if (nonce === undefined && deps.nonceRequired) return askNonce('The DPoP proof needs a nonce of this server');
     if (nonce !== undefined && !nonces.isLive(nonce)) return askNonce('The nonce of the DPoP proof is not a live one');
-    if (typeof iat !== 'number' || Math.abs(nowMs - iat * 1000) > iatMsMax)
+    const aheadMs = typeof iat === 'number' ? iat * 1000 - nowMs : undefined;
+    if (aheadMs === undefined || -aheadMs > ageMsMax || aheadMs > use.rules.proofAhead.iat * 1000)
       return invalid('iat is missing or too far from now');
-    const expires = new Date(iat * 1000 + iatMsMax + clocksMs);
+    const expires = new Date(nowMs + aheadMs + ageMsMax + clocksMs);
     const isNew = await deps.markUsed({ digest: digestOf(`${jkt} ${jti}`), expires }, clock.now());
     return isNew ? { jkt } : invalid('The DPoP proof was used before');
   };
@@ -92,7 +103,11 @@ const isJwtText = (text: string): boolean => {
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** Undefined when the text, its header, key or signature is invalid, or when it has expired by its own claims. */
-const readProof = async (proof: string, now: Date): Promise<{ jwk: JWK; payload: JWTPayload } | undefined> => {
+const readProof = async (
+  proof: string,
+  rules: ProfileRules,
+  now: Date,
+): Promise<{ jwk: JWK; payload: JWTPayload } | undefined> => {
   try {
     const { payload, protectedHeader } = await jwtVerify(
       proof,
@@ -100,8 +115,15 @@ const readProof = async (proof: string, now: Date): Promise<{ jwk: JWK; payload:
         if (!isPublic(header.jwk)) throw new TypeError('not a public key');
         return EmbeddedJWK(header, token);
       },
-      { algorithms: [...proofAlgorithms], typ: 'dpop+jwt', currentDate: now },
+      {
+        algorithms: proofAlgorithms(rules),
+        typ: 'dpop+jwt',
+        clockTolerance: rules.proofAhead.nbf,
+        currentDate: now,
+      },
     );
+    // The tolerance is for `nbf`; jose applies it to `exp` too.
+    if (payload.exp !== undefined && payload.exp * 1000 <= now.getTime()) return undefined;
     return isPublic(protectedHeader.jwk) ? { jwk: protectedHeader.jwk, payload } : undefined;
   } catch {
     // Everything above works on the text alone, so every error is one of the text.

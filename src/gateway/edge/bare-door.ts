@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Fault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
+import { dialectsOf } from '../answer/dialects.ts';
 import { createEdgeHeaders } from '../answer/security-headers.ts';
 import { createWriteAnswer, faultHeaders, renderFault, type WriteAnswer } from '../answer/write-answer.ts';
 import type { DpopSettings } from '../dpop/config.ts';
@@ -34,7 +35,7 @@ export const createBareDoor = (
   { strictTransport, answer, refusal }: Answering,
 ): DoorHandlers => {
   const edgeHeaders = createEdgeHeaders(strictTransport);
-  const dialects = { origin, realm: settings.realm, dpop: settings.dpop !== 'off' };
+  const dialects = dialectsOf(origin, settings);
   const uncounted = (): void => undefined;
   const write = createWriteAnswer({ edgeHeaders, answered: uncounted, settle: () => undefined });
   const requestIds = createRequestIds(Date.now);

@@ -16,6 +16,8 @@ export type GatewayMetrics = {
   /** `outcome`: issued, or the error of RFC 6749. */
   token(outcome: string): void;
   revocationLag(seconds: number): void;
+  /** `result`: what a report of a leaked credential led to. */
+  leakReport(result: 'ended' | 'known' | 'unknown'): void;
   /** `result`: of reading the route table again. */
   reloaded(result: 'reloaded' | 'unchanged' | 'refused'): void;
   /** Requests that the log of callers' requests does not get. */
@@ -61,6 +63,11 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
     'Requests by kind of credential and outcome: ok, or the reason of the refusal',
     ['kind', 'outcome'],
   );
+  const leaks = metrics.counter(
+    'leak_reports_total',
+    'Reported values by result: ended, known (it had ended), unknown',
+    ['result'],
+  );
   const tokens = metrics.counter('tokens_total', 'Answers of the token endpoint by outcome', ['outcome']);
   const lag = metrics
     .histogram(
@@ -75,6 +82,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
   }));
   const ofKind = createChildren((kind) => createChildren((outcome) => authentications.child({ kind, outcome })));
   const ofCode = createChildren((code) => refusals.child({ code }));
+  const ofLeak = createChildren((result) => leaks.child({ result }));
   const ofOutcome = createChildren((outcome) => tokens.child({ outcome }));
   return {
     answered: ({ route, place, startedAtMs }, status) => {
@@ -93,6 +101,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
     },
     reloaded: countReloads(metrics),
     revocationLag: (value) => lag.observe(value),
+    leakReport: (result) => ofLeak(result).inc(),
     requestsDropped: countDroppedRequests(metrics),
     repeated: countRepeats(metrics),
     watch: (sources) => watchSources(metrics, sources),

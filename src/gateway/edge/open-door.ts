@@ -46,6 +46,7 @@ type DoorDeps = {
   /** Callers name the trace that a request belongs to. */
   trustsTraces?: boolean;
   oauth: Middleware;
+  leakReports: Middleware;
   /** Undefined: /mcp is not offered. */
   mcp: Mcp | undefined;
   readiness: () => Promise<Readiness>;
@@ -85,6 +86,7 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
     }),
     ownPaths: createOwnPaths({
       oauth: deps.oauth,
+      leakReports: deps.leakReports,
       pages: () => current.get().pages,
       hasRoute: (exchange) => allowOf(current.get().routes, exchange) !== undefined,
       readiness: deps.readiness,

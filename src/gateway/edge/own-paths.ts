@@ -13,6 +13,8 @@ import type { Readiness } from './readiness.ts';
 type OwnPathsDeps = {
   /** Answers /api/oauth/* and /.well-known/*; calls `next` for unknown paths. */
   oauth: Middleware;
+  /** Answers reports of leaked credentials; calls `next` for other paths. */
+  leakReports: Middleware;
   /** Those of the current route table. */
   pages: () => ReadonlyMap<string, Page>;
   /** The current route table has a route with this path. */
@@ -57,6 +59,7 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
   app.use(createHealth(deps.readiness));
   app.use(createLeadOn(deps.pages));
   app.use(createServePages(deps.pages));
+  app.use(deps.leakReports);
   app.use(deps.oauth);
   const handle = app.callback();
   return {

@@ -15,6 +15,8 @@ export type IssuedToken = {
   clientId: string | null;
   /** Secret or client key for which it was issued. */
   parent: string | null;
+  /** Id of the token that it was exchanged from; null: of none. */
+  parentToken: string | null;
   issued: Date;
   expires: Date;
   scopes: readonly string[];
@@ -34,7 +36,7 @@ export const listIssuedTokens = async (
 ): Promise<IssuedTokens> => {
   const { events: page, next } = await fillPage(db, { ...filter, action: 'token.issued' }, before, limit);
   const ends = await readTokenEnds(db, {
-    tokens: page.flatMap(({ token_id: id }) => (id === null ? [] : [id])),
+    tokens: page.flatMap(({ token_id: id, details }) => (id === null ? [] : [id, ...ancestorsOf(details)])),
     clients: [...new Set(page.flatMap(({ client_id: id }) => (id === null ? [] : [id])))],
   });
   const nowMs = clock.now().getTime();
@@ -51,6 +53,7 @@ const toToken = (event: ChainedEvent, ends: TokenEnds, nowMs: number): IssuedTok
     id: event.token_id ?? '',
     clientId: event.client_id,
     parent: event.credential_id,
+    parentToken: ancestorsOf(event.details)[0] ?? null,
     issued: event.at,
     expires: new Date(expiresMs),
     scopes: event.scopes,
@@ -65,8 +68,13 @@ export const expiresMsOf = (event: ChainedEvent, { tokenSecondsMax }: Pick<Token
   return expires === undefined ? event.at.getTime() + tokenSecondsMax * 1000 : Date.parse(expires);
 };
 
-const isRevoked = ({ token_id: tokenId, client_id: clientId, at }: ChainedEvent, ends: TokenEnds): boolean => {
-  if (tokenId !== null && ends.revoked.has(tokenId)) return true;
+/** Ids of the tokens that the issued one was exchanged from, its parent first. `details`: of the event of its issue. */
+export const ancestorsOf = (details: string): readonly string[] =>
+  (JSON.parse(details) as { ancestors?: readonly string[] }).ancestors ?? [];
+
+const isRevoked = ({ token_id: tokenId, client_id: clientId, at, details }: ChainedEvent, ends: TokenEnds): boolean => {
+  // A token ends with each one that it was exchanged from.
+  if ([tokenId ?? '', ...ancestorsOf(details)].some((id) => ends.revoked.has(id))) return true;
   const client = clientId === null ? undefined : ends.clients.get(clientId);
   if (client === undefined) return false;
   // `iat` of a token is in whole seconds, and the gateway compares that.

@@ -12,6 +12,7 @@ import { type IssuedUse, sumIssuedUse } from '../audit/search/issued-use.ts';
 import { findEvents, type Summary, summarise } from '../audit/search/search-store.ts';
 import { idOfValue, isApiKey, isClientSecret } from '../model/credential-values.ts';
 import { findIssued } from './find-issued.ts';
+import { ancestorsOf } from './issued-tokens.ts';
 
 export type Traced = {
   kind: 'api_key' | 'client_secret' | 'token';
@@ -23,6 +24,8 @@ export type Traced = {
   clientId: string | null;
   /** For a token: the secret or key for which it was issued. */
   parent: string | null;
+  /** For a token: id of the token that it was exchanged from. */
+  parentToken: string | null;
   issued: FoundEvent | null;
   /** Allowed requests with it. */
   calls: number;
@@ -93,6 +96,7 @@ export const traceClaim = async (
     genuine: known !== undefined,
     clientId: known?.clientId ?? clientId ?? issued?.client_id ?? used.clients[0] ?? null,
     parent: kind === 'token' ? (issued?.credential_id ?? null) : null,
+    parentToken: kind === 'token' && issued !== undefined ? (ancestorsOf(issued.details)[0] ?? null) : null,
     issued: issued === undefined ? null : toFound(issued),
     ...shown(used),
     refused: denied.calls,

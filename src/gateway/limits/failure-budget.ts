@@ -20,6 +20,8 @@ export type FailureBudget = {
 type FailureBudgetDeps = {
   kv: Kv;
   failuresMax: number;
+  /** Budgets of one name count together over all gateways. */
+  name?: string;
   /** Monotonic milliseconds. */
   elapsedMs?: () => number;
 };
@@ -29,14 +31,14 @@ const windowSeconds = 60;
 const pairsMax = 50_000;
 /** Longer than any client id; invented ones may be as long as a header. */
 const idLengthMax = 64;
-const channel = 'failures';
 
 type Failures = { count: number; endsAtMs: number };
 
 export const createFailureBudget = (deps: FailureBudgetDeps): FailureBudget => {
   const { kv, failuresMax } = deps;
   const elapsedMs = deps.elapsedMs ?? (() => performance.now());
-  const counter = kv.windows({ name: 'failures', quota: failuresMax, windowSeconds });
+  const channel = deps.name ?? 'failures';
+  const counter = kv.windows({ name: channel, quota: failuresMax, windowSeconds });
   const pairs = createRecentMap<string, Failures>(pairsMax);
   // Failures are rare. Without a recent one the hot path does not build a key.
   let quietFromMs = 0;

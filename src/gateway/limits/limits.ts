@@ -10,10 +10,18 @@ export type Limits = {
   rates: RateLimits;
   running: RunningRequests;
   failures: FailureBudget;
+  /** Wrong proofs of one token from one address, under a profile that has this budget (dpop/profile.ts). */
+  wrongProofs: FailureBudget;
   sourceOf: SourceOf;
   addressOf: AddressOf;
   close(): void;
 };
+
+/**
+ * The conformance suite of the profile sends some twenty-five wrong proofs of one token in a row and then expects the right one to
+ * work. A key cannot be guessed, so a wrong proof costs a verification and nothing else.
+ */
+const wrongProofsFactor = 6;
 
 export const createLimits = (settings: LimitsSettings, kv: Kv): Limits => {
   const rates = createRateLimits({
@@ -25,12 +33,18 @@ export const createLimits = (settings: LimitsSettings, kv: Kv): Limits => {
   });
   const running = createRunningRequests({ kv });
   const failures = createFailureBudget({ kv, failuresMax: settings.rate_failures_max });
+  const wrongProofs = createFailureBudget({
+    ...{ kv, name: 'wrong_proofs' },
+    failuresMax: settings.rate_failures_max * wrongProofsFactor,
+  });
   const close = (): void => {
     rates.settle();
     rates.close();
     running.close();
     failures.close();
+    wrongProofs.close();
   };
   const { trusted_proxy_hops: hops } = settings;
-  return { rates, running, failures, sourceOf: createSourceOf(hops), addressOf: createAddressOf(hops), close };
+  const sourceOf = createSourceOf(hops);
+  return { rates, running, failures, wrongProofs, sourceOf, addressOf: createAddressOf(hops), close };
 };

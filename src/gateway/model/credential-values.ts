@@ -57,6 +57,9 @@ export const newClientId = (isSandbox = false): string => {
   return body + checksumOf(body);
 };
 
+/** Names what a client trusts; it is no secret and in no value of a caller. */
+export const newTrustId = (): string => `trs_${random62(9, idLength)}`;
+
 const valueLength = 4 + idLength + 1 + randomLength + checksumLength;
 
 /**

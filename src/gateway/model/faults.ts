@@ -1,5 +1,5 @@
 /** Every refusal of the gateway itself. Codes and statuses are those of interface 6.1. */
-import { Fault, type FaultOptions, validationFault } from '#src/contract/fault.ts';
+import { Fault, type FaultOptions, faultTitle, validationFault } from '#src/contract/fault.ts';
 import { TracedFault } from './traced-fault.ts';
 
 export const noSuchOperation = (): Fault => new Fault('INVALID_ACTION', 'No such operation');
@@ -16,6 +16,13 @@ export const decisionChanged = (): Fault =>
   new Fault('OVERLOADED', 'The decision about this request has just changed; send it again', {
     headers: { 'retry-after': '1' },
   });
+
+/** A profile takes no secrets (profile.ts). */
+export const boundTokenNeeded = (): Fault =>
+  new Fault(
+    'INVALID_AUTH',
+    'Only access tokens bound to a key of the client are accepted here (FAPI 2.0), no API key and no secret: get one from the token endpoint',
+  );
 
 export const unsupportedVersion = (): Fault =>
   validationFault([
@@ -125,6 +132,22 @@ export const addressNotAllowed = (callerId: string, address: string): Fault =>
     callerId,
     reason: 'address_not_allowed',
     detail: { address },
+  });
+
+export const apiDisabled = (callerId: string): Fault =>
+  new TracedFault('API_DISABLED', faultTitle('API_DISABLED'), { callerId, reason: 'api_disabled' });
+
+/** For a request beyond the details of a narrowed token (interface 30.1). `text`: what they allow. */
+export const limitedTo = (callerId: string, text: string): Fault =>
+  new TracedFault('UNAUTHORIZED', limitedText(text), { callerId, reason: 'token_limited' });
+
+export const limitedText = (text: string): string => `This token is limited to ${text}`;
+
+/** A token for some services at another one (RFC 9068 section 4). */
+export const otherAudience = (callerId: string, audiences: readonly string[]): Fault =>
+  new TracedFault('INVALID_AUTH', `The access token is for ${audiences.join(' and ')} only`, {
+    callerId,
+    reason: 'token_audience',
   });
 
 export const tooManyRunning = (max: number, retryAfterSeconds: number): Fault =>

@@ -6,11 +6,13 @@ export const denialReasons = [
   'token_revoked',
   'token_not_yet_valid',
   'token_audience',
+  'token_limited',
   'client_disabled',
   'secret_wrong',
   'secret_ended',
   'key_revoked',
   'key_expired',
+  'leak_reported',
   'credentials_ambiguous',
   'quarantined',
   'restaurant_gone',
@@ -60,6 +62,13 @@ export class SimulatedFault extends Fault {
 export const endedDetail = (endedMs: number, nowMs: number): Readonly<Record<string, unknown>> => ({
   expired_iso: isoSeconds(new Date(endedMs)),
   expired_seconds_ago: Math.max(0, Math.floor((nowMs - endedMs) / 1000)),
+});
+
+/** Of a credential that a leak report ended (interface 29). */
+export const leakedTrace = (callerId: string, leakedMs: number): Trace => ({
+  callerId,
+  reason: 'leak_reported',
+  detail: { reported_iso: isoSeconds(new Date(leakedMs)) },
 });
 
 /** Whole seconds, UTC. */

@@ -36,7 +36,10 @@ const detailed = z
       .string()
       .regex(/^[\x21-\x7e]{1,256}$/, 'at most 256 visible characters of ASCII')
       .optional()
-      .meta({ description: 'Of `jwt`: the claim `aud`. Default: the name of the upstream' }),
+      .meta({
+        description:
+          'Of `jwt`: the claim `aud`. Default: the name of the upstream. An absolute URI can be the `resource` of tokens (RFC 8707)',
+      }),
   })
   .superRefine(({ kind: chosen, ...others }, context) => {
     for (const name of ['header', 'audience'] as const)

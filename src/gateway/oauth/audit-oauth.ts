@@ -20,6 +20,7 @@ export type AuditOAuth = {
 };
 
 type AuditOAuthDeps = {
+  origin: string;
   recorder: Pick<Recorder, 'record' | 'recordRefusal'>;
   fingerprint: Fingerprint;
   sourceOf: SourceOf;
@@ -27,7 +28,13 @@ type AuditOAuthDeps = {
   countToken: (outcome: string) => void;
 };
 
-export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }: AuditOAuthDeps): AuditOAuth => {
+export const createAuditOAuth = ({
+  origin,
+  recorder,
+  fingerprint,
+  sourceOf,
+  countToken,
+}: AuditOAuthDeps): AuditOAuth => {
   const about = (ctx: Context, { client, credentialId, secret }: ProvenClient) => ({
     ...requestOf(ctx, sourceOf),
     kind: 'api_client',
@@ -38,7 +45,7 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }
   });
   return {
     issued: async (ctx, proven, { access_token, scope }) => {
-      const { jti, exp } = claimsOf(access_token);
+      const { jti, exp, aud, authorization_details, ancestors } = claimsOf(access_token);
       await recorder.record({
         action: 'token.issued',
         ...about(ctx, proven),
@@ -47,6 +54,10 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }
         details: JSON.stringify({
           token_fingerprint: fingerprint(access_token),
           expires: new Date(exp * 1000).toISOString(),
+          workload: proven.workload,
+          ...(ancestors && { parent: ancestors[0], ancestors }),
+          ...(authorization_details !== undefined && { authorization_details }),
+          ...(aud !== origin && [aud].flat()[0] !== origin && { resource: aud }),
         }),
       });
       countToken('issued');
@@ -63,14 +74,23 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }
         reason: refusal.code === 'ADDRESS_NOT_ALLOWED' ? 'address_not_allowed' : refusal.error,
         // An unproven claim is kept only when it is a client id, since it may also be a secret in the wrong field.
         client_id: claimed !== undefined && isClientId(claimed) ? claimed : null,
+        ...(refusal.facts && { details: JSON.stringify(refusal.facts) }),
       });
     },
   };
 };
 
 /** Claims of a token that was just made, so nothing is checked. */
-const claimsOf = (token: string): { jti: string; exp: number } =>
-  JSON.parse(Buffer.from(token.split('.', 2)[1] ?? '', 'base64url').toString('latin1')) as { jti: string; exp: number };
+const claimsOf = (token: string): IssuedClaims =>
+  JSON.parse(Buffer.from(token.split('.', 2)[1] ?? '', 'base64url').toString('latin1')) as IssuedClaims;
+
+type IssuedClaims = {
+  jti: string;
+  exp: number;
+  aud: string | string[];
+  authorization_details?: unknown;
+  ancestors?: readonly string[];
+};
 
 const claimedOf = (req: IncomingMessage, form: Form | undefined): string | undefined =>
   form === undefined ? undefined : claimedClientId(req, form);

@@ -6,10 +6,20 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import { type ClientRecord, provesClient } from '../credentials/lookup/records.ts';
 import { clientKeyName } from '../credentials/show/show-credentials.ts';
+import { retrySeconds } from '../credentials/trust/issuer-keys.ts';
+import { isOfIssuer, type VerifyWorkload, type WorkloadFacts } from '../credentials/trust/verify-workload.ts';
+import type { RulesOf } from '../dpop/profile.ts';
 import type { CheckAddress } from '../limits/check-address.ts';
 import { quarantineText } from '../model/faults.ts';
-import { type CertificateProofDeps, isOfClient } from './certificate-proof.ts';
-import { addressRefused, invalidClient, OAuthRefusal } from './oauth-answers.ts';
+import { type CertificateProofDeps, isOfClient } from './bind-token.ts';
+import {
+  addressRefused,
+  invalidClient,
+  issuerAway,
+  NoClientAuthentication,
+  OAuthRefusal,
+  wrongClaim,
+} from './oauth-answers.ts';
 import type { ClientProof } from './read-client-proof.ts';
 import { clientOfAssertion, type VerifyAssertionDeps, verifyAssertion } from './verify-assertion.ts';
 
@@ -18,7 +28,9 @@ export type AuthenticateClientDeps = CertificateProofDeps & {
   clock: Clock;
   credentials: Pick<CredentialCache, 'findClient'>;
   assertions: VerifyAssertionDeps;
+  verifyWorkload: VerifyWorkload;
   checkAddress: CheckAddress;
+  rulesOf: RulesOf;
   /** Called for each proven credential, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
@@ -37,9 +49,16 @@ export type ProvenClient = {
   secret: string | undefined;
   /** The one by which it proved itself. */
   certificate?: ClientCertificate | undefined;
+  /** Of a workload that proved itself by a trusted issuer (interface 28). */
+  workload?: WorkloadFacts | undefined;
 };
 
-type Proven = { record: ClientRecord; credentialId: string; quarantine: string | undefined };
+type Proven = {
+  record: ClientRecord;
+  credentialId: string;
+  quarantine: string | undefined;
+  workload?: WorkloadFacts;
+};
 
 export const createAuthenticateClient = (deps: AuthenticateClientDeps): AuthenticateClient => {
   const prove = (proof: ClientProof): Promise<Proven | undefined> => {
@@ -56,7 +75,8 @@ export const createAuthenticateClient = (deps: AuthenticateClientDeps): Authenti
     if (proven.quarantine !== undefined) throw new OAuthRefusal('unauthorized_client', 400, proven.quarantine);
     const secret = proof.method === 'secret' ? proof.secret : undefined;
     const certificate = proof.method === 'certificate' ? proof.certificate : undefined;
-    return { client: proven.record, credentialId: proven.credentialId, secret, certificate };
+    const { record: client, credentialId, workload } = proven;
+    return { client, credentialId, secret, certificate, workload };
   };
 };
 
@@ -67,6 +87,10 @@ const proveBySecret = async (
   const record = await deps.credentials.findClient(clientId);
   const proof = provesClient(deps.box, record, secret, deps.clock.now().getTime());
   if (proof === undefined || record === undefined) return undefined;
+  if (!deps.rulesOf(record).sharedSecrets)
+    throw new NoClientAuthentication(
+      'This client authenticates by client_assertion only (FAPI 2.0), not by its secret',
+    );
   const quarantine =
     quarantineOf(record) ??
     (proof.quarantinedReason === null ? undefined : quarantineText('client secret', proof.quarantinedReason));
@@ -75,8 +99,10 @@ const proveBySecret = async (
 
 const proveByAssertion = async (
   deps: AuthenticateClientDeps,
-  { clientId, assertion }: Extract<ClientProof, { method: 'assertion' }>,
+  proof: Extract<ClientProof, { method: 'assertion' }>,
 ): Promise<Proven | undefined> => {
+  const { clientId, assertion } = proof;
+  if (isOfIssuer(assertion)) return proveByWorkload(deps, proof);
   const named = clientOfAssertion(assertion);
   if (named === undefined || (clientId !== undefined && clientId !== named)) return undefined;
   const record = await deps.credentials.findClient(named);
@@ -94,6 +120,31 @@ const proveByCertificate = async (
   if (record === undefined || record.disabled || !isOfClient(deps, record, certificate)) return undefined;
   const credentialId = clientKeyName(record.clientId, certificate.thumbprint);
   return { record, credentialId, quarantine: quarantineOf(record) };
+};
+
+const proveByWorkload = async (
+  { verifyWorkload, credentials, rulesOf }: AuthenticateClientDeps,
+  { clientId, assertion }: Extract<ClientProof, { method: 'assertion' }>,
+): Promise<Proven | undefined> => {
+  const verified = await verifyWorkload(assertion, clientId);
+  switch (verified.kind) {
+    case 'unknown':
+      return undefined;
+    case 'unavailable':
+      throw issuerAway(retrySeconds);
+    case 'wrong':
+      throw wrongClaim(verified.text, { claim: verified.claim, ...verified.facts });
+    case 'proven': {
+      const { trust, facts } = verified;
+      const record = await credentials.findClient(trust.clientId);
+      if (record === undefined || record.disabled) return undefined;
+      if (!rulesOf(record).trustedIssuers)
+        throw new NoClientAuthentication(
+          'This client signs its assertions itself (FAPI 2.0); no issuer may do so for it',
+        );
+      return { record, credentialId: trust.trustId, quarantine: quarantineOf(record), workload: facts };
+    }
+  }
 };
 
 const quarantineOf = ({ quarantinedReason }: ClientRecord): string | undefined =>

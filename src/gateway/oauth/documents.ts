@@ -1,6 +1,9 @@
 /** The public documents of interface 4.3: server metadata, resource metadata and the keys of tokens. */
+import { detailType } from '../access/rights/access-details.ts';
+import type { ProfileRules } from '../dpop/profile.ts';
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
+import { grantTypes } from './read-token-request.ts';
 import { tokenPath } from './token-issuer.ts';
 import { assertionAlgorithms } from './verify-assertion.ts';
 
@@ -13,6 +16,7 @@ type DocumentsDeps = {
   certificates: { readonly hasAuthorities: boolean } | undefined;
   /** Where certificates are requested (RFC 8705 section 5); undefined: at the origin. */
   mtlsOrigin: string | undefined;
+  rules: ProfileRules;
   keys: Pick<SigningKeys, 'jwks'>;
   /** Paths that are resources of their own (RFC 9728 section 3.1). */
   resources: readonly string[];
@@ -26,12 +30,17 @@ export const revocationPath = '/api/oauth/revoke';
 export const authorizationPath = '/api/oauth/authorize';
 export const introspectionPath = '/api/oauth/introspect';
 
-const plainMethods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
+/** RFC 9396 section 10. */
+const details = { authorization_details_types_supported: [detailType] };
 
-const authMethodsOf = (certificates: DocumentsDeps['certificates']): readonly string[] =>
-  certificates === undefined
-    ? plainMethods
-    : [...plainMethods, ...(certificates.hasAuthorities ? ['tls_client_auth'] : []), 'self_signed_tls_client_auth'];
+const secretMethods = ['client_secret_post', 'client_secret_basic'];
+
+const certificateMethods = (certificates: DocumentsDeps['certificates']): readonly string[] => {
+  if (certificates === undefined) return [];
+  return certificates.hasAuthorities
+    ? ['tls_client_auth', 'self_signed_tls_client_auth']
+    : ['self_signed_tls_client_auth'];
+};
 
 const aliasesAt = (host: string | undefined): object | undefined =>
   host === undefined
@@ -51,12 +60,18 @@ export const createDocuments = ({
   dpop,
   certificates,
   mtlsOrigin,
+  rules,
   keys,
   resources,
   moreDocuments = {},
 }: DocumentsDeps): ReadonlyMap<string, () => string> => {
-  const proofs = dpop ? { dpop_signing_alg_values_supported: proofAlgorithms } : undefined;
-  const authMethods = authMethodsOf(certificates);
+  const proofs = dpop ? { dpop_signing_alg_values_supported: proofAlgorithms(rules) } : undefined;
+  const authMethods = [
+    ...(rules.sharedSecrets ? secretMethods : []),
+    'private_key_jwt',
+    ...certificateMethods(certificates),
+  ];
+  const algorithms = assertionAlgorithms(rules);
   const bound = certificates === undefined ? undefined : { tls_client_certificate_bound_access_tokens: true };
   const server = (): object => ({
     issuer: origin,
@@ -66,15 +81,18 @@ export const createDocuments = ({
     jwks_uri: origin + jwksPath,
     scopes_supported: allScopes(),
     response_types_supported: [],
-    grant_types_supported: ['client_credentials'],
+    grant_types_supported: grantTypes,
+    ...details,
     token_endpoint_auth_methods_supported: authMethods,
-    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    token_endpoint_auth_signing_alg_values_supported: algorithms,
     revocation_endpoint: origin + revocationPath,
     revocation_endpoint_auth_methods_supported: authMethods,
-    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    revocation_endpoint_auth_signing_alg_values_supported: algorithms,
     introspection_endpoint: origin + introspectionPath,
+    // RFC 9701 section 7.
+    introspection_signing_alg_values_supported: ['ES256'],
     introspection_endpoint_auth_methods_supported: authMethods,
-    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    introspection_endpoint_auth_signing_alg_values_supported: algorithms,
     ...proofs,
     ...bound,
     ...(certificates === undefined ? undefined : aliasesAt(mtlsOrigin)),
@@ -85,6 +103,7 @@ export const createDocuments = ({
     // Clients of a resource of its own ask for every scope that is listed here, and a client that is not granted one gets none.
     ...(path === '' ? { scopes_supported: allScopes() } : undefined),
     bearer_methods_supported: ['header'],
+    ...details,
     ...proofs,
     ...bound,
   });

@@ -54,12 +54,18 @@ const describe = async (deps: IntrospectDeps, text: string): Promise<Record<stri
     exp: token.expiresMs / 1000,
     iat: token.issuedMs / 1000,
     iss: deps.origin,
-    aud: deps.origin,
+    aud: audienceOf(token) ?? deps.origin,
     jti: token.jti,
     ...(isSandboxId(token.clientId) && { sandbox: true }),
+    ...(token.limits?.details && { authorization_details: token.limits.details }),
+    ...(token.limits && token.limits.ancestors.length > 0 && { ancestors: token.limits.ancestors }),
     ...cnfOf(token),
   };
 };
+
+/** As the token has it; undefined: the whole server. */
+const audienceOf = ({ limits }: VerifiedToken): string | readonly string[] | undefined =>
+  limits?.audiences?.length === 1 ? limits.audiences[0] : limits?.audiences;
 
 /** RFC 9449 section 6.2 and RFC 8705 section 3.2. */
 const cnfOf = ({ jkt, x5t }: Pick<VerifiedToken, 'jkt' | 'x5t'>): { cnf?: object } =>

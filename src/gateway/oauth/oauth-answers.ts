@@ -5,7 +5,9 @@ import { addressText } from '../model/faults.ts';
 export type OAuthAnswer = {
   status: number;
   headers: Readonly<Record<string, string>>;
-  body: Record<string, unknown> | undefined;
+  body: object | undefined;
+  /** Sent in place of the body. */
+  jwt?: { type: string; text: string };
 };
 
 type RefusalMore = {
@@ -14,6 +16,8 @@ type RefusalMore = {
   code?: FaultCode;
   /** Details per field, as in answers of operations. */
   errors?: readonly FaultDetail[] | undefined;
+  /** For the audit alone. */
+  facts?: Readonly<Record<string, unknown>> | undefined;
 };
 
 /** A refusal of RFC 6749 section 5.2. `description` never holds what the caller sent. */
@@ -24,6 +28,7 @@ export class OAuthRefusal extends Error {
   readonly headers: Readonly<Record<string, string>>;
   readonly code: FaultCode;
   readonly errors: readonly FaultDetail[] | undefined;
+  readonly facts: Readonly<Record<string, unknown>> | undefined;
   constructor(error: string, status: number, description: string, more: RefusalMore = {}) {
     super(`${error}: ${description}`);
     this.name = 'OAuthRefusal';
@@ -33,6 +38,7 @@ export class OAuthRefusal extends Error {
     this.headers = more.headers ?? {};
     this.code = more.code ?? codesByStatus[status] ?? codesByError[error] ?? 'VALIDATION_ERROR';
     this.errors = more.errors;
+    this.facts = more.facts;
   }
 }
 
@@ -80,6 +86,21 @@ export class NoClientAuthentication extends OAuthRefusal {
 /** One text for an unknown client, a disabled one and a wrong secret. */
 export const invalidClient = (): OAuthRefusal =>
   new OAuthRefusal('invalid_client', 401, 'Client authentication failed');
+
+/** The signature of the assertion is right, or its header is wrong with any signature. `facts`: for the audit. */
+export const wrongClaim = (text: string, facts: Readonly<Record<string, unknown>>): OAuthRefusal =>
+  new OAuthRefusal('invalid_client', 401, text, { facts });
+
+/** Not invalid_client: another assertion would not help, and this one may be right. */
+export const issuerAway = (retryAfterSeconds: number): OAuthRefusal =>
+  new OAuthRefusal(
+    'temporarily_unavailable',
+    503,
+    'The keys of the issuer cannot be read right now; try again shortly',
+    {
+      headers: { 'retry-after': String(retryAfterSeconds) },
+    },
+  );
 
 /** Not invalid_client: the client proved itself, and trying again with another secret would not help (RFC 6749 section 5.2). */
 export const addressRefused = (address: string): OAuthRefusal =>

@@ -7,15 +7,18 @@ import type { Context, Middleware } from 'koa';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
+import type { ProfileRules } from '../dpop/profile.ts';
 import { methodNotAllowed } from '../model/faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
-import { type BindTokenDeps, createBindToken } from './bind-token.ts';
-import { bindCertificate, presentedCertificate } from './certificate-proof.ts';
+import { type BindTokenDeps, bindCertificate, createBindToken, presentedCertificate } from './bind-token.ts';
 import { authorizationPath, createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import type { LimitFailures } from './limit-failures.ts';
+import { introspectionJwtType, signIntrospection, wantsJwt } from './narrow/introspection-jwt.ts';
+import { NarrowRefusal } from './narrow/narrow-refusal.ts';
+import { accessTokenType, createReadSubject, type ReadSubjectDeps } from './narrow/read-subject.ts';
 import {
   errorAnswer,
   invalidField,
@@ -26,7 +29,7 @@ import {
   temporarilyUnavailable,
 } from './oauth-answers.ts';
 import { readClientProof } from './read-client-proof.ts';
-import { type Form, readOAuthForm, readTokenRequest } from './read-token-request.ts';
+import { exchangeGrant, type Form, readOAuthForm, readTokenRequest } from './read-token-request.ts';
 import { createRevoke, type RevokeDeps } from './revoke.ts';
 import { createTokenIssuer, type TokenIssuerDeps, tokenPath } from './token-issuer.ts';
 
@@ -34,9 +37,12 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
   Omit<AuthenticateClientDeps, 'credentials'> &
   RevokeDeps &
   IntrospectDeps &
+  ReadSubjectDeps &
   BindTokenDeps & {
     realm: string;
     limitFailures: LimitFailures;
+    /** Those of the whole gateway. */
+    rules: ProfileRules;
     audit: AuditOAuth;
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
@@ -54,7 +60,7 @@ export const createOAuth = (deps: OAuthDeps): Middleware => {
   const documents = createDocuments({ ...deps, dpop: deps.dpop !== undefined });
   return async (ctx, next) => {
     const endpoint = endpoints.get(ctx.path);
-    if (endpoint !== undefined) return write(ctx, await endpoint(ctx));
+    if (endpoint !== undefined) return writeAnswer(ctx, await endpoint(ctx));
     const document = documents.get(ctx.path);
     if (document === undefined) return next();
     serveDocument(ctx, document);
@@ -76,13 +82,18 @@ const serveDocument = (ctx: Context, document: () => string): void => {
   ctx.body = document();
 };
 
-const write = (ctx: Context, { status, headers, body }: OAuthAnswer): void => {
+export const writeAnswer = (ctx: Context, { status, headers, body, jwt }: OAuthAnswer): void => {
   ctx.status = status;
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
   ctx.set('cache-control', 'no-store');
   // RFC 6749 section 5.1 demands it beside Cache-Control, for caches of HTTP/1.0.
   ctx.set('pragma', 'no-cache');
   if (status === 204) return;
+  if (jwt !== undefined) {
+    ctx.set('content-type', jwt.type);
+    ctx.body = jwt.text;
+    return;
+  }
   if (body === undefined) {
     ctx.body = '';
     ctx.remove('content-type');
@@ -106,29 +117,33 @@ type Endpoint = (ctx: Context) => Promise<OAuthAnswer>;
 
 const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
-  const authenticate = async (req: IncomingMessage, form: Form): Promise<ProvenClient> => {
+  const authenticate: Authenticate = async (req, form) => {
     // First, so that a request that could not pass in any case is refused as what it is.
-    const proof = readClientProof(form, req.rawHeaders, () => presentedCertificate(deps, req));
+    const proof = readClientProof(form, req.rawHeaders, deps.rules, () => presentedCertificate(deps, req));
     return deps.limitFailures(req, form, () => prove(req, proof));
   };
   const issue = createTokenIssuer(deps);
   const bind = createBindToken(deps);
+  const readSubject = createReadSubject(deps);
   const revoke = createRevoke(deps);
-  const introspect = createIntrospect(deps);
   const answers: [string, Endpoint][] = [
     [
       tokenPath,
       async (ctx) => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
         const proven = await authenticate(ctx.req, form);
-        const jkt = await bind(ctx, proven.client);
+        const jkt = await bind(ctx, proven.client, proven.certificate !== undefined);
         const x5t = bindCertificate(deps, ctx.req, proven.client, proven.certificate, jkt);
-        const { access_token, expires_in, scope } = await traced(spanOf(ctx), 'issue token', () =>
-          issue(form, proven.client, jkt, x5t),
+        const isExchange = form.grant_type === exchangeGrant;
+        const subject = isExchange ? await readSubject(form, proven.client, { jkt, x5t }) : undefined;
+        const { access_token, ...made } = await traced(spanOf(ctx), 'issue token', () =>
+          issue(form, proven.client, { jkt, x5t }, subject),
         );
+        const { scope } = made;
         await traced(spanOf(ctx), 'write audit', () => deps.audit.issued(ctx, proven, { access_token, scope }));
         const token_type = jkt === undefined ? 'Bearer' : 'DPoP';
-        return { status: 200, headers: {}, body: { access_token, token_type, expires_in, scope } };
+        const issued = isExchange ? { issued_token_type: accessTokenType } : undefined;
+        return { status: 200, headers: {}, body: { access_token, ...issued, token_type, ...made } };
       },
     ],
     [
@@ -139,21 +154,32 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
         return { status: 200, headers: {}, body: undefined };
       },
     ],
-    [
-      introspectionPath,
-      async (ctx) => {
-        const form = keepForm(ctx, await readOAuthForm(ctx.req, ctx.querystring));
-        const proven = await authenticate(ctx.req, form);
-        const body = await introspect(proven.client, requireToken(form));
-        await deps.audit.introspected(ctx, proven, typeof body.jti === 'string' ? body.jti : null);
-        return { status: 200, headers: {}, body };
-      },
-    ],
+    introspectionEndpoint(deps, authenticate),
   ];
   return new Map([
     ...answers.map(([path, answer]): [string, Endpoint] => [path, createEndpoint(deps, answer)]),
     ...(deps.resources.length > 0 ? [refuseAuthorization(deps)] : []),
   ]);
+};
+
+type Authenticate = (req: IncomingMessage, form: Form) => Promise<ProvenClient>;
+
+const introspectionEndpoint = (deps: OAuthDeps, authenticate: Authenticate): [string, Endpoint] => {
+  const introspect = createIntrospect(deps);
+  return [
+    introspectionPath,
+    async (ctx) => {
+      const form = keepForm(ctx, await readOAuthForm(ctx.req, ctx.querystring));
+      const proven = await authenticate(ctx.req, form);
+      const body = await introspect(proven.client, requireToken(form));
+      await deps.audit.introspected(ctx, proven, typeof body.jti === 'string' ? body.jti : null);
+      if (!wantsJwt(ctx.headers.accept)) return { status: 200, headers: {}, body };
+      const { origin, keys, clock } = deps;
+      const said = { issuer: origin, audience: proven.client.clientId, answer: body, nowMs: clock.now().getTime() };
+      const jwt = { type: introspectionJwtType, text: signIntrospection(said, keys.current()) };
+      return { status: 200, headers: {}, body, jwt };
+    },
+  ];
 };
 
 const refuseAuthorization = ({ origin }: OAuthDeps): [string, Endpoint] => {
@@ -193,8 +219,15 @@ const withChallenge = (refusal: OAuthRefusal, ctx: Context, realm: string): OAut
       })
     : refusal;
 
+const refusalOf = ({ error, pointer, code, text, message }: NarrowRefusal): OAuthRefusal =>
+  new OAuthRefusal(error, 400, message, {
+    ...(code === 'REQUIRED' && { code: 'MISSING_PARAMETER' }),
+    errors: pointer === undefined ? undefined : [{ pointer, code, message: text }],
+  });
+
 /** Maps what was thrown to an error of interface 4.1; an unexpected error shows no detail. */
-const toRefusal = (error: unknown): OAuthRefusal => {
+export const toRefusal = (error: unknown): OAuthRefusal => {
   if (error instanceof OAuthRefusal) return error;
+  if (error instanceof NarrowRefusal) return refusalOf(error);
   return faultOf(error).code === 'OVERLOADED' ? temporarilyUnavailable() : serverError();
 };

@@ -2,9 +2,15 @@
  * Issues an access token (RFC 9068) to a client that has authenticated itself (authenticate-client.ts, for all endpoints).
  * Grants, resources and scopes are those of the gateway's own tables; provider/token-maker.ts writes the token.
  */
+import { tokenLengthMax } from '../access/bearer-tokens.ts';
+import { type AccessDetail, fromClaim, narrowDetails, toClaim } from '../access/rights/access-details.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
+import type { RouteTable } from '../model/route.ts';
 import type { OAuthSettings } from './config.ts';
 import type { SigningKey, SigningKeys } from './keys/signing-keys.ts';
+import { readDetails, requireBounds, widerDetails } from './narrow/read-details.ts';
+import type { Subject } from './narrow/read-subject.ts';
+import { settleAudiences } from './narrow/settle-audiences.ts';
 import { OAuthRefusal } from './oauth-answers.ts';
 import type { MadeToken, MakeToken } from './provider/token-maker.ts';
 import type { Form } from './read-token-request.ts';
@@ -17,13 +23,18 @@ export type TokenIssuerDeps = {
   keys: Pick<SigningKeys, 'current'>;
   /** Paths that are resources of their own; a token is for the whole server all the same. */
   resources: readonly string[];
+  /** The current one. */
+  table: () => Pick<RouteTable, 'routes' | 'upstreams' | 'tenantWords'>;
 };
 
 /**
  * Rejects with the refusal of RFC 6749 section 5.2 or RFC 8707 section 2, or with whatever failed. `client`: it has proven
- * itself. `jkt`: thumbprint of the key that the token is bound to, `x5t`: of the certificate.
+ * itself. `binding`: what the token is bound to. `subject`: the token that it is exchanged for.
  */
-export type IssueToken = (form: Form, client: ClientRecord, jkt?: string, x5t?: string) => Promise<MadeToken>;
+/** Thumbprints of the key (RFC 9449) and of the certificate (RFC 8705); undefined: it is bound to none. */
+type Binding = { jkt: string | undefined; x5t: string | undefined };
+
+export type IssueToken = (form: Form, client: ClientRecord, binding: Binding, subject?: Subject) => Promise<MadeToken>;
 
 export const tokenPath = '/api/oauth/token';
 
@@ -31,10 +42,12 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
   // Loaded beside the rest of the start: of a command's time it would take a fifth, and no command issues tokens.
   const loading = import('./provider/token-maker.ts');
   let made: { key: SigningKey; makeToken: MakeToken } | undefined;
-  return async (form, client, jkt, x5t) => {
+  return async (form, client, binding, subject) => {
     requireRights(client);
-    requireResource(deps, form.resource);
-    const scope = settleScope(deps.allScopes(), form.scope, client);
+    const held = subject?.token.limits;
+    const audiences = settleAudiences(deps, form.resource, held?.audiences);
+    const scope = settleScope(deps.allScopes(), form.scope, client, subject);
+    const details = settleDetails(deps, form, client, held?.details);
     const key = deps.keys.current();
     // The provider's key set is fixed when it is made, so another key is another provider.
     if (made?.key !== key) {
@@ -44,7 +57,21 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
         makeToken: createTokenMaker({ origin: deps.origin, lifetimeS: deps.settings.token_lifetime, key }),
       };
     }
-    return made.makeToken(client, scope, jkt, x5t);
+    const token = await made.makeToken(client, {
+      scope,
+      ...binding,
+      audiences,
+      details,
+      ...(subject && lineageOf(subject)),
+    });
+    if (token.access_token.length > tokenLengthMax) {
+      throw new OAuthRefusal(
+        'invalid_request',
+        400,
+        'The token would be too long: ask for fewer resources and details',
+      );
+    }
+    return token;
   };
 };
 
@@ -55,22 +82,48 @@ const requireRights = (client: ClientRecord): void => {
   }
 };
 
-/** RFC 8707 section 2: the default resource is this server. */
-const requireResource = (
-  { origin, resources }: Pick<TokenIssuerDeps, 'origin' | 'resources'>,
-  resource = origin,
-): void => {
-  const paths = ['/api', ...resources];
-  if (resource === origin || paths.some((path) => resource === origin + path)) return;
-  const message = `must be the origin of this server, or its ${paths.join(' or ')}`;
-  throw new OAuthRefusal('invalid_target', 400, `resource ${message}`, {
-    errors: [{ pointer: 'resource', code: 'ENUM', message }],
-  });
+/** The granted details as the token holds them. `held`: those of the subject token of an exchange. */
+const settleDetails = (
+  { table }: Pick<TokenIssuerDeps, 'table'>,
+  { authorization_details: text }: Form,
+  client: ClientRecord,
+  held: readonly unknown[] | undefined,
+): readonly object[] | undefined => {
+  if (text === undefined && held === undefined) return undefined;
+  const current = table();
+  const { list } = current.tenantWords;
+  const parent = held?.map((claim) => fromClaim(claim, list)).filter((detail) => detail !== undefined) ?? [{}];
+  const details = text === undefined ? parent : narrowed(parent, readDetails(text, current, client));
+  requireBounds(details, list);
+  return details.map((detail) => toClaim(detail, list));
 };
 
-/** The requested scopes, or all of the client when none is requested, in the sequence of the table. */
-const settleScope = (allScopes: readonly string[], wanted: string | undefined, client: ClientRecord): string => {
-  const granted = allScopes.filter((scope) => client.scopes?.includes(scope) ?? true);
+const narrowed = (held: readonly AccessDetail[], wanted: readonly AccessDetail[]): AccessDetail[] => {
+  const { details, refused } = narrowDetails(held, wanted);
+  if (details === undefined) throw widerDetails(refused);
+  return details;
+};
+
+/** A token that was exchanged ends with its parent at the latest. */
+const lineageOf = ({ token, wantedSeconds }: Subject) => ({
+  endSeconds: token.expiresMs / 1000,
+  wantedSeconds,
+  lineage: {
+    ancestors: [token.jti, ...(token.limits?.ancestors ?? [])],
+    ancestors_iat: (token.limits?.firstIssuedMs ?? token.issuedMs) / 1000,
+  },
+});
+
+/** The requested scopes, or all of the client or subject token when none is requested, in the sequence of the table. */
+const settleScope = (
+  allScopes: readonly string[],
+  wanted: string | undefined,
+  client: ClientRecord,
+  subject: Subject | undefined,
+): string => {
+  const granted = allScopes.filter(
+    (scope) => (client.scopes?.includes(scope) ?? true) && (subject?.token.scopes.includes(scope) ?? true),
+  );
   const asked = wanted?.split(' ') ?? granted;
   if (asked.some((scope) => !granted.includes(scope))) {
     const message = 'names something that does not exist or is not granted to the client';

@@ -2,11 +2,14 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import { type Clock, minuteMs } from '#src/platform/clock.ts';
 import type { ClientKey, ClientRecord } from '../credentials/lookup/records.ts';
+import type { ProfileRules, RulesOf } from '../dpop/profile.ts';
 
 export type VerifyAssertionDeps = {
   clock: Clock;
-  /** Issuer and token endpoint: the accepted audiences. */
-  audiences: readonly string[];
+  issuer: string;
+  /** Another accepted audience, where the profile allows it. */
+  tokenEndpoint: string;
+  rulesOf: RulesOf;
   /** False: used before. */
   markUsed: (assertion: { clientId: string; jti: string; expires: Date }, now: Date) => Promise<boolean>;
 };
@@ -19,7 +22,9 @@ const algorithmsOf: Readonly<Record<string, string[]>> = {
   RSA: ['PS256', 'RS256'],
 };
 
-export const assertionAlgorithms = ['ES256', 'EdDSA', 'PS256', 'RS256'] as const;
+/** Algorithms of assertions under these rules, in the sequence in which the metadata lists them. */
+export const assertionAlgorithms = ({ algorithms }: Pick<ProfileRules, 'algorithms'>): string[] =>
+  ['ES256', 'EdDSA', 'PS256', 'RS256'].filter((name) => algorithms.includes(name));
 
 const lengthMax = 8_192;
 const jtiLengthMax = 255;
@@ -87,25 +92,34 @@ const headerOf = (assertion: string): { kid?: unknown; alg?: unknown } => {
 };
 
 const verifyWith = async (
-  deps: VerifyAssertionDeps,
-  { clientId }: ClientRecord,
+  { issuer, tokenEndpoint, clock, rulesOf }: VerifyAssertionDeps,
+  record: ClientRecord,
   { kty, publicKey }: ClientKey,
   assertion: string,
 ): Promise<JWTPayload | undefined> => {
+  const { clientId } = record;
+  const rules = rulesOf(record);
+  const now = clock.now();
   try {
     const { payload } = await jwtVerify(assertion, publicKey, {
-      algorithms: algorithmsOf[kty] ?? [],
+      algorithms: (algorithmsOf[kty] ?? []).filter((name) => rules.algorithms.includes(name)),
       issuer: clientId,
       subject: clientId,
-      audience: [...deps.audiences],
-      clockTolerance: 0,
-      currentDate: deps.clock.now(),
+      audience: [issuer, tokenEndpoint],
+      clockTolerance: rules.assertionAhead.nbf,
+      currentDate: now,
       requiredClaims: ['iss', 'sub', 'aud', 'exp', 'jti'],
     });
-    // Another audience could replay an assertion that also names it.
-    return Array.isArray(payload.aud) && payload.aud.length !== 1 ? undefined : payload;
+    return keepsRules(payload, rules, issuer, now.getTime()) ? payload : undefined;
   } catch (error) {
     if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined;
     throw error;
   }
+};
+
+const keepsRules = ({ aud, exp = 0, iat }: JWTPayload, rules: ProfileRules, issuer: string, nowMs: number): boolean => {
+  // Another audience could replay an assertion that also names it.
+  if (rules.issuerAudienceOnly ? aud !== issuer : Array.isArray(aud) && aud.length !== 1) return false;
+  // The tolerance above is for `nbf`; jose applies it to `exp` too.
+  return exp * 1000 > nowMs && (iat === undefined || iat * 1000 - nowMs <= rules.assertionAhead.iat * 1000);
 };

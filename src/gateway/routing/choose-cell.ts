@@ -25,6 +25,7 @@ export const createChooseCell = ({ upstreams }: Pick<RouteTable, 'upstreams'>): 
     const cell = cellOf(principal, exchange);
     const upstream = group.get(cell);
     if (upstream === undefined) throw withoutUpstream(cell);
+    principal.narrow?.requireUpstream(upstream);
     exchange.cellUpstream = upstream;
   };
 };

@@ -17,7 +17,7 @@ import {
 } from '../answer/dialects.ts';
 import type { StatusFor } from '../answer/legacy-status.ts';
 import type { NoteDenial, WriteAnswer, WriteFault } from '../answer/write-answer.ts';
-import { upstreamUnreachable } from '../model/faults.ts';
+import { limitedText, upstreamUnreachable } from '../model/faults.ts';
 import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { denialReasonOf } from '../whoami/denial.ts';
@@ -160,7 +160,10 @@ const writeRefusal = (
   const contentType = firstValueOf(headers, 'content-type');
   const challenge = headers['www-authenticate'];
   const granted = exchange.principal?.scopes ?? noScopes;
-  const refusal = readRefusal({ status, contentType, body: decoded, retryAfter, challenge, granted }, deps.scopes);
+  const refusal = explained(
+    exchange,
+    readRefusal({ status, contentType, body: decoded, retryAfter, challenge, granted }, deps.scopes),
+  );
   exchange.refusal = refusal.fault.code;
   const by = refusal.codeKnown ? 'upstream' : 'foreign';
   deps.noteDenial(exchange, refusal.fault, by);
@@ -174,6 +177,14 @@ const writeRefusal = (
   const audited = deps.auditRefusal(exchange, refusal.fault, denialReasonOf(refusal.fault, by));
   if (audited === undefined) send();
   else audited.then(send).catch(() => exchange.res.destroy());
+};
+
+/** A service knows the tenants of a narrowed token and not why there are no others. */
+const explained = ({ principal }: Exchange, refusal: Refusal): Refusal => {
+  const { fault, codeKnown } = refusal;
+  if (principal?.narrow?.details === undefined || !codeKnown || fault.code !== 'UNAUTHORIZED') return refusal;
+  const text = `${fault.publicText}. ${limitedText(principal.narrow.text)}`;
+  return { ...refusal, fault: new Fault(fault.code, text, { status: fault.status }) };
 };
 
 type RenderedRefusal = Omit<RenderedFault, 'body'> & { body: string | Buffer };

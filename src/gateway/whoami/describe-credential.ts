@@ -47,12 +47,23 @@ export const describeCredential = async (
     retiring_iso: isoOrNull(life.retiring),
     limits: Object.fromEntries(limitNames.map((name) => [name, limits?.[name] ?? null])),
     allow_ip: allowIp ?? null,
+    narrowed: narrowedOf(principal),
     refused_elsewhere:
       elsewhere === null
         ? null
         : { calls: elsewhere.calls, last_iso: isoSeconds(elsewhere.last), last_address: elsewhere.address },
   };
 };
+
+/** What limits a narrowed token (interface 30). */
+const narrowedOf = ({ narrow }: Principal): Record<string, unknown> | null =>
+  narrow === undefined
+    ? null
+    : {
+        authorization_details: narrow.details ?? null,
+        resource: narrow.audiences ?? null,
+        ancestors: narrow.ancestors,
+      };
 
 type Life = { name: string | null; issued: Date | null; expires: Date | null; retiring: Date | null };
 

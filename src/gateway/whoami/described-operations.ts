@@ -90,6 +90,14 @@ const elsewhereAnswer = z
     description: 'Calls from addresses that the list of the credential does not have',
   });
 
+const narrowedAnswer = z
+  .object({
+    authorization_details: z.array(z.record(z.string(), z.unknown())).nullable().describe('As in RFC 9396'),
+    resource: z.array(z.string()).nullable().describe('Services that it is for; null: all'),
+    ancestors: z.array(z.string()).describe('Ids of the tokens that it was exchanged from, parent first'),
+  })
+  .meta({ id: 'NarrowedToken', description: 'Limits of an access token beside its scopes' });
+
 const tenantOf = ({ facts }: TenantWords) =>
   z
     .object({
@@ -134,6 +142,7 @@ const credentialOf = (words: TenantWords) =>
       allow_ip: addresses
         .nullable()
         .describe('Addresses and networks from which it may be used; null: it may be used from everywhere'),
+      narrowed: narrowedAnswer.nullable().describe('Of a narrowed token; otherwise null'),
       refused_elsewhere: elsewhereAnswer
         .nullable()
         .describe('Calls from other addresses in the last 30 days; null when there were none'),
@@ -158,11 +167,11 @@ const denialAnswer = z
     code: z.string().describe('Error code of the refusal; a service behind the gateway may use its own codes'),
     reason: z.enum(denialReasons).describe('Why it was refused, more exactly than `code` says'),
     missing_scopes: z.array(z.string()).describe('Scopes that were missing; empty when none were'),
-    detail: z
-      .record(z.string(), z.unknown())
-      .describe(
+    detail: z.record(z.string(), z.unknown()).meta({
+      id: 'DenialDetail',
+      description:
         'Facts about the reason, such as `expired_iso`, `expired_seconds_ago`, `retry_after` (seconds) or `address`; empty when there are none',
-      ),
+    }),
     hint: z.string().describe('What to do, in a sentence for people'),
     errors: z
       .array(denialErrorAnswer)

@@ -43,6 +43,8 @@ export type Placing = {
   restuid: string;
   sent: SentOrder;
   clientId: string;
+  /** As in `OrderMove.by`. */
+  actor: string;
   now: Date;
   tokenOf: OrderToken;
   /** The geocoder's answer for the place id of the address, if it was asked. */
@@ -70,7 +72,7 @@ const readOrderContext = async (tx: Kysely<unknown>, restuid: string, sent: Sent
 };
 
 export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise<PlaceResult> => {
-  const { restuid, clientId, now } = placing;
+  const { restuid, clientId, actor, now } = placing;
   const external = placing.sent.external_id === null ? undefined : hashOf(placing.sent);
   const sent = locate(relevantOf(placing.sent), placing.resolved);
   const reading = readOrderContext(tx, restuid, sent);
@@ -85,7 +87,7 @@ export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise
   if ('kind' in location) return refuse([...checkSentOrder(context.restaurant, sent, now), ...location.details]);
   const priced = await priceOrder(tx, { ...context, location, sent, now });
   if ('kind' in priced) return placing.resolved?.kind === 'unreachable' ? withoutAddress(priced) : priced;
-  return write(tx, { ...context, clientId, sent, now, tokenOf: placing.tokenOf }, location, priced, external);
+  return write(tx, { ...context, clientId, actor, sent, now, tokenOf: placing.tokenOf }, location, priced, external);
 };
 
 /** The first receipt. It is stored without its token, which is derived from the uid. */
@@ -159,7 +161,7 @@ type CheckedOrder = Pick<OrderContext, 'restaurant' | 'hasEvents'> & Omit<Placin
 
 const write = async (
   tx: Kysely<unknown>,
-  { restaurant, hasEvents, sent, clientId, now, tokenOf }: CheckedOrder,
+  { restaurant, hasEvents, sent, clientId, actor, now, tokenOf }: CheckedOrder,
   location: Location,
   priced: PricedOrder,
   external: Buffer | undefined,
@@ -193,13 +195,13 @@ const write = async (
     return refuse([couponFault('The coupon is used up')]);
   const number = customer?.number ?? (await nextOrderNumber(tx, restaurant.uid));
   // Orders of one restaurant wait for the number: from here to the commit no statement waits for an answer.
-  const first = newOrder({ restaurant, sent, clientId, now }, location, priced, {
+  const first = newOrder({ restaurant, sent, clientId, actor, now }, location, priced, {
     uid,
     number,
     token: tokenOf(uid),
     customerUid: customer?.uid ?? null,
   });
-  const order = afterCreation(first, restaurant, now);
+  const order = afterCreation(first, restaurant, now, actor);
   const receipt = receiptView(order);
   const { token: _derived, ...stored } = receipt;
   await withCommit(tx, insertOrder(tx, order, external && { hash: external, receipt: stored }));
@@ -208,7 +210,7 @@ const write = async (
 };
 
 const newOrder = (
-  { restaurant, sent, clientId, now }: Omit<CheckedOrder, 'hasEvents' | 'tokenOf'>,
+  { restaurant, sent, clientId, actor, now }: Omit<CheckedOrder, 'hasEvents' | 'tokenOf'>,
   location: Location,
   priced: PricedOrder,
   identity: { uid: string; number: number; token: string; customerUid: string | null },
@@ -254,15 +256,16 @@ const newOrder = (
   cancelled: null,
   cancelReason: null,
   cancelledBy: null,
+  moves: [{ to: 'new', at: now.toISOString(), by: actor }],
 });
 
 /**
  * Confirms the order at once if no confirmation is required, otherwise starts its countdown if it has one (interface
  * 10.7).
  */
-const afterCreation = (order: Order, restaurant: Restaurant, now: Date): Order => {
+const afterCreation = (order: Order, restaurant: Restaurant, now: Date, actor: string): Order => {
   if (order.creator === 'restaurant' || !restaurant.confirmationRequired) {
-    const moved = moveOrder(order, 'confirm', { now });
+    const moved = moveOrder(order, 'confirm', { now, actor });
     if (moved.kind !== 'moved') throw new Error(`confirming a new order failed: ${moved.code}`);
     return moved.order;
   }

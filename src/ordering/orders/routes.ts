@@ -1,5 +1,6 @@
 /** Operations on orders (interface 11.1). */
 import { z } from 'zod';
+import type { AssertedCaller } from '#src/contract/assertion.ts';
 import { Fault } from '#src/contract/fault.ts';
 import { type Operation, type OperationInput, operation } from '#src/platform/http/operation.ts';
 import type { Cursors } from '#src/platform/http/paging.ts';
@@ -106,6 +107,7 @@ const createOperation = (tokenOf: OrderToken, resolveAddress: AddressResolver | 
         restuid,
         sent: params,
         clientId: caller.id,
+        actor: actorOf(caller),
         now,
         tokenOf,
         resolved: resolvedOf(params, checked),
@@ -173,6 +175,9 @@ const paramsOfMove = {
     .meta({ id: 'CancelOrder', description: 'The order to cancel' }),
 };
 
+/** A client is the same actor by its secret and by a token. */
+const actorOf = ({ kind, id }: AssertedCaller): string => `${kind === 'api_key' ? 'api_key' : 'api_client'}:${id}`;
+
 const moveOperation = (move: SentMove, tokenOf: OrderToken): Operation =>
   operation({
     method: 'POST',
@@ -182,7 +187,7 @@ const moveOperation = (move: SentMove, tokenOf: OrderToken): Operation =>
     isSecret: true,
     params: paramsOfMove[move],
     answer: z.object({ order: stateAnswer }),
-    handle: async ({ db, restuid, params, now }: OperationInput<MoveParams>) => {
+    handle: async ({ db, restuid, params, caller, now }: OperationInput<MoveParams>) => {
       const restaurant = await requireRestaurant(db, restuid);
       const { uid: orderUid, token } = params;
       const result = await changeOrder(db, restaurant, {
@@ -191,6 +196,7 @@ const moveOperation = (move: SentMove, tokenOf: OrderToken): Operation =>
         move,
         now,
         by: 'api',
+        actor: actorOf(caller),
         text: params.text ?? null,
         reason: params.reason ?? null,
         tokenOf,

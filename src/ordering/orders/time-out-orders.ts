@@ -64,7 +64,7 @@ const timeOut = async (
   const order = await lockForMove(tx, restuid, uid, 'time_out', tokenOf);
   const restaurant = await findRestaurant(tx, restuid);
   if (order === undefined || restaurant === undefined) return false;
-  const result = moveOrder(order, 'time_out', { now });
+  const result = moveOrder(order, 'time_out', { now, actor: 'system' });
   if (result.kind === 'moved') await writeChanges(tx, restaurant, 'time_out', result.order, now);
   return result.kind === 'moved';
 };

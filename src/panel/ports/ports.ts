@@ -1,5 +1,6 @@
 /** The types of all ports. The app implements them, so the panel imports no other feature. */
 import type { LimitPorts } from './limits.ts';
+import type { OrderingPorts } from './ordering.ts';
 import type { RequestPorts } from './requests.ts';
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
@@ -7,6 +8,7 @@ import type { StaffPorts } from './staff.ts';
 import type { SupportPorts } from './support.ts';
 
 export type { LimitPorts } from './limits.ts';
+export type { OrderingPorts } from './ordering.ts';
 export type { RequestPorts } from './requests.ts';
 export type {
   AuditEntry,
@@ -27,6 +29,7 @@ export type { SupportPorts } from './support.ts';
 export type Ports = {
   staff: StaffPorts;
   restaurant: RestaurantPorts;
+  ordering: OrderingPorts;
   support: SupportPorts;
   limits: LimitPorts;
   requests: RequestPorts;

@@ -18,6 +18,8 @@ export type ApiKey = {
   calls5m: number;
   lastUsed: Date | null;
   lastAddress: string | null;
+  /** A report said that its value is known to others. */
+  leaked: boolean;
   /** It was not used in the last five minutes. */
   isQuiet: boolean;
   /**
@@ -95,6 +97,8 @@ export type WebhookEndpoint = {
   nextTry: NextTry | undefined;
   /** Null means the default of the installation. */
   signatureHeader: string | null;
+  /** How deliveries are signed beside Standard Webhooks, such as `rfc9421:ed25519`; null for not at all. */
+  signature: string | null;
   maxPerSecond: number | null;
   digest: boolean;
   /** Until then events are signed with the former secret too. */
@@ -108,6 +112,7 @@ export type EndpointFields = {
   description: string | null;
   kinds: readonly string[];
   signatureHeader: string | null;
+  signature: string | null;
   maxPerSecond: string | null;
   digest: boolean;
 };

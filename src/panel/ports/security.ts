@@ -71,6 +71,8 @@ export type IssuedToken = {
   clientId: string | null;
   /** The secret or client key that the token was issued for. */
   parent: string | null;
+  /** The token that it was exchanged from. */
+  parentToken: string | null;
   issued: Date;
   expires: Date;
   scopes: readonly string[];
@@ -89,6 +91,8 @@ export type CredentialTrace = {
   state: CredentialState | IssuedToken['state'] | undefined;
   clientId: string | null;
   parent: string | null;
+  /** Of a token: the token that it was exchanged from. */
+  parentToken: string | null;
   issued: AuditEntry | null;
   /** Requests with the credential: allowed, and refused. */
   calls: number;

@@ -39,6 +39,8 @@ export type ShownSecret = {
   lastAddress: string | null;
   /** The longest time between two uses so far; 0 before the second use. */
   longestGapSeconds: number;
+  /** A report said that its value is known to others. */
+  leaked: boolean;
   /**
    * What speaks against ending it now; null for one that has ended. Only `safe` means that no program needs it any
    * more.
@@ -54,6 +56,8 @@ export type ShownClient = Omit<ListedClient, 'tenantsCount' | 'lastUsed'> & {
   mayIntrospect: boolean;
   /** Whether its tokens must be bound to a key (RFC 9449). */
   dpop: 'optional' | 'required';
+  /** Security profile that it was switched to; `standard`: that of the gateway. */
+  profile: 'standard' | 'fapi2';
   /** A missing one is the default, or no limit. */
   limits: LimitedCaller['limits'];
   /** Null: every address. */
@@ -74,6 +78,16 @@ export type ShownClient = Omit<ListedClient, 'tenantsCount' | 'lastUsed'> & {
   }[];
   /** Public keys of the client for private_key_jwt. */
   keys: readonly { id: string; type: string; state: SecretState; calls5m: number; lastUsed: Date | null }[];
+  /** Subjects of issuers whose tokens authenticate the client. */
+  trusts: readonly {
+    id: string;
+    issuer: string;
+    subject: string;
+    audience: string;
+    state: SecretState;
+    calls5m: number;
+    lastUsed: Date | null;
+  }[];
 };
 
 type NewClient = {

@@ -65,7 +65,7 @@ const stateOf = (view: View, key: ApiKey): Html => {
   const tone = key.state === 'active' ? 'good' : key.state === 'quarantined' ? 'warn' : 'plain';
   return html`${key.state === 'active' && isEnding(view, key) ? badge('warn', t.ending) : badge(tone, t.states[key.state])}${
     key.state === 'quarantined' && key.reason !== null && html`<br><span class="hint">${key.reason}</span>`
-  }`;
+  }${key.leaked && html`<br>${badge('bad', view.texts.frame.leaked)}`}`;
 };
 
 /** The use of a key, which shows whether a key that is about to end can be revoked now. */

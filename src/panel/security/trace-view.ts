@@ -25,7 +25,7 @@ ${traced.refusals.length === 0 ? html`<p>${t.noRefusals}</p>` : auditTable(texts
 
 const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
   const t = texts.security.incident;
-  const { issued, clientId, parent, state } = traced;
+  const { issued, clientId, parent, parentToken, state } = traced;
   const code = (href: string, text: string): Html => html`<a href="${href}"><code>${text}</code></a>`;
   const facts: [string, Html | string | number | null | undefined][] = [
     [t.state, state && credentialBadge(state, texts.security.states)],
@@ -37,6 +37,7 @@ const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
     [t.client, clientId && code(searchHref({ client: clientId }), clientId)],
     [t.restaurants, issued?.tenants.join(', ')],
     [t.parent, parent && code(searchHref({ credential: parent }), parent)],
+    [t.parentToken, parentToken && code(searchHref({ tokenId: parentToken }), parentToken)],
     [
       t.calls,
       html`<a href="${searchHref({ action: 'request.allowed', ...ownFilter(traced) })}">${traced.partial ? t.atLeast(traced.calls) : traced.calls}</a>`,
@@ -85,7 +86,7 @@ export const tokenTable = (texts: Texts, tokens: readonly IssuedToken[], caption
     hasRowHeader: false,
     columns: [t.token, t.state, t.client, t.scopes, t.issued, t.expires],
     rows: tokens.map((token) => [
-      html`<a href="${searchHref({ tokenId: token.id })}"><code>${token.id}</code></a>`,
+      html`<a href="${searchHref({ tokenId: token.id })}"><code>${token.id}</code></a>${parentOf(texts, token)}`,
       credentialBadge(token.state, texts.security.states),
       token.clientId !== null && html`<code>${token.clientId}</code>`,
       html`<code>${token.scopes.join(' ')}</code>`,
@@ -94,3 +95,8 @@ export const tokenTable = (texts: Texts, tokens: readonly IssuedToken[], caption
     ]),
   });
 };
+
+const parentOf = (texts: Texts, { parentToken }: IssuedToken): Html | null =>
+  parentToken === null
+    ? null
+    : html`<br><span class="hint">${texts.security.incident.parentToken} <a href="${searchHref({ tokenId: parentToken })}"><code>${parentToken}</code></a></span>`;

@@ -55,6 +55,7 @@ ${facts(texts, client, ports.support.scopes.length)}
 ${client.state !== 'revoked' && rotateForm(view, path)}
 ${client.keys.length > 0 && keyTable(texts, client)}
 ${client.certificates.length > 0 && certificateTable(texts, client)}
+${client.trusts.length > 0 && trustTable(texts, client)}
 ${await grantSection(view, client, problems.grants)}
 ${client.state !== 'revoked' && stopSection(view, client, problems)}`,
   });
@@ -79,6 +80,7 @@ ${client.reason !== null && html`<dt>${t.reason}</dt><dd>${client.reason}</dd>`}
 <dt>${t.dpop}</dt><dd>${client.dpop === 'required' ? t.required : t.optional}</dd>
 <dt>${t.certificateBinding}</dt><dd>${client.certificateBinding === 'required' ? t.required : t.optional}</dd>
 ${client.certificateName !== null && html`<dt>${t.certificateName}</dt><dd><code>${client.certificateName}</code></dd>`}
+<dt>${t.fapi2}</dt><dd>${client.profile === 'fapi2' ? t.required : no}</dd>
 </dl>`;
 };
 
@@ -126,6 +128,21 @@ const certificateTable = (texts: View['texts'], { certificates }: ShownClient): 
       one.expires === null ? t.noEnd : time(one.expires),
       t.callsLately(one.calls5m),
       one.lastUsed === null ? texts.support.never : time(one.lastUsed, 'relative'),
+    ]),
+  })}`;
+};
+
+const trustTable = (texts: View['texts'], { trusts }: ShownClient): Html => {
+  const t = texts.support.client;
+  const { secretStates, state, lastUsed } = texts.support.clients;
+  return html`<h2>${t.trusts}</h2>${table({
+    caption: t.trustsCaption,
+    columns: [t.trust, state, t.use, lastUsed],
+    rows: trusts.map((trust) => [
+      html`${trust.subject}<br><span class="hint">${trust.issuer} · ${trust.audience}</span><br><code class="hint">${trust.id}</code>`,
+      credentialBadge(trust.state, secretStates),
+      t.callsLately(trust.calls5m),
+      trust.lastUsed === null ? texts.support.never : time(trust.lastUsed, 'relative'),
     ]),
   })}`;
 };

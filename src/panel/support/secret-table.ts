@@ -2,7 +2,7 @@
 import { type Html, html } from '../page/html.ts';
 import type { ShownClient, ShownSecret } from '../ports/support.ts';
 import type { Texts } from '../texts/en/en.ts';
-import { credentialBadge } from '../view/badge.ts';
+import { badge, credentialBadge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
@@ -16,7 +16,9 @@ export const secretTable = (texts: Texts, client: ShownClient): Html => {
     columns: [t.secret, state, t.use, created, t.ends, { title: t.retire, kind: 'action' }],
     rows: client.secrets.map((secret) => [
       html`<code>${secret.id}</code>`,
-      credentialBadge(secret.state, texts.support.clients.secretStates),
+      html`${credentialBadge(secret.state, texts.support.clients.secretStates)}${
+        secret.leaked && html`<br>${badge('bad', texts.frame.leaked)}`
+      }`,
       use(texts, secret, most),
       time(secret.created, 'day'),
       secret.expires === null ? t.noEnd : time(secret.expires),

@@ -27,8 +27,9 @@ type Frame = {
         csrfToken: string;
         csrfField: Html;
         nav: readonly NavItem[];
-        /** Pages with the same parameters as this one. */
+        /** Pages about the same object as this one, or of the same group. */
         subNav: readonly NavItem[];
+        others: readonly NavItem[];
         /** Address of the page's event stream; undefined when it watches no topic. */
         streamUrl: string | undefined;
       }
@@ -75,10 +76,14 @@ ${scripts.map((name) => html`<script src="${assets.pathOf(name)}" defer></script
 <a class="skip" href="#main">${t.skip}</a>
 <header class="top">
 <a class="brand" href="/panel"><img src="${assets.pathOf('mark.svg')}" alt="" width="24" height="24">Orderpass</a>
-${signedIn && navigation(t.mainNavigation, 'main-nav', signedIn.nav)}
-<div class="who">${languageChoice(frame)}${signedIn && account(texts, signedIn)}</div>
+${
+  signedIn === undefined
+    ? html`<div class="who">${languageChoice(frame)}</div>`
+    : html`<button type="button" class="menu-button" popovertarget="menu">${t.menu}</button>
+<div id="menu" class="menu" popover>${mainNavigation(texts, signedIn.nav)}<div class="who">${signedIn.others.map(link)}${languageChoice(frame)}${account(texts, signedIn)}</div></div>`
+}
 </header>
-${signedIn && signedIn.subNav.length > 0 && navigation(t.subNavigation, 'sub-nav', signedIn.subNav)}
+${signedIn && signedIn.subNav.length > 0 && subNavigation(texts, signedIn.subNav)}
 <main id="main" tabindex="-1" data-area="${areaOf(path)}"${signedIn && stream(signedIn.streamUrl)}>
 ${frame.flash && message(frame.flash)}
 <h1>${content.title}</h1>
@@ -105,11 +110,21 @@ const areaPaths = [
 export const message = ({ tone, text }: Flash): Html =>
   html`<p class="message ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}">${text}</p>`;
 
-const navigation = (label: string, className: string, items: readonly NavItem[]): Html =>
-  html`<nav class="${className}" aria-label="${label}"><ul>${items.map(
-    ({ path, label, isCurrent }) =>
-      html`<li><a href="${path}"${isCurrent && html` aria-current="page"`}>${label}</a></li>`,
-  )}</ul></nav>`;
+const link = ({ path, label, isCurrent }: NavItem): Html =>
+  html`<a href="${path}"${isCurrent && html` aria-current="page"`}>${label}</a>`;
+
+const listOf = (items: readonly NavItem[]): Html[] => items.map((item) => html`<li>${link(item)}</li>`);
+
+const mainNavigation = (texts: Texts, items: readonly NavItem[]): Html =>
+  html`<nav class="main-nav" aria-label="${texts.frame.mainNavigation}"><ul>${listOf(items)}</ul></nav>`;
+
+/** On a phone the button shows the current page, and opens the list. A wide screen shows the list alone. */
+const subNavigation = (texts: Texts, items: readonly NavItem[]): Html => {
+  const current = items.find(({ isCurrent }) => isCurrent)?.label ?? texts.frame.subNavigation;
+  return html`<nav class="sub-nav" aria-label="${texts.frame.subNavigation}">
+<button type="button" class="menu-button" popovertarget="sub-menu">${current}</button>
+<ul id="sub-menu" class="menu" popover>${listOf(items)}</ul></nav>`;
+};
 
 const account = (texts: Texts, { user, csrfField }: NonNullable<Frame['signedIn']>): Html =>
   html`<a href="/panel/account" class="account">${user.email}</a>

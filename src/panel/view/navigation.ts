@@ -1,4 +1,4 @@
-/** The navigation of a role on a page. */
+/** The navigation of a role on a page: groups of pages, the pages of the current group or object, and the rest. */
 
 import type { Page } from '../page/page.ts';
 import { fillPath, panelPath } from '../page/page-path.ts';
@@ -8,29 +8,74 @@ import type { NavItem } from './layout.ts';
 
 type Place = { role: Role; texts: Texts; path: string; params: Readonly<Record<string, string>> };
 
-/**
- * The pages with `nav` in their order: pages without parameters form the main row, pages with this page's parameters
- * the second.
- */
-export const navigationFor = (
-  pages: readonly Page[],
-  { role, texts, path, params }: Place,
-): { nav: NavItem[]; subNav: NavItem[] } => {
-  const shown = pages.filter((page) => page.nav !== undefined && page.roles.includes(role));
-  const itemsOf = (of: readonly Page[]): NavItem[] => {
-    const items = of.flatMap((page) => {
-      const filled = fillPath(page.path, params);
-      return filled === undefined ? [] : [{ path: filled, label: page.nav?.(texts) ?? '' }];
-    });
-    // The current item is the longest path that is a prefix of this page's path.
-    const current = items
-      .map((item) => item.path)
-      .filter((prefix) => path === prefix || (prefix !== panelPath && path.startsWith(`${prefix}/`)))
-      .sort((left, right) => right.length - left.length)[0];
-    return items.map((item) => ({ ...item, isCurrent: item.path === current }));
-  };
+/** Start of the paths of each group, in the order of the navigation. */
+const groups = {
+  restaurants: ['/restaurants', '/support/restaurants'],
+  clients: ['/clients'],
+  security: ['/security'],
+  users: ['/users'],
+} as const;
+
+type Group = keyof typeof groups;
+
+const groupNames = Object.keys(groups) as readonly Group[];
+
+/** `path`: with or without /panel. */
+const groupOf = (path: string): Group | undefined => {
+  const below = path.startsWith(panelPath) ? path.slice(panelPath.length) : path;
+  return groupNames.find((group) => groups[group].some((start) => below === start || below.startsWith(`${start}/`)));
+};
+
+export type Navigation = {
+  /** The start page, and a link for each group in which the role has a page. */
+  nav: NavItem[];
+  /** Pages about the object of this page, or else the pages of its group, when there are several. */
+  subNav: NavItem[];
+  /** Pages outside the groups. */
+  others: NavItem[];
+};
+
+const shownTo = (pages: readonly Page[], role: Role): readonly Page[] =>
+  pages.filter((page) => page.nav !== undefined && page.roles.includes(role));
+
+const itemsOf = (pages: readonly Page[], { texts, path, params }: Place): NavItem[] => {
+  const items = pages.flatMap((page) => {
+    const filled = fillPath(page.path, params);
+    return filled === undefined ? [] : [{ path: filled, label: page.nav?.(texts) ?? '' }];
+  });
+  // The current item is the longest path that is a prefix of this page's path.
+  const current = items
+    .map((item) => item.path)
+    .filter((prefix) => path === prefix || (prefix !== panelPath && path.startsWith(`${prefix}/`)))
+    .sort((left, right) => right.length - left.length)[0];
+  return items.map((item) => ({ ...item, isCurrent: item.path === current }));
+};
+
+/** The pages with `nav` that need no parameter, in their order. */
+export const linksOf = (pages: readonly Page[], place: Place): NavItem[] =>
+  itemsOf(
+    shownTo(pages, place.role).filter(({ path }) => !path.includes('/:')),
+    place,
+  );
+
+export const navigationFor = (pages: readonly Page[], place: Place): Navigation => {
+  const links = linksOf(pages, place);
+  const current = groupOf(place.path);
+  const nav = links.filter(({ path }) => path === panelPath);
+  for (const group of groupNames) {
+    const [first, ...more] = links.filter(({ path }) => groupOf(path) === group);
+    if (first === undefined) continue;
+    const label = more.length === 0 ? first.label : place.texts.frame.groups[group];
+    nav.push({ path: first.path, label, isCurrent: group === current });
+  }
+  const aboutObject = itemsOf(
+    shownTo(pages, place.role).filter(({ path }) => path.includes('/:')),
+    place,
+  );
+  const ofGroup = links.filter(({ path }) => current !== undefined && groupOf(path) === current);
   return {
-    nav: itemsOf(shown.filter((page) => !page.path.includes('/:'))),
-    subNav: itemsOf(shown.filter((page) => page.path.includes('/:'))),
+    nav,
+    subNav: aboutObject.length > 0 ? aboutObject : ofGroup.length > 1 ? ofGroup : [],
+    others: links.filter(({ path }) => path !== panelPath && groupOf(path) === undefined),
   };
 };

@@ -27,7 +27,7 @@ const tones = {
   cancelled: 'plain',
 } as const satisfies Record<ShownState, string>;
 
-const deliveryState = ({ texts }: View, delivery: Delivery): Html => {
+export const deliveryState = ({ texts }: View, delivery: Delivery): Html => {
   const state = shownStateOf(delivery);
   return badge(tones[state], texts.restaurant.deliveries.states[state]);
 };

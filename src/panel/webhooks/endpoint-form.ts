@@ -6,7 +6,9 @@ import type { EndpointFields, WebhookEndpoint } from '../ports/restaurant.ts';
 import { kinds } from '../restaurant/notification-pages.ts';
 import { fieldNote } from '../view/field.ts';
 
-const fieldNames = ['url', 'description', 'kinds', 'signature_header', 'max_per_second'] as const;
+const fieldNames = ['url', 'description', 'kinds', 'signature_header', 'signature', 'max_per_second'] as const;
+/** The schemes of interface 31. */
+const schemes = ['rfc9421:ed25519', 'rfc9421:ecdsa-p256'] as const;
 export type FieldProblems = Partial<Record<(typeof fieldNames)[number], string>>;
 
 const textOf = (form: URLSearchParams, name: string): string | null => {
@@ -19,6 +21,7 @@ export const readEndpointForm = (form: URLSearchParams): EndpointFields => ({
   description: textOf(form, 'description'),
   kinds: [...new Set(form.getAll('kinds'))],
   signatureHeader: textOf(form, 'signature_header'),
+  signature: textOf(form, 'signature'),
   maxPerSecond: textOf(form, 'max_per_second'),
   digest: form.get('digest') === '1',
 });
@@ -28,6 +31,7 @@ export const newEndpoint: EndpointFields = {
   description: null,
   kinds,
   signatureHeader: null,
+  signature: null,
   maxPerSecond: null,
   digest: false,
 };
@@ -71,11 +75,17 @@ ${moreFields(view, fields, problems)}`;
 const moreFields = (view: View, fields: EndpointFields, problems: FieldProblems): Html => {
   const t = view.texts.restaurant.webhooks;
   const header = fieldNote('signature_header', problems.signature_header);
+  const signature = fieldNote('signature', problems.signature);
   const rate = fieldNote('max_per_second', problems.max_per_second);
-  const isOpen = [fields.signatureHeader, fields.maxPerSecond].some((value) => value !== null) || fields.digest;
+  const isOpen =
+    [fields.signatureHeader, fields.signature, fields.maxPerSecond].some((value) => value !== null) || fields.digest;
   return html`<details${isOpen && html` open`}><summary>${t.more}</summary>
 <label>${t.signatureHeader} <span class="hint">${t.signatureHeaderHint}</span>
 <input name="signature_header" maxlength="64" autocomplete="off" value="${fields.signatureHeader ?? ''}"${header.attributes}></label>${header.line}
+<label>${t.signature} <span class="hint">${t.signatureHint}</span>
+<select name="signature"${signature.attributes}><option value="">${t.signatureNone}</option>${schemes.map(
+    (scheme) => html`<option${fields.signature === scheme && html` selected`}>${scheme}</option>`,
+  )}</select></label>${signature.line}
 <label>${t.maxPerSecond} <span class="hint">${t.maxPerSecondHint}</span>
 <input name="max_per_second" inputmode="numeric" maxlength="6" autocomplete="off" value="${fields.maxPerSecond ?? ''}"${rate.attributes}></label>${rate.line}
 <label class="check"><input type="checkbox" name="digest" value="1"${fields.digest && html` checked`}>${t.digest}</label>

@@ -34,6 +34,7 @@ const digestOf = (kinds: readonly string[]) =>
       from: hour.meta({ description: 'Start of the hour, which is included', examples: ['2026-03-01T10:00:00.000Z'] }),
       to: hour.meta({ description: 'End of the hour, which is not included', examples: ['2026-03-01T11:00:00.000Z'] }),
       kinds: z.record(z.string(), kindDigest).meta({
+        id: 'DigestKinds',
         description: 'By kind; kinds without events are named as well',
         examples: [Object.fromEntries(kinds.map((kind, index) => [kind, index === 0 ? ofOne : ofNone]))],
       }),

@@ -15,6 +15,7 @@ import {
 import type { WatchedEndpoint } from '../endpoints/endpoint-store.ts';
 import { type EndpointChanges, isSecret, type NewEndpoint, secretRule } from '../endpoints/endpoints.ts';
 import { nextTryAnswer, nextTryOfEndpoint, nextTryView } from '../log/next-try.ts';
+import { signatureSchemes } from '../signing/message-signature.ts';
 import { signatureHeaderPattern, signatureHeaderProblem } from '../signing/signature-header-name.ts';
 
 const signatureHeader = () =>
@@ -41,6 +42,7 @@ const settable = {
   signature_header: signatureHeader().describe(
     'Name of the header with the hexadecimal signature of the body; null for the name that the operator has set',
   ),
+  signature: clearable(oneOf(signatureSchemes)).describe('Message signature that is added; null for none'),
   max_per_second: clearable(integer({ min: 1, max: 1000 })).describe(
     'Attempts in one second, at most; null for no bound',
   ),
@@ -89,6 +91,7 @@ export const newEndpointOf = (
   description: params.description ?? null,
   enabled: params.enabled,
   signatureHeader: params.signature_header ?? null,
+  signature: params.signature ?? null,
   maxPerSecond: params.max_per_second ?? null,
   digest: params.digest,
 });
@@ -98,7 +101,8 @@ export const endpointChangesOf = (
   params: z.infer<ReturnType<typeof updateParams>>,
   kinds: readonly string[] | undefined,
 ): EndpointChanges => {
-  const { url, enabled, digest, description, signature_header: signatureHeader, max_per_second: maxPerSecond } = params;
+  const { url, enabled, digest, description, signature } = params;
+  const { signature_header: signatureHeader, max_per_second: maxPerSecond } = params;
   return {
     ...(url === undefined ? undefined : { url }),
     ...(enabled === undefined ? undefined : { enabled }),
@@ -106,6 +110,7 @@ export const endpointChangesOf = (
     ...(description === undefined ? undefined : { description }),
     ...(kinds === undefined ? undefined : { kinds }),
     ...(signatureHeader === undefined ? undefined : { signatureHeader }),
+    ...(signature === undefined ? undefined : { signature }),
     ...(maxPerSecond === undefined ? undefined : { maxPerSecond }),
   };
 };
@@ -147,6 +152,7 @@ export const endpointAnswer = z
     last_failure_iso: instant.nullable().describe('The last attempt that failed; null when none did'),
     ...nextTryAnswer,
     signature_header: z.string().describe('Name of the header with the hexadecimal signature of the body'),
+    signature: z.enum(signatureSchemes).nullable().describe('Message signature that is added'),
     max_per_second: z.int().nullable().describe('Attempts in one second, at most; null when there is no bound'),
     digest: z.boolean().describe(digestText),
     previous_secret_expires_iso: instant
@@ -185,6 +191,7 @@ export const endpointView = (
     last_failure_iso: isoOrNull(dates, row.lastFailure),
     ...nextTryView(nextTryOfEndpoint(row, now), dates.iso),
     signature_header: row.signatureHeader ?? signatureHeader,
+    signature: row.signature,
     max_per_second: row.maxPerSecond,
     digest: row.digest,
     previous_secret_expires_iso: expires !== null && expires > now ? dates.iso(expires) : null,

@@ -7,6 +7,6 @@ export type Leased = ClaimedDelivery & { endpoint: DueEndpoint };
 type OfDelivery = Omit<LeasedDelivery, 'body'> & Pick<ClaimedDelivery, 'body' | 'leaseToken'>;
 
 export const leasedTo = (endpoint: DueEndpoint, delivery: OfDelivery): Leased => {
-  const { url, secret, previousSecret, previousSecretExpires, signatureHeader } = endpoint;
-  return { ...delivery, url, secret, previousSecret, previousSecretExpires, signatureHeader, endpoint };
+  const { url, secret, previousSecret, previousSecretExpires, signatureHeader, signature } = endpoint;
+  return { ...delivery, url, secret, previousSecret, previousSecretExpires, signatureHeader, signature, endpoint };
 };

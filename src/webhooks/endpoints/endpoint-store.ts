@@ -6,10 +6,10 @@ import type { Endpoint, EndpointHealth, Viewer } from './endpoint.ts';
 export const insertEndpoint = async (db: Kysely<unknown>, row: Endpoint): Promise<void> => {
   await sql`
     insert into webhooks.endpoints (tenant, uid, owner_kind, owner_id, url, description, kinds, enabled, disabled_reason,
-      signature_header, max_per_second, digest, secret, created)
+      signature_header, signature, max_per_second, digest, secret, created)
     values (${row.tenant}, ${row.uid}, ${row.ownerKind}, ${row.ownerId}, ${row.url}, ${row.description},
-      ${row.kinds}::text[], ${row.enabled}, ${row.disabledReason}, ${row.signatureHeader}, ${row.maxPerSecond},
-      ${row.digest}, ${row.secret}, ${row.created})`.execute(db);
+      ${row.kinds}::text[], ${row.enabled}, ${row.disabledReason}, ${row.signatureHeader}, ${row.signature},
+      ${row.maxPerSecond}, ${row.digest}, ${row.secret}, ${row.created})`.execute(db);
 };
 
 /** Holds off other creations of the same owner until the transaction ends, so that none is counted too late. */
@@ -43,7 +43,7 @@ export const updateEndpointUrl = async (
 
 const columns = sql`
   endpoint.tenant, endpoint.uid, owner_kind as "ownerKind", owner_id as "ownerId", url, description, kinds, enabled,
-  disabled_reason as "disabledReason", signature_header as "signatureHeader", max_per_second as "maxPerSecond", digest,
+  disabled_reason as "disabledReason", signature_header as "signatureHeader", signature, max_per_second as "maxPerSecond", digest,
   withheld_kinds as "withheldKinds", secret, previous_secret as "previousSecret", previous_secret_expires as "previousSecretExpires",
   cancel_through as "cancelThrough", endpoint.created`;
 
@@ -140,7 +140,7 @@ export const saveEndpoint = async (tx: Kysely<unknown>, row: Endpoint): Promise<
   await sql`
     update webhooks.endpoints set url = ${row.url}, description = ${row.description}, kinds = ${row.kinds}::text[],
       enabled = ${row.enabled}, disabled_reason = ${row.disabledReason}, signature_header = ${row.signatureHeader},
-      max_per_second = ${row.maxPerSecond}, digest = ${row.digest}, secret = ${row.secret},
+      signature = ${row.signature}, max_per_second = ${row.maxPerSecond}, digest = ${row.digest}, secret = ${row.secret},
       previous_secret = ${row.previousSecret}, previous_secret_expires = ${row.previousSecretExpires}
     where tenant = ${row.tenant} and uid = ${row.uid}`.execute(tx);
 };

@@ -1,3 +1,5 @@
+import type { SignatureScheme } from '../signing/message-signature.ts';
+
 /** An endpoint: a receiver's address with its settings. */
 export type Endpoint = {
   tenant: string;
@@ -15,6 +17,8 @@ export type Endpoint = {
   disabledReason: 'owner' | 'gone' | 'failing' | null;
   /** Name of the plain hex header; null for the operator's name. */
   signatureHeader: string | null;
+  /** How deliveries are signed beside Standard Webhooks (interface 31). */
+  signature: SignatureScheme | null;
   maxPerSecond: number | null;
   digest: boolean;
   /** Sealed. */

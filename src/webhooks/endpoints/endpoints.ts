@@ -9,10 +9,12 @@ import { type Clock, hourMs } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { SignatureScheme } from '../signing/message-signature.ts';
 import { endpointSecretLabel } from '../signing/opened-secrets.ts';
 import { secretBytes } from '../signing/sign.ts';
 import { resolverFor } from '../target/resolve.ts';
 import { checkTarget, type Resolve, type TargetRules, urlProblem } from '../target/target.ts';
+import { assertFitting } from './assert-fitting.ts';
 import type { Endpoint, Viewer } from './endpoint.ts';
 import {
   countEndpoints,
@@ -37,6 +39,7 @@ export type NewEndpoint = {
   /** Default true. */
   enabled?: boolean;
   signatureHeader?: string | null;
+  signature?: SignatureScheme | null;
   maxPerSecond?: number | null;
   digest?: boolean;
 };
@@ -50,6 +53,8 @@ export type EndpointsDeps = {
   /** All kinds of events. */
   kinds: readonly string[];
   resolve?: Resolve;
+  /** The operator's name of the plain hex header; without it only names of endpoints are compared with other headers. */
+  signatureHeader?: string;
 };
 
 /** Interface 12.5. */
@@ -88,11 +93,17 @@ export const createEndpoint = async (
 };
 
 /**
- * Adds an endpoint in the transaction `db`, with values that were checked. Throws CONFLICT at the 21st endpoint of an
- * owner.
+ * Adds an endpoint in the transaction `db`, with values that were checked one by one. Throws CONFLICT at the 21st endpoint
+ * of an owner, and VALIDATION_ERROR for values that do not go together.
  */
 export const addEndpoint = async (
-  { db, box, clock, kinds }: Pick<EndpointsDeps, 'db' | 'box' | 'clock' | 'kinds'>,
+  {
+    db,
+    box,
+    clock,
+    kinds,
+    signatureHeader: operatorsHeader = '',
+  }: Pick<EndpointsDeps, 'db' | 'box' | 'clock' | 'kinds' | 'signatureHeader'>,
   { tenant, owner, ...wanted }: NewEndpoint,
 ): Promise<{ endpoint: Endpoint; secret: string }> => {
   const created = clock.now();
@@ -114,6 +125,7 @@ export const addEndpoint = async (
     enabled,
     disabledReason: enabled ? null : 'owner',
     signatureHeader: wanted.signatureHeader ?? null,
+    signature: wanted.signature ?? null,
     maxPerSecond: wanted.maxPerSecond ?? null,
     digest: wanted.digest ?? false,
     secret: box.seal(secret, endpointSecretLabel(uid)),
@@ -122,6 +134,7 @@ export const addEndpoint = async (
     cancelThrough: null,
     created,
   };
+  assertFitting(endpoint, operatorsHeader);
   await insertEndpoint(db, endpoint);
   return { endpoint, secret };
 };
@@ -149,12 +162,15 @@ export const targetProblem = async (
 };
 
 export type EndpointChanges = Partial<
-  Pick<Endpoint, 'url' | 'description' | 'kinds' | 'enabled' | 'signatureHeader' | 'maxPerSecond' | 'digest'>
+  Pick<
+    Endpoint,
+    'url' | 'description' | 'kinds' | 'enabled' | 'signatureHeader' | 'signature' | 'maxPerSecond' | 'digest'
+  >
 >;
 
 /**
  * Enabling clears the failures; disabling cancels unfinished deliveries. Returns undefined when there is no such
- * endpoint.
+ * endpoint. Throws VALIDATION_ERROR for values that do not go together.
  */
 export const updateEndpoint = async (
   tx: Kysely<unknown>,
@@ -162,12 +178,14 @@ export const updateEndpoint = async (
   uid: string,
   changes: EndpointChanges,
   now: Date,
+  operatorsHeader = '',
 ): Promise<Endpoint | undefined> => {
   const before = await findEndpoint(tx, viewer, uid, { lock: true });
   if (before === undefined) return undefined;
   const isDisabling = before.enabled && changes.enabled === false;
   const isEnabling = !before.enabled && changes.enabled === true;
   const after: Endpoint = { ...before, ...changes, disabledReason: isEnabling ? null : before.disabledReason };
+  assertFitting(after, operatorsHeader);
   await saveEndpoint(tx, after);
   if (isEnabling) await forgetFailures(tx, uid);
   if (isDisabling) await disableEndpoint(tx, uid, 'owner', now);

@@ -37,6 +37,7 @@ export const createForward = ({ db, clock, send, headersFor }: ForwardDeps): For
       const now = clock.now();
       const delivery = {
         ...(await found(endpointUid)),
+        url,
         uid: newId('dlv', now.getTime()),
         endpointUid,
         eventId: id,

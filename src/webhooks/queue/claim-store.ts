@@ -6,6 +6,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type EndpointClass, quick, slow, unknown } from '../pacing/concurrency-limit.ts';
 import type { Room } from '../pacing/slots.ts';
+import type { SignatureScheme } from '../signing/message-signature.ts';
 import { bringForward } from './schedule-store.ts';
 
 export type ClaimedDelivery = {
@@ -23,12 +24,13 @@ export type ClaimedDelivery = {
   previousSecret: Buffer | null;
   previousSecretExpires: Date | null;
   signatureHeader: string | null;
+  signature: SignatureScheme | null;
 };
 
 /** An endpoint that is due, with its settings and its health. */
 export type DueEndpoint = Pick<
   ClaimedDelivery,
-  'endpointUid' | 'url' | 'secret' | 'previousSecret' | 'previousSecretExpires' | 'signatureHeader'
+  'endpointUid' | 'url' | 'secret' | 'previousSecret' | 'previousSecretExpires' | 'signatureHeader' | 'signature'
 > & {
   class: EndpointClass;
   dueAt: Date;
@@ -58,7 +60,7 @@ const described = sql`
     cancel_through is not null or withheld_through is not null as cancelling, max_per_second as "maxPerSecond",
     coalesce(failures_count, 0) as "failuresCount",
     health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",
-    previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader"`;
+    previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader", signature`;
 
 const joined = sql`
   join webhooks.endpoints as endpoint on endpoint.uid = turn.endpoint_uid

@@ -1,14 +1,17 @@
 /**
  * The headers of a delivery (interface 12.3). During the overlap of a rotation both secrets sign: `webhook-signature`
- * holds both signatures, the plain hex header keeps the old secret, and its `-Next` twin has the new one.
+ * holds both signatures, the plain hex header keeps the old secret, and its `-Next` twin has the new one. An endpoint may
+ * ask for a message signature beside them (interface 31).
  */
+import type { Kysely } from 'kysely';
 import { sandboxHeader } from '#src/contract/headers.ts';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import { createSignMessage, isSignatureField, type SignatureScheme } from './message-signature.ts';
 import { createOpenedSecrets } from './opened-secrets.ts';
 import { hexOf, signedBytes, v1aOf, v1Of } from './sign.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 
 type SignedDelivery = {
   uid: string;
@@ -23,11 +26,14 @@ type SignedDelivery = {
   previousSecret: Buffer | null;
   previousSecretExpires: Date | null;
   signatureHeader: string | null;
+  /** Where it is sent. */
+  url: string;
+  signature: SignatureScheme | null;
 };
 
 export type SignedHeaders = (delivery: SignedDelivery, timestampSeconds: number) => Promise<Record<string, string>>;
 
-type SignedHeadersDeps = { box: SecretBox; clock: Clock; keys: SigningKeys; signatureHeader: string };
+type SignedHeadersDeps = { db: Kysely<unknown>; box: SecretBox; clock: Clock; signatureHeader: string };
 
 /** Names that are taken; the plain hex header may have none of them. */
 export const deliveryHeaderNames = [
@@ -42,30 +48,46 @@ export const deliveryHeaderNames = [
 ] as const;
 
 /** `signatureHeader`: the operator's name of the hex header, for endpoints without a name of their own. */
-export const createSignedHeaders = ({ box, clock, keys, signatureHeader }: SignedHeadersDeps): SignedHeaders => {
+export const createSignedHeaders = (deps: SignedHeadersDeps): SignedHeaders => {
+  const { box, clock, signatureHeader } = deps;
   const opened = createOpenedSecrets(box);
+  const keys = createSigningKeys(deps);
+  const messageKeys: Readonly<Record<SignatureScheme, SigningKeys>> = {
+    'rfc9421:ed25519': createSigningKeys(deps, 'rfc9421:ed25519'),
+    'rfc9421:ecdsa-p256': createSigningKeys(deps, 'rfc9421:ecdsa-p256'),
+  };
+  const signMessage = createSignMessage();
   return async (delivery, timestampSeconds) => {
     const { endpointUid, previousSecret, previousSecretExpires: expires } = delivery;
     const secret = opened(endpointUid, delivery.secret);
     const overlaps = previousSecret !== null && expires !== null && expires > clock.now();
     const previous = overlaps ? opened(endpointUid, previousSecret) : undefined;
-    const key = keys.privateKey();
-    const v1aKey = key instanceof Promise ? await key : key;
+    const v1aKey = keys.current();
+    const { key } = v1aKey instanceof Promise ? await v1aKey : v1aKey;
     const signed = signedBytes({ id: delivery.eventId, timestampSeconds, body: delivery.body });
     const v1 = v1Of(secret.v1, signed);
     const v1OfBoth = previous === undefined ? v1 : `${v1} ${v1Of(previous.v1, signed)}`;
+    const { signature: scheme, url, body } = delivery;
     const hexHeader = delivery.signatureHeader ?? signatureHeader;
-    return headersWith({
+    // The operator may have chosen the name of a field of RFC 9421 after the endpoint asked for these.
+    const hasHex = scheme === null || !isSignatureField(hexHeader);
+    const headers = headersWith({
       eventId: delivery.eventId,
       timestampSeconds,
-      signature: `${v1OfBoth} ${v1aOf(v1aKey, signed)}`,
+      signature: `${v1OfBoth} ${v1aOf(key, signed)}`,
       hex: {
-        [hexHeader]: hexOf((previous ?? secret).hex, delivery.body),
-        ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: hexOf(secret.hex, delivery.body) }),
+        ...(hasHex && { [hexHeader]: hexOf((previous ?? secret).hex, body) }),
+        ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: hexOf(secret.hex, body) }),
       },
       uid: delivery.uid,
       attempt: delivery.attemptsCount + 1,
       tenant: delivery.tenant,
+    });
+    if (scheme === null) return headers;
+    const messageKey = messageKeys[scheme].current();
+    return signMessage({
+      ...{ scheme, url, headers, body, createdSeconds: timestampSeconds },
+      key: messageKey instanceof Promise ? await messageKey : messageKey,
     });
   };
 };

@@ -1,7 +1,7 @@
 /**
- * The Ed25519 keys of `v1a` signatures, stored sealed and shared by all workers. The first key is made on first use. A
- * new key is published a day before it signs, and an old key for a week after its last signature (interface 4.3), so
- * that receivers always find the key of a signature.
+ * The keys of webhook signatures, a series for each use, stored sealed and shared by all workers. The first key is made on
+ * first use. A new key is published a day before it signs, and an old key for a week after its last signature (interface
+ * 4.3), so that receivers always find the key of a signature.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
@@ -13,6 +13,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import {
   deleteSigningKeys,
   insertSigningKey,
+  type KeyUse,
   listSigningKeys,
   lockSigningKeys,
   type SigningKeyRow,
@@ -20,9 +21,11 @@ import {
 
 type SigningKeysDeps = { db: Kysely<unknown>; box: SecretBox; clock: Clock };
 
+type SigningKey = { kid: string; key: KeyObject };
+
 export type SigningKeys = {
   /** The key that signs now; no promise while the cached rows are fresh. */
-  privateKey(): KeyObject | Promise<KeyObject>;
+  current(): SigningKey | Promise<SigningKey>;
   publicJwks(): Promise<{ keys: JWK[] }>;
 };
 
@@ -32,18 +35,21 @@ const listedMsAfter = 7 * dayMs;
 /** chosen: far shorter than the day that a new key is published before it signs. */
 const readEveryMs = 60_000;
 
-const sealLabel = (kid: string): string => `webhook-signing-key/${kid}`;
+/** Binds a sealed key to its kid and to what it signs. */
+const sealLabel = (use: KeyUse, kid: string): string =>
+  `${use === 'v1a' ? 'webhook-signing-key' : 'webhook-message-key'}/${kid}`;
 
-export const createSigningKeys = (deps: SigningKeysDeps): SigningKeys => {
+/** Default: the keys of `v1a`. */
+export const createSigningKeys = (deps: SigningKeysDeps, use: KeyUse = 'v1a'): SigningKeys => {
   const { db, box, clock } = deps;
   let rows: readonly SigningKeyRow[] = [];
   let readAtMs = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
-  let opened: { kid: string; key: KeyObject } | undefined;
+  let opened: SigningKey | undefined;
 
   const read = async (nowMs: number): Promise<void> => {
-    const found = await listSigningKeys(db);
-    rows = found.length > 0 ? found : await makeFirst(deps);
+    const found = await listSigningKeys(db, use);
+    rows = found.length > 0 ? found : await makeFirst(deps, use);
     readAtMs = nowMs;
   };
   /** While the database is away the cached keys stay valid, because every key is published a day before it signs. */
@@ -59,13 +65,13 @@ export const createSigningKeys = (deps: SigningKeysDeps): SigningKeys => {
     });
     return rows;
   };
-  const keyAt = (now: Date): KeyObject => {
+  const keyAt = (now: Date): SigningKey => {
     const { kid, privateKey } = signing(rows, now);
-    if (opened?.kid !== kid) opened = { kid, key: createPrivateKey(box.open(privateKey, sealLabel(kid))) };
-    return opened.key;
+    if (opened?.kid !== kid) opened = { kid, key: createPrivateKey(box.open(privateKey, sealLabel(use, kid))) };
+    return opened;
   };
   return {
-    privateKey: () => {
+    current: () => {
       const now = clock.now();
       return isFresh(now.getTime()) ? keyAt(now) : known().then(() => keyAt(clock.now()));
     },
@@ -97,10 +103,11 @@ const isListedAt =
 export const rotateWebhookKey = async (
   tx: Kysely<unknown>,
   { box, clock }: Pick<SigningKeysDeps, 'box' | 'clock'>,
+  use: KeyUse = 'v1a',
 ): Promise<{ kid: string; signsFrom: Date }> => {
-  await lockSigningKeys(tx);
+  await lockSigningKeys(tx, use);
   const now = clock.now();
-  const rows = await listSigningKeys(tx);
+  const rows = await listSigningKeys(tx, use);
   const waiting = rows.find(({ notBefore }) => notBefore > now);
   if (waiting !== undefined) {
     throw new Fault(
@@ -112,30 +119,38 @@ export const rotateWebhookKey = async (
   const over = rows.filter((row, index) => !isListed(row, index, rows));
   await deleteSigningKeys(
     tx,
+    use,
     over.map(({ kid }) => kid),
   );
   // The first key signs at once, because receivers know no other.
   const notBefore = rows.length === 0 ? now : new Date(now.getTime() + listedMsBefore);
-  const { kid } = await makeKey(tx, box, now, notBefore);
+  const { kid } = await makeKey(tx, box, { use, created: now, notBefore });
   return { kid, signsFrom: notBefore };
 };
 
-const makeFirst = ({ db, box, clock }: SigningKeysDeps): Promise<SigningKeyRow[]> =>
+const makeFirst = ({ db, box, clock }: SigningKeysDeps, use: KeyUse): Promise<SigningKeyRow[]> =>
   inTransaction(db, async (tx) => {
-    await lockSigningKeys(tx);
-    const earlier = await listSigningKeys(tx);
+    await lockSigningKeys(tx, use);
+    const earlier = await listSigningKeys(tx, use);
     if (earlier.length > 0) return earlier;
     const now = clock.now();
-    return [await makeKey(tx, box, now, now)];
+    return [await makeKey(tx, box, { use, created: now, notBefore: now })];
   });
 
-const makeKey = async (tx: Kysely<unknown>, box: SecretBox, created: Date, notBefore: Date): Promise<SigningKeyRow> => {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+const makeKey = async (
+  tx: Kysely<unknown>,
+  box: SecretBox,
+  { use, created, notBefore }: { use: KeyUse; created: Date; notBefore: Date },
+): Promise<SigningKeyRow> => {
+  const { publicKey, privateKey } =
+    use === 'rfc9421:ecdsa-p256' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('ed25519');
   const bare = publicKey.export({ format: 'jwk' }) as JWK;
-  const kid = await calculateJwkThumbprint(bare);
+  const thumbprint = await calculateJwkThumbprint(bare);
+  // The prefix keeps the key ids apart from those of tokens and of `v1a`.
+  const kid = use === 'v1a' ? thumbprint : `webhook-${thumbprint}`;
   const pem = String(privateKey.export({ format: 'pem', type: 'pkcs8' }));
-  const publicJwk = { ...bare, kid, use: 'sig', alg: 'EdDSA' };
-  const row = { kid, publicJwk, privateKey: box.seal(pem, sealLabel(kid)), created, notBefore };
-  await insertSigningKey(tx, row);
+  const publicJwk = { ...bare, kid, use: 'sig', alg: bare.kty === 'EC' ? 'ES256' : 'EdDSA' };
+  const row = { kid, publicJwk, privateKey: box.seal(pem, sealLabel(use, kid)), created, notBefore };
+  await insertSigningKey(tx, use, row);
   return row;
 };

@@ -27,4 +27,5 @@ export const byDns =
   };
 
 /** Resolves through the operating system as well, because closed networks use hosts files and search domains. */
-const bySystem: Resolve = async (hostname) => (await lookup(hostname, { all: true })).map(({ address }) => address);
+export const bySystem: Resolve = async (hostname) =>
+  (await lookup(hostname, { all: true })).map(({ address }) => address);

@@ -23,7 +23,9 @@ import { retentionMs } from '../queue/retention-period.ts';
 import { type Redelivered, redeliverEvent, redeliverSpan, type Span } from '../redeliver/redeliver.ts';
 import type { TestEndpoint } from './test-endpoint.ts';
 
-type ChangeEndpointsDeps = Pick<EndpointsDeps, 'box' | 'clock' | 'rules' | 'resolve'> & { testEndpoint: TestEndpoint };
+type ChangeEndpointsDeps = Pick<EndpointsDeps, 'box' | 'clock' | 'rules' | 'resolve' | 'signatureHeader'> & {
+  testEndpoint: TestEndpoint;
+};
 
 type Request = { db: Kysely<unknown>; viewer: Viewer; now: Date };
 
@@ -35,12 +37,12 @@ export type ChangeEndpoints = {
   checkUrl(url: string): Promise<void>;
   /** The same for an endpoint that exists; without one it resolves nothing. */
   checkUrlOf(request: Omit<Request, 'now'>, uid: string, url: string): Promise<void>;
-  /** Adds an endpoint with checked values; the secret is shown once. Throws CONFLICT at the 21st of an owner. */
+  /** Adds an endpoint with checked values; the secret is shown once. Throws CONFLICT at the 21st of an owner, and VALIDATION_ERROR. */
   create(
     request: Request,
     endpoint: Omit<NewEndpoint, 'tenant'> & Required<Pick<NewEndpoint, 'kinds'>>,
   ): Promise<{ uid: string; secret: string }>;
-  /** Throws NOT_FOUND. */
+  /** Throws NOT_FOUND and VALIDATION_ERROR. */
   update(request: Request, uid: string, changes: EndpointChanges): Promise<void>;
   /** Throws NOT_FOUND. */
   remove(request: Request, uid: string): Promise<void>;
@@ -72,7 +74,7 @@ export const createChangeEndpoints = (deps: ChangeEndpointsDeps): ChangeEndpoint
       return { uid: endpoint.uid, secret };
     },
     update: async ({ db, viewer, now }, uid, changes) => {
-      if ((await updateEndpoint(db, viewer, uid, changes, now)) === undefined) throw noEndpoint();
+      if ((await updateEndpoint(db, viewer, uid, changes, now, deps.signatureHeader)) === undefined) throw noEndpoint();
     },
     remove: async ({ db, viewer, now }, uid) => {
       if (!(await removeEndpoint(db, viewer, uid, now))) throw noEndpoint();

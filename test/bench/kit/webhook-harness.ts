@@ -12,7 +12,7 @@ import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { hintAfterCommit, inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
-import { createEndpoint } from '#src/webhooks/index.ts';
+import { createEndpoint, type SignatureScheme } from '#src/webhooks/index.ts';
 import { boxOfEarlierStore } from '../../cli/store/earlier-store.ts';
 import { startProgram } from '../../support/program.ts';
 import { databaseUrl } from '../../support/test-server.ts';
@@ -64,11 +64,16 @@ export const openHarness = async (serverUrl: string, name: string) => {
   await migrate(pool, allMigrations, { log });
   const masterKey = randomBytes(32);
   const box = await boxOfEarlierStore(db, masterKey);
-  const addEndpoint = async (tenant: string, target: string): Promise<{ uid: string; secret: string }> => {
+  const addEndpoint = async (
+    tenant: string,
+    target: string,
+    signature: SignatureScheme | null = null,
+  ): Promise<{ uid: string; secret: string }> => {
     await setKinds(db, tenant, { customers: true });
+    const rules = { allowPrivate: true, allowedOrigins: [] };
     const { endpointUid: uid, secret } = await createEndpoint(
-      { db, box, clock: systemClock, kinds: ['customers'], rules: { allowPrivate: true, allowedOrigins: [] } },
-      { tenant, url: target, owner: { kind: 'panel', id: 'bench' } },
+      { db, box, clock: systemClock, kinds: ['customers'], rules },
+      { tenant, url: target, owner: { kind: 'panel', id: 'bench' }, signature },
     );
     return { uid, secret };
   };

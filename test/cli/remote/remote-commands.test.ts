@@ -1,7 +1,7 @@
 /** Commands of an integrator: on a machine without an installation, against a server elsewhere. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -116,6 +116,29 @@ test('A-356 token get prints a token alone, with fewer scopes on request; an API
   expect([wrong.code, wrong.stdout]).toEqual([1, '']);
   const byKey = await run(['token', 'get', '--url', program.url], '', { ORDERPASS_API_KEY: key });
   expect([byKey.code, byKey.stderr]).toEqual([1, expect.stringContaining('gets no tokens')]);
+});
+
+test('A-403 token get limits the token by details of a file or of the command line, and by services', async () => {
+  await login();
+  const details = JSON.stringify([{ type: 'orderpass_access', operations: ['orders.list'], actions: ['read'] }]);
+  const detailsFile = join(folder, 'details.json');
+  writeFileSync(detailsFile, `\n${details}\n`);
+  for (const given of [details, detailsFile]) {
+    const { code, stdout } = await run(['token', 'get', '--authorization-details', given]);
+    const headers = { authorization: `Bearer ${stdout.trim()}` };
+    const statuses = [];
+    for (const path of ['orders/list', 'menu/products', 'whoami'])
+      statuses.push((await fetch(`${program.url}/api/${path}`, { headers })).status);
+    expect([code, statuses]).toEqual([0, [200, 403, 403]]);
+  }
+  const shown = JSON.parse((await run(['token', 'get', '--json', '--authorization-details', details])).stdout);
+  expect(shown.authorization_details).toEqual(JSON.parse(details));
+  const missing = await run(['token', 'get', '--authorization-details', join(folder, 'nothing.json')]);
+  expect([missing.code, missing.stdout]).toEqual([2, '']);
+  const own = await run(['token', 'get', '--resource', program.url, '--resource', `${program.url}/api`]);
+  expect([own.code, own.stdout]).toEqual([0, expect.stringMatching(/^eyJ/)]);
+  const elsewhere = await run(['token', 'get', '--resource', 'https://elsewhere.example']);
+  expect([elsewhere.code, elsewhere.stderr]).toEqual([1, expect.stringContaining('resource must be')]);
 });
 
 test('A-356 requests without an id lists the own requests of the login, and counts by hour', async () => {

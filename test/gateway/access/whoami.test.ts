@@ -65,6 +65,7 @@ test('A-125 a key gets its kind, id, name, fixed scopes, its one restaurant and 
     retiring_iso: null,
     limits: { minute: null, burst: null, day: null, month: null, concurrency: null },
     allow_ip: null,
+    narrowed: null,
     refused_elsewhere: null,
   });
 });

@@ -9,6 +9,7 @@ import type { ClientAuthorities } from '#src/platform/http/tls/client-authoritie
 import type { Kv } from '#src/platform/kv/index.ts';
 import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
+import { createFetchDocument } from '#src/webhooks/index.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import {
   closeServer,
@@ -76,7 +77,7 @@ export type Harness = {
   url: string;
   /** One more gateway of the same origin, with its own caches. */
   openDoor(options?: DoorOptions): Promise<Door>;
-  createClient(tenants: string[], scopes?: string[]): Promise<Client>;
+  createClient(tenants: string[], scopes?: string[]): Promise<Client & { secret_id: string }>;
   /** A tenant of its own, so that a test can take it away. */
   createTenant(): Promise<string>;
   close(): Promise<void>;
@@ -101,13 +102,15 @@ export const openHarness = async (
     const server = createServer(gatewayServerOptions);
     const url = await listen(server);
     origin ??= url;
+    const parsed = gatewaySettings.parse({
+      token_lifetime: options.tokenLifetime,
+      ...unlimited,
+      ...options.settings,
+      ...settings,
+    });
     const gateway = await createGateway({
-      settings: gatewaySettings.parse({
-        token_lifetime: options.tokenLifetime,
-        ...unlimited,
-        ...options.settings,
-        ...settings,
-      }),
+      settings: parsed,
+      fetchDocument: createFetchDocument(parsed.internal_issuers),
       origin,
       db: createDatabase(pool),
       pool,

@@ -26,6 +26,7 @@ test('A-312 a message without a credential is 401, and its challenge leads to th
     resource: `${origin}/mcp`,
     authorization_servers: [origin],
     bearer_methods_supported: ['header'],
+    authorization_details_types_supported: ['orderpass_access'],
   });
   const server = await sendRequest(door.url, 'GET', '/.well-known/oauth-authorization-server');
   expect(server.json.token_endpoint).toBe(`${origin}/api/oauth/token`);

@@ -24,7 +24,9 @@ test('A-046 the authorization server names itself, its reachable endpoints and a
     jwks_uri: `${harness.url}/api/oauth/jwks`,
     scopes_supported: scopes,
     response_types_supported: [],
-    grant_types_supported: ['client_credentials'],
+    grant_types_supported: ['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'],
+    authorization_details_types_supported: ['orderpass_access'],
+    introspection_signing_alg_values_supported: ['ES256'],
     token_endpoint_auth_methods_supported: methods,
     token_endpoint_auth_signing_alg_values_supported: algorithms,
     revocation_endpoint: `${harness.url}/api/oauth/revoke`,
@@ -49,6 +51,7 @@ test('A-046 the protected resource names itself, its one server and the header a
     authorization_servers: [harness.url],
     scopes_supported: scopes,
     bearer_methods_supported: ['header'],
+    authorization_details_types_supported: ['orderpass_access'],
   });
 });
 

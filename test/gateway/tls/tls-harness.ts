@@ -20,7 +20,7 @@ import { closeServer, type Headers, listen, routeFile } from '../harness/public-
 export const echoPath = '/api/echo';
 
 /** Default: with the authority of the test, and no connection is used twice. */
-export type ClientOptions = ConnectionOptions & { headers?: Headers; body?: string; agent?: Agent };
+export type ClientOptions = ConnectionOptions & { headers?: Headers | string[]; body?: string; agent?: Agent };
 
 type Reply = { status: number; headers: IncomingHttpHeaders; text: string };
 

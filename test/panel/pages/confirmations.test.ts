@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allPublicPages } from '#src/panel/pages.ts';
 import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
+import { openTill } from '../harness/till.ts';
 
 const url = 'http://127.0.0.1:59999/hooks';
 const name = 'Ada Delivery';
@@ -41,6 +42,8 @@ const harmless: Readonly<Record<string, string>> = {
   '/restaurants/:restaurant/webhooks/:endpoint/enable': 'gives',
   '/restaurants/:restaurant/webhooks/:endpoint/test': 'sends one event',
   '/restaurants/:restaurant/webhooks/:endpoint/redeliver': 'sends again',
+  '/restaurants/:restaurant/orders/:order/confirm': 'accepts the order, which can still be cancelled',
+  '/restaurants/:restaurant/orders/:order/close': 'ends the order, which can still be cancelled',
   '/support/restaurants/new': 'makes a restaurant',
   '/support/restaurant-choice': 'searches',
   '/clients/new': 'makes a client',
@@ -81,6 +84,11 @@ const asking: Readonly<Record<string, Asking>> = {
   '/restaurants/:restaurant/webhooks/:endpoint/finish': ofEndpoint,
   '/restaurants/:restaurant/webhooks/:endpoint/disable': ofEndpoint,
   '/restaurants/:restaurant/webhooks/:endpoint/remove': ofEndpoint,
+  '/restaurants/:restaurant/orders/:order/cancel': {
+    names: () => ['Cancel order 1?'],
+    afterwards: () => ['Order 1 is cancelled.'],
+    fill: { reason: 'the oven is cold' },
+  },
   '/users/:user/remove-totp': ofUser,
   '/users/:user/end-session': { ...ofUser, ...session },
   '/users/:user/end-sessions': ofUser,
@@ -193,6 +201,7 @@ beforeAll(async () => {
   const made = await post(`/restaurants/${restuid}/webhooks`, { url, kinds: 'orders' });
   Object.assign(ids, {
     ...{ restaurant: restuid, user: user.userId, client: client.client_id, key: key.key_id, leaked: leaked.key_id },
+    order: (await (await openTill(harness, restuid)).order()).uid,
     endpoint: /whe_\w+/.exec(made.main)?.[0],
     secret: /secrets\/([^/]+)\/retire/.exec((await ask(`/clients/${client.client_id}`)).main)?.[1],
   });

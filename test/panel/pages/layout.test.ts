@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allPublicPages } from '#src/panel/pages.ts';
 import { until } from '../../support/until.ts';
 import { browserBinary, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
+import { openTill } from '../harness/till.ts';
 
 if (browserBinary === undefined) process.stderr.write('layout: skipped, no Chromium is installed\n');
 
@@ -56,6 +57,14 @@ beforeAll(async () => {
     /checked="true"/,
   );
   expect((await call(key.api_key ?? '', 'customer/create', { email: 'guest@example.com' })).status).toBe(200);
+  await post(`/restaurants/${restuid}/notifications`, { kind: 'orders', on: '1' });
+  const names = { client: long('CassaDelRistorante', 100), product: long('Pizza-con-tutto-', 100) };
+  const till = await openTill(harness, restuid, names);
+  const order = await till.order({
+    client: { first_name: long('Massimiliano', 100), last_name: long('Dell-Acqua', 100), email: 'guest@example.com' },
+    notes: long('SenzaGlutine', 900),
+    external_id: long('scontrino', 100),
+  });
   const { client_id = '', client_secret = '' } = client;
   const headers = { 'x-client-id': client_id, 'x-client-secret': client_secret };
   for (const path of ['orders/list', 'none']) await fetch(`${harness.url}/api/${path}?restuid=${restuid}`, { headers });
@@ -68,7 +77,14 @@ beforeAll(async () => {
   const shown = await (await page.request.get(`${harness.url}/panel/clients/${client_id}`)).text();
   const audit = await (await page.request.get(`${harness.url}/panel/security/audit`)).text();
   Object.assign(ids, {
-    ...{ restaurant: restuid, client: client_id, key: key.key_id, user: user.user_id, link: user.link },
+    ...{
+      restaurant: restuid,
+      order: order.uid,
+      client: client_id,
+      key: key.key_id,
+      user: user.user_id,
+      link: user.link,
+    },
     endpoint: /whe_\w+/.exec(made)?.[0],
     secret: /secrets\/([^/]+)\/retire/.exec(shown)?.[1],
     event:

@@ -3,12 +3,14 @@
  * installed.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { orderingPages } from '#src/panel/ordering/pages.ts';
 import { restaurantPages } from '#src/panel/restaurant/pages.ts';
 import { webhookPages } from '#src/panel/webhooks/pages.ts';
 import { until } from '../../support/until.ts';
 import { status } from '../../support/webhook-receiver.ts';
 import { browserBinary, expectAccessible } from '../harness/panel-harness.ts';
 import { type RestaurantHarness, startRestaurantHarness } from '../harness/restaurant-harness.ts';
+import { openTill } from '../harness/till.ts';
 
 if (browserBinary === undefined) process.stderr.write('restaurant-italian: skipped, no Chromium is installed\n');
 
@@ -31,7 +33,9 @@ test.skipIf(browserBinary === undefined)(
     const { pool } = harness.database;
     const one = async (query: string): Promise<string> => (await pool.query(query, [restuid])).rows[0]?.id ?? '';
     await until(async () => (await one('select uid as id from webhooks.attempts where tenant = $1')) !== '');
+    const { uid: order } = await (await openTill(harness, restuid, { client: 'Cassa' })).order();
     const params: Record<string, string> = {
+      order,
       restaurant: restuid,
       endpoint,
       delivery: await one('select uid as id from webhooks.deliveries where tenant = $1'),
@@ -40,7 +44,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('button', { name: 'Italiano' }).click();
     await page.locator('html[lang="it"]').waitFor();
     await page.setViewportSize({ width: 360, height: 900 });
-    const pages = [...restaurantPages, ...webhookPages].filter(({ method }) => method === 'GET');
+    const pages = [...orderingPages, ...restaurantPages, ...webhookPages].filter(({ method }) => method === 'GET');
     expect(pages.length).toBeGreaterThan(10);
     for (const { path } of pages) {
       const filled = path.replaceAll(/:(\w+)/g, (_whole, name: string) => params[name] ?? name);

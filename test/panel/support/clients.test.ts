@@ -103,7 +103,7 @@ test.skipIf(browserBinary === undefined)(
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Ada Delivery' }).waitFor();
     expect(await page.content()).not.toContain(secret);
-    await page.getByRole('link', { name: 'API clients' }).first().click();
+    await page.getByRole('link', { name: 'Clients', exact: true }).click();
     await page.waitForURL(`${harness.url}/panel/clients`);
     expect(await page.locator('tbody tr').count()).toBe(1);
     await takeScreenshots(page, 'support-clients');

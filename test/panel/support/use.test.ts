@@ -116,6 +116,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByText('The scopes of Busy App are saved.').waitFor();
     await expect.poll(() => statusOf(busy, 'menu/categories'), withinASecond).toBe(403);
 
+    await page.getByRole('link', { name: 'Clients', exact: true }).click();
     await page.getByRole('link', { name: 'Unused scopes' }).click();
     const row = page.getByRole('row', { name: /Other App/ });
     await row.waitFor();

@@ -10,7 +10,8 @@ import type { Order, Status } from '#src/ordering/orders/order/order.ts';
 import { type Move, moveOrder } from '#src/ordering/orders/order/transitions.ts';
 import { breaking } from '#src/webhooks/pacing/bounds.ts';
 import { attemptsMax, retryDelaysSeconds } from '#src/webhooks/pacing/retry-schedule.ts';
-import { folder, pageNames, tableOf, textOf } from './guide-pages.ts';
+import { root } from '../../support/program.ts';
+import { everyPage, folder, tableOf, textOf } from './guide-pages.ts';
 
 const settings = gatewaySettings.parse({});
 const { routes, scopes, apiKeyScopes } = readRouteTable(routesFileOf({}));
@@ -41,7 +42,7 @@ test('A-353 the table of states is what each operation does in each state', () =
   const states: Status[] = ['new', 'confirmed', 'timed_out', 'closed', 'cancelled'];
   const cellOf = (move: Move, status: Status): string => {
     const order = { status, seq: 1, countdownEnd: null, settled: null, paid: false } as unknown as Order;
-    const moved = moveOrder(order, move, { now: new Date() });
+    const moved = moveOrder(order, move, { now: new Date(), actor: 'system' });
     return moved.kind === 'moved' ? moved.order.status : `409 ${moved.code}`;
   };
   expect(tableOf('orders', '## States').map((row) => row.map(plain))).toEqual(
@@ -93,7 +94,7 @@ test('A-353 the table of what to try again has each status of an error code once
 
 test('A-353 each event that the guide names exists', () => {
   const events = describedEvents.map(({ event }) => event as string);
-  const named = pageNames.flatMap(
+  const named = everyPage.flatMap(
     (page) => textOf(page).match(/\b(?:order|customer|loyaltylog|menu)\.(?!csv)[a-z_]+(?=[`"\s])/g) ?? [],
   );
   expect(new Set(named).size).toBeGreaterThan(3);
@@ -110,12 +111,12 @@ const slugOf = (heading: string): string =>
 
 test('A-354 each link of a page to another page of the guide names a heading that exists', () => {
   const anchors = new Map(
-    pageNames.map((page) => [
+    everyPage.map((page) => [
       page as string,
       (textOf(page).match(/^#{1,3} .+$/gm) ?? []).map((line) => slugOf(line.replace(/^#+ /, ''))),
     ]),
   );
-  const links = pageNames.flatMap((page) =>
+  const links = everyPage.flatMap((page) =>
     [...textOf(page).matchAll(/\]\(\/docs\/([a-z-]+)(?:#([\w-]+))?\)/g)].map(([, to = '', anchor]) => ({
       page,
       to,
@@ -123,7 +124,7 @@ test('A-354 each link of a page to another page of the guide names a heading tha
     })),
   );
   expect(links.length).toBeGreaterThan(20);
-  const elsewhere = ['reference', 'events', 'callers', 'changelog'];
+  const elsewhere = ['reference', 'events', 'callers', 'changelog', 'workload-login'];
   const broken = links.filter(({ to, anchor }) =>
     anchors.has(to) ? anchor !== undefined && !anchors.get(to)?.includes(anchor) : !elsewhere.includes(to),
   );
@@ -131,8 +132,25 @@ test('A-354 each link of a page to another page of the guide names a heading tha
 });
 
 test('A-354 each page begins with its title and a summary, and has at most 12 kB', () => {
-  for (const page of pageNames) {
+  for (const page of everyPage) {
     expect(textOf(page)).toMatch(/^# [^\n]+\n\n[^\n#`|-][^\n]+\n/);
     expect(Buffer.byteLength(readFileSync(join(folder, `${page}.md`)))).toBeLessThan(12_288);
   }
+});
+
+const codeOf = (text: string, fence: string): string | undefined =>
+  new RegExp(`^\`\`\`${fence}(?: title="[^"]*")?\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(text)?.[1];
+
+/** The first sample of each README is run by `test/conformance/clients`. */
+test.each([
+  ['typescript', 'ts'],
+  ['python', 'python'],
+  ['php', 'php'],
+  ['go', 'go'],
+])('A-343 the page of the clients installs and calls the one for %s as its README does', (client, fence) => {
+  const readme = readFileSync(join(root, 'src/clients', client, 'README.md'), 'utf8');
+  const sample = codeOf(readme, fence);
+  expect(sample?.length).toBeGreaterThan(100);
+  expect(codeOf(textOf('clients'), fence)).toBe(sample);
+  expect(textOf('clients')).toContain(codeOf(readme, 'sh'));
 });

@@ -9,6 +9,9 @@ export const pageNames = [
   ...['customers', 'webhooks', 'security', 'faq'],
 ] as const;
 
+/** Those too whose commands are not pasted into a shell here: they need a client of a language or of the protocol, or the store. */
+export const everyPage = [...pageNames, 'clients', 'sandbox', 'mcp'] as const;
+
 export const folder = join(root, 'src/app/reference/guide/integrate');
 
 export const textOf = (page: string): string => readFileSync(join(folder, `${page}.md`), 'utf8');

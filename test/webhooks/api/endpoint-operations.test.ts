@@ -47,6 +47,7 @@ test('create answers with the endpoint and its secret, which no later answer sho
     next_attempt_iso: null,
     next_attempt: null,
     signature_header: 'X-Orderpass-Signature',
+    signature: null,
     max_per_second: null,
     digest: false,
     previous_secret_expires_iso: null,
@@ -131,6 +132,7 @@ test('update changes named members and clears null ones, and disabling cancels u
     max_per_second: null,
     description: null,
     signature_header: 'X-Orderpass-Signature',
+    signature: null,
     kinds: ['customers'],
     url: receiver.url,
   });

@@ -13,6 +13,7 @@ import {
   createWebhooks,
   type OwnerRights,
   type Resolve,
+  type SignatureScheme,
   type TargetRules,
 } from '#src/webhooks/index.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -97,7 +98,14 @@ export const startEngine = async () => {
     startWorker,
     addEndpoint: (
       url: string,
-      options: { kinds?: string[]; secret?: string; rules?: TargetRules; resolve?: Resolve; owner?: Owner } = {},
+      options: {
+        kinds?: string[];
+        secret?: string;
+        rules?: TargetRules;
+        resolve?: Resolve;
+        owner?: Owner;
+        signature?: SignatureScheme;
+      } = {},
     ) =>
       createEndpoint(
         {
@@ -114,6 +122,7 @@ export const startEngine = async () => {
           owner: options.owner ?? { kind: 'panel', id: 'test' },
           ...(options.kinds === undefined ? undefined : { kinds: options.kinds }),
           ...(options.secret === undefined ? undefined : { secret: options.secret }),
+          ...(options.signature === undefined ? undefined : { signature: options.signature }),
         },
       ),
     record: (draft: Partial<EventDraft> & { entity: string; seq: number }) =>

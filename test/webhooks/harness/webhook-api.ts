@@ -6,6 +6,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 
 import { createWebhookApi, createWebhooks, type Resolve, type TargetRules } from '#src/webhooks/index.ts';
+import { boxOfEarlierStore } from '../../cli/store/earlier-store.ts';
 import {
   type Answer,
   clientOf,
@@ -71,6 +72,7 @@ export const startWebhookApi = async (options: ApiOptions = {}) => {
   return {
     core,
     db,
+    pool,
     clock,
     restuid: restaurant.restuid,
     caller: restaurant.caller,
@@ -90,6 +92,22 @@ export const startWebhookApi = async (options: ApiOptions = {}) => {
     },
     record: (draft: Partial<EventDraft> & { entity: string; seq: number }, of: TestRestaurant = restaurant) =>
       inTransaction(db, (tx) => recordEvent(tx, draftOf({ tenant: of.restuid, ...draft }, clock.now()))),
+    /** The environment of commands on the same store, with the clock of the machine. */
+    commandEnv: async (): Promise<Record<string, string>> => {
+      await boxOfEarlierStore(db, masterKey);
+      return {
+        DATABASE_URL: url,
+        ORDERPASS_MASTER_KEY: masterKey.toString('base64'),
+        ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true',
+      };
+    },
+    /** What the audit has of changes of webhooks, the oldest first. */
+    auditDetails: async (): Promise<Json[]> => {
+      const { rows } = await pool.query(
+        `select details from gateway.audit_events where action = 'webhook.changed' order by seq`,
+      );
+      return rows.map(({ details }) => JSON.parse(details));
+    },
     /** A worker of its own process, by the time of day: set the clock to it. */
     spawnWorker: (): Killable => {
       const worker = spawnWorker('deliver', url, masterKey.toString('base64'));

@@ -1,6 +1,6 @@
 /** Parts of the document that every operation shares. */
 import { faultCodes } from '#src/contract/fault.ts';
-import { problemOf, sharedExamples } from './error-answers.ts';
+import { problemOf, shareExamples } from './error-answers.ts';
 import { detailTexts, oauthTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
 import { shareProperties } from './share-properties.ts';
@@ -160,8 +160,7 @@ export const componentsOf = ({ origin, scopes, named, signatureHeader }: Parts):
     Problem: { ...problem, examples: [problemOf(origin, 404, 'CUSTOMER_NOT_FOUND')] },
     ...named.schemas,
   }),
-  responses: named.responses,
-  examples: sharedExamples(origin, JSON.stringify(named.responses)),
+  ...shareExamples(origin, named.responses),
   parameters: { ...parameters, ...named.parameters, ...webhookHeaders(signatureHeader) },
   headers,
   securitySchemes: {

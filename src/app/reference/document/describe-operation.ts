@@ -39,11 +39,13 @@ export const describeOperation = (
   const params = described?.params === undefined ? undefined : schemaOf(described.params, 'input');
   const answer = answerSchema(route, described);
   const hasBody = route.method === 'POST' && params !== undefined;
+  const alternatives = hasBody ? [] : alternativesOf(params);
   return {
     operationId,
     tags: [tagOf(route.path).name],
     summary: described?.summary ?? route.id,
-    description: descriptionOf(route, described),
+    description: descriptionOf(route, described, alternatives),
+    ...(alternatives.length > 0 ? { 'x-any-of-required': alternatives } : undefined),
     ...(described?.addsOnly === true ? { 'x-adds-only': true } : undefined),
     security: route.kinds.toSorted(bearerFirst).map((kind) => security[kind](route.scopes)),
     parameters: parametersOf(route, described, hasBody ? undefined : params),
@@ -105,12 +107,21 @@ const envelopeSchema = (answer: Json): Json => ({
   },
 });
 
-const descriptionOf = (route: Route, described: Described | undefined): string => {
+/**
+ * Names of parameters of which one must be given. OpenAPI has no keyword for that, so the text says it, and `x-any-of-required`
+ * says it to programs.
+ */
+const alternativesOf = (params: Json | undefined): readonly string[] =>
+  ((params?.anyOf ?? []) as { required: string[] }[]).flatMap(({ required }) => required);
+
+const descriptionOf = (route: Route, described: Described | undefined, alternatives: readonly string[]): string => {
   const emits = described?.emits ?? [];
   const lines = [
     route.scopes.length === 0 ? 'Needs no scope.' : `Needs the scope \`${route.scopes.join(' ')}\`.`,
     `Rate class ${route.class}: ${units[route.class]} ${units[route.class] === 1 ? 'unit' : 'units'}.`,
   ];
+  if (alternatives.length > 0)
+    lines.push(`One of ${alternatives.map((name) => `\`${name}\``).join(' and ')} is required.`);
   if (described?.hasScopesOfBody === true)
     lines.push('It also needs the read scope of each kind that the request names.');
   const later = laterIds[route.path];

@@ -1,4 +1,4 @@
-/** Error answers of an operation in their three dialects (interface 6.3), with an example per code. */
+/** Error answers of an operation in their three dialects (interface 6.3), with an example per form of the envelope. */
 import { STATUS_CODES } from 'node:http';
 import { type FaultCode, faultCodes, faultStatus, faultTitle } from '#src/contract/fault.ts';
 import type { OwnError } from '#src/platform/http/operation.ts';
@@ -81,10 +81,13 @@ const answerOf = (
   const named = others.map((code) => `\`${code}\``).join(', ');
   return {
     description: [...texts, ...(named === '' ? [] : [`Also ${named}.`])].join('\n\n'),
-    headers: headersOf(status),
+    ...headersOf(status),
     content: contentOf(
       isOAuthStatus(status) ? 'Refusal' : 'Error',
-      Object.assign({}, ...codes.map((code) => examplesOf(origin, status, code))),
+      Object.assign(
+        {},
+        ...codes.filter(isTelling).map((code) => examplesOf(origin, status, code, oauthExampleOf(codes) === code)),
+      ),
     ),
   };
 };
@@ -96,38 +99,68 @@ const contentOf = (schema: string, examples: Json): Json => ({
 
 const isOAuthStatus = (status: number): boolean => status === 400 || status === 401 || status === 403;
 
-/** Examples by name. Where the code has its own status they are references to `sharedExamples`. */
-const examplesOf = (origin: string, status: number, code: FaultCode): Json => {
+/** Whether the envelope of a code differs from that of the first one in more than the code and the text. */
+const isTelling = (code: FaultCode, index: number): boolean => index === 0 || Object.keys(membersOf(code)).length > 0;
+
+/** The code of which an answer has the OAuth form too. Those of the others differ only in the code and the text. */
+const oauthExampleOf = (codes: readonly FaultCode[]): FaultCode | undefined =>
+  codes.includes('INSUFFICIENT_SCOPE') ? 'INSUFFICIENT_SCOPE' : codes[0];
+
+/** Examples by name. Where the code has its own status they are references to components, which `shareExamples` makes. */
+const examplesOf = (origin: string, status: number, code: FaultCode, hasOAuthForm: boolean): Json => {
   const examples = exampleValues(origin, status, code);
-  if (status !== faultStatus(code)) return examples;
-  return Object.assign({}, ...Object.keys(examples).map(referTo));
+  const wanted = Object.entries(examples).filter(([name]) => hasOAuthForm || name === code);
+  if (status !== faultStatus(code)) return Object.fromEntries(wanted);
+  return Object.assign({}, ...wanted.map(([name]) => referTo(name)));
 };
 
-const referTo = (name: string): Json => ({ [name]: { $ref: `#/components/examples/${name}` } });
+const referTo = (name: string): Json => ({ [name]: { $ref: `${exampleReference}${name}` } });
 
-const exampleValues = (origin: string, status: number, code: FaultCode): Json => ({
+const exampleReference = '#/components/examples/';
+
+const exampleValues = (origin: string, status: number, code: FaultCode): Record<string, Json> => ({
   [code]: { value: envelopeOf(code) },
-  ...(isOAuthStatus(status) && { [`${code}_bearer`]: { value: oauthOf(origin, status, code) } }),
+  ...(isOAuthStatus(status) && { [bearerName(code)]: { value: oauthOf(origin, status, code) } }),
 });
 
-/** For `components.examples`. `responses`: the text of the answers, for whose references they are. */
-export const sharedExamples = (origin: string, responses: string): Json =>
-  Object.assign(
+const bearerName = (code: FaultCode): string => `${code}_bearer`;
+
+/** For `components`: examples that several answers have; any other stands in its answer. */
+export const shareExamples = (origin: string, responses: Json): { responses: Json; examples: Json } => {
+  const every: Record<string, Json> = Object.assign(
     {},
-    ...faultCodes
-      .filter((code) => responses.includes(`#/components/examples/${code}"`))
-      .map((code) => exampleValues(origin, faultStatus(code), code)),
+    ...faultCodes.map((code) => exampleValues(origin, faultStatus(code), code)),
   );
+  const names = [...JSON.stringify(responses).matchAll(/"#\/components\/examples\/(\w+)"/g)].map(
+    ([, name = '']) => name,
+  );
+  const repeated = new Set(names.filter((name, index) => names.indexOf(name) !== index));
+  const placed = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(placed);
+    if (typeof node !== 'object' || node === null) return node;
+    const { $ref: reference } = node as Json;
+    const name = String(reference).startsWith(exampleReference) ? String(reference).slice(exampleReference.length) : '';
+    if (name !== '') return repeated.has(name) ? node : every[name];
+    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, placed(value)]));
+  };
+  return {
+    responses: placed(responses) as Json,
+    examples: Object.fromEntries(Object.entries(every).filter(([name]) => repeated.has(name))),
+  };
+};
 
 const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` });
 
 export const rateHeaders: Json = { 'RateLimit-Policy': header('RateLimitPolicy'), RateLimit: header('RateLimit') };
 
-const headersOf = (status: number): Json => ({
-  ...(status === 429 ? rateHeaders : undefined),
-  ...([400, 401, 403].includes(status) ? { 'WWW-Authenticate': header('Challenge') } : undefined),
-  ...([409, 429, 503].includes(status) ? { 'Retry-After': header('RetryAfter') } : undefined),
-});
+const headersOf = (status: number): Json => {
+  const headers = {
+    ...(status === 429 ? rateHeaders : undefined),
+    ...(isOAuthStatus(status) ? { 'WWW-Authenticate': header('Challenge') } : undefined),
+    ...([409, 429, 503].includes(status) ? { 'Retry-After': header('RetryAfter') } : undefined),
+  };
+  return Object.keys(headers).length === 0 ? {} : { headers };
+};
 
 const otherFailure: Json = {
   [nameKey]: 'OtherFailure',
@@ -135,7 +168,7 @@ const otherFailure: Json = {
     .filter((code) => unspecific.has(faultStatus(code)))
     .map((code) => `${faultStatus(code)} \`${code}\` ${faultTexts[code]}`)
     .join('\n\n'),
-  headers: headersOf(503),
+  ...headersOf(503),
   content: contentOf('Error', referTo('INTERNAL_ERROR')),
 };
 

@@ -71,7 +71,16 @@ export const oauthTexts: Readonly<Record<string, readonly [statuses: string, tit
   unauthorized_client: ['400', 'Client not allowed', 'The client is authenticated, but it may not use this endpoint.'],
   unsupported_grant_type: ['400', 'Grant not offered', 'Only client_credentials is offered.'],
   invalid_scope: ['400', 'Scope refused', 'A scope is unknown, malformed or not granted to the client.'],
-  invalid_target: ['400', 'Resource refused', 'Only this origin, or its /api, can be named as resource.'],
+  invalid_target: [
+    '400',
+    'Resource refused',
+    'A resource is this origin, its /api, or a service behind it that the operator has named; of an exchange, one of the subject token.',
+  ],
+  invalid_authorization_details: [
+    '400',
+    'Details refused',
+    'authorization_details is not understood, or asks for more than is granted. errors names the member.',
+  ],
   invalid_dpop_proof: [
     '400',
     'DPoP proof refused',

@@ -32,7 +32,7 @@ const tidy = (node: unknown): unknown => {
   if (typeof node !== 'object' || node === null) return node;
   const found: Json = {};
   for (const [name, value] of Object.entries(withNull(node as Json))) {
-    if (name === '$schema' || name === '~standard') continue;
+    if (name === '$schema' || name === '~standard' || isImplied(name, node as Json)) continue;
     if (name === 'additionalProperties') {
       // Versions 1.x add members (interface 13), and unknown ones in a request are ignored.
       if (typeof value === 'object' && Object.keys(value as Json).length > 0) found[name] = tidy(value);
@@ -46,6 +46,12 @@ const tidy = (node: unknown): unknown => {
   }
   return found;
 };
+
+/** Keywords that say nothing new: the pattern of a time that has a format, and that names of members are text. */
+const isImplied = (keyword: string, { format, propertyNames }: Json): boolean =>
+  keyword === 'propertyNames'
+    ? JSON.stringify(propertyNames) === '{"type":"string"}'
+    : keyword === 'pattern' && format === 'date-time';
 
 /** `null` beside one other type is one type list, which is shorter and which generators of clients read better. */
 const withNull = (schema: Json): Json => {

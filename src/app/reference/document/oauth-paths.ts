@@ -66,7 +66,8 @@ const refusals = (origin: string, errors: readonly string[]): Json => {
         },
         content: json(
           { $ref: '#/components/schemas/OAuthError' },
-          Object.fromEntries(names.map((name) => [name, refusal(origin, name)])),
+          // The others differ from the first only in code and text, which the description has.
+          Object.fromEntries(names.slice(0, 1).map((name) => [name, refusal(origin, name)])),
         ),
       },
     ]),

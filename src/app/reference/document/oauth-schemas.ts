@@ -20,12 +20,17 @@ const clientFields = {
     .describe('JWT signed by a registered key of the client (RFC 7523); it can be used once, for at most 5 minutes'),
 };
 
+const details = z.array(z.record(z.string(), z.unknown())).optional();
+
 const tokenForm = z
   .object({
-    grant_type: z.literal('client_credentials').describe('The only grant that is offered'),
+    grant_type: z.literal('client_credentials').describe('Token exchange (RFC 8693) has further fields'),
     ...clientFields,
     scope: text.optional().describe('Scopes that the token is to have, separated by spaces; absent or empty means all'),
-    resource: address.optional().describe('What the token is for: this origin or its `/api`, which mean the same'),
+    resource: address
+      .optional()
+      .describe('What the token is for: this origin or its `/api`, which mean the same, or a service behind it'),
+    authorization_details: text.optional().describe('JSON array of objects that limit the token (RFC 9396)'),
   })
   .meta({ id: 'TokenRequest', description: 'A request for an access token' });
 
@@ -45,6 +50,7 @@ const tokenAnswer = z
     token_type: tokenType.describe('`DPoP`: it is bound to the key of the proof in the request (RFC 9449)'),
     expires_in: z.int().min(1).describe('Seconds until it expires'),
     scope: text.describe('Scopes that it has, separated by spaces'),
+    authorization_details: details.describe('What limits it beside the scopes; absent when nothing does'),
   })
   .meta({ id: 'Token', description: 'A new access token' });
 
@@ -62,7 +68,7 @@ const introspectionAnswer = z
     exp: seconds.optional().describe(`When it expires, in Unix seconds; ${whenActive}`),
     iat: seconds.optional().describe(`When it was issued, in Unix seconds; ${whenActive}`),
     iss: address.optional().describe(`The issuer, which is this origin; ${whenActive}`),
-    aud: address.optional().describe(`What it is for, which is this origin; ${whenActive}`),
+    aud: z.union([address, texts]).optional().describe(`What it is for: this origin, or services; ${whenActive}`),
     jti: text.optional().describe(`Its id; ${whenActive}`),
     cnf: z
       .object({
@@ -107,7 +113,7 @@ const serverDocument = z
     jwks_uri: address.describe('Address of the keys that sign access tokens'),
     scopes_supported: scopes,
     response_types_supported: texts.describe('Empty: there is no authorization endpoint'),
-    grant_types_supported: texts.describe('`client_credentials` alone'),
+    grant_types_supported: texts.describe('`client_credentials`, and token exchange'),
     token_endpoint_auth_methods_supported: methods,
     token_endpoint_auth_signing_alg_values_supported: algorithms,
     revocation_endpoint: address.describe('Address to revoke a token'),

@@ -2,7 +2,6 @@
 import type { DescribedEvent } from '#src/ordering/index.ts';
 import type { OwnEvent } from '#src/webhooks/index.ts';
 import { type Json, nameKey, schemaOf } from './json-schema.ts';
-import { pascalCase } from './name-schemas.ts';
 import { sampleOf } from './sample-of.ts';
 import { receivedTag } from './tags.ts';
 
@@ -17,38 +16,38 @@ const header = (name: string, description: string, example: string, required = t
   example,
 });
 
-/** For `components.parameters`, by the names that `webhooksOf` refers to. */
-export const webhookHeaders = (signatureHeader: string): Json =>
-  Object.fromEntries(headers(signatureHeader).map((one) => [componentNameOf(String(one.name)), one]));
-
-const componentNameOf = (name: string): string => `Sent${pascalCase(name)}`;
-
-const headers = (signatureHeader: string): Json[] => [
-  header('webhook-id', 'Id of the event, the same on every retry; remember it to recognise a repetition', 'evt_01'),
-  header(
+/** Headers of a delivery, for `components.parameters`. */
+export const webhookHeaders = (signatureHeader: string): Json => ({
+  SentWebhookId: header(
+    'webhook-id',
+    'Id of the event, the same on every retry; remember it to recognise a repetition',
+    'evt_01',
+  ),
+  SentWebhookTimestamp: header(
     'webhook-timestamp',
     'Unix seconds of this attempt; refuse a delivery that is older than 5 minutes',
     '1772362800',
   ),
-  header(
+  SentWebhookSignature: header(
     'webhook-signature',
     '`v1,` + base64 HMAC-SHA256 of id.timestamp.body with the secret, and `v1a,` + base64 Ed25519 of the same with a key of /.well-known/webhook-keys (Standard Webhooks). Signatures are separated by spaces. While a secret is being rotated there is a `v1` of the new one and a `v1` of the old one',
     'v1,nDvDeDCy4Ic+uRqpMywAPyiMTAbzpPGZUp1VCLOkZ2E=',
   ),
-  header(
+  SentSignature: header(
     signatureHeader,
     'Lower-case hex HMAC-SHA256 of the raw body, keyed with the secret as shown; while a secret is being rotated, with the old one. An endpoint can set another name for this header',
     'edaf05f89bfdb472afa7653fbc97ce261440ac3b23e42191d24f503687eb8715',
   ),
-  header(
+  SentSignatureNext: header(
     `${signatureHeader}-Next`,
     'Only while a secret is being rotated: the same signature, keyed with the new secret',
     'edaf05f89bfdb472afa7653fbc97ce261440ac3b23e42191d24f503687eb8715',
     false,
   ),
-  header('x-orderpass-delivery', 'Id of the delivery', 'dlv_01'),
-  header('x-orderpass-attempt', 'Number of the attempt, from 1', '1'),
-];
+  SentDelivery: header('x-orderpass-delivery', 'Id of the delivery', 'dlv_01'),
+  SentAttempt: header('x-orderpass-attempt', 'Number of the attempt, from 1', '1'),
+  SentSandbox: header('x-orderpass-sandbox', 'Only for events of a sandbox', 'true', false),
+});
 
 type Described = Pick<DescribedEvent, 'event' | 'object' | 'value' | 'trailing'>;
 
@@ -151,8 +150,8 @@ export const webhooksOf = (
             summary: described.summary,
             description: described.description,
             security: [],
-            parameters: headers(signatureHeader).map(({ name }) => ({
-              $ref: `#/components/parameters/${componentNameOf(String(name))}`,
+            parameters: Object.keys(webhookHeaders(signatureHeader)).map((name) => ({
+              $ref: `#/components/parameters/${name}`,
             })),
             requestBody: {
               required: true,

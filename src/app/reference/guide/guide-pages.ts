@@ -26,10 +26,10 @@ export const areaOrder: readonly AreaOrder[] = [
     title: 'Integrate',
     text: 'Connect a till, a shop or a delivery service: tokens, orders, menus, customers and webhooks.',
     groups: [
-      { title: 'First steps', pages: ['start', 'authentication', 'faq'] },
+      { title: 'First steps', pages: ['start', 'authentication', 'workload-login', 'faq'] },
       { title: 'Resources', pages: ['orders', 'menu-import', 'customers'] },
       { title: 'Events', pages: ['webhooks', 'events'] },
-      { title: 'Tools', pages: ['sandbox', 'mcp'] },
+      { title: 'Tools', pages: ['clients', 'sandbox', 'mcp'] },
       { title: 'Rules of every request', pages: ['errors', 'idempotency', 'pagination', 'limits', 'security'] },
       { title: 'Changes', pages: ['versions', 'changelog'] },
     ],
@@ -73,8 +73,11 @@ export const areaOrder: readonly AreaOrder[] = [
     title: 'Secure',
     text: 'Check it: how access is decided, what is recorded, and which secrets exist.',
     groups: [
-      { title: 'Overview', pages: ['secure', 'secure/threat-model'] },
-      { title: 'Access', pages: ['secure/gateway', 'secure/credentials', 'secure/panel', 'secure/accounts'] },
+      { title: 'Overview', pages: ['secure', 'secure/threat-model', 'secure/leaks'] },
+      {
+        title: 'Access',
+        pages: ['secure/gateway', 'secure/credentials', 'secure/fapi2', 'secure/panel', 'secure/accounts'],
+      },
       { title: 'Evidence and keys', pages: ['secure/audit', 'secure/installation'] },
     ],
   },

@@ -43,6 +43,7 @@ const includesOf = (events: readonly EventEntry[]) => ({
   errors: errorCodes,
   events: () => eventTable(events),
   'verify-snippets': () => snippetTabs('verify'),
+  'message-snippet': () => snippetTabs('message'),
   'caller-snippets': () => snippetTabs('caller', { mjs: 'Node, with jose', py: 'Python, with PyJWT' }),
   'caller-nginx': () => fenceOf('nginx', 'nginx', readSnippet('caller/nginx.conf')),
   'cell-tables': cellTables,

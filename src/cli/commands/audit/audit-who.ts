@@ -28,10 +28,21 @@ export const auditWhoCommand = (group: Command, output: Output): void => {
     });
 };
 
-const traceView = ({ id, kind, fingerprint, genuine, clientId, parent, issued, refusals, ...use }: Traced) => {
+const traceView = ({
+  id,
+  kind,
+  fingerprint,
+  genuine,
+  clientId,
+  parent,
+  parentToken,
+  issued,
+  refusals,
+  ...use
+}: Traced) => {
   const { calls, partial, scopesUsed, addresses, firstUsed, lastUsed, refused, tokens, issuedUse } = use;
   return {
-    ...toWire({ kind, fingerprint, credentialId: id, genuine, clientId, parent }),
+    ...toWire({ kind, fingerprint, credentialId: id, genuine, clientId, parent, parentToken }),
     issued: issued && toEcs(issued),
     ...toWire({ calls, partial, scopesUsed, addresses, firstUsed, lastUsed, refused, tokens, issuedUse }),
     refusals: refusals.map(toEcs),

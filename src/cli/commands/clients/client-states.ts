@@ -1,5 +1,5 @@
 /** Commands on the scopes and the state of an API client. */
-import { type Command, Option } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
@@ -20,6 +20,17 @@ export const clientStateCommands = (group: Command, output: Output): void => {
     .action(async ({ clientId, dpop }: ById & { dpop: 'required' | 'optional' }, command: Command) => {
       await withAdmin(command, (admin) => admin.credentials.setClientDpopRequired(clientId, dpop === 'required'));
       output.result({ client_id: clientId, dpop });
+    });
+  group
+    .command('fapi2')
+    .description(
+      'hold the client to the FAPI 2.0 Security Profile: its secrets and unbound tokens are refused within a second; off takes that back',
+    )
+    .addArgument(new Argument('<when>', 'required or off').choices(['required', 'off']))
+    .argument('<client-id>', 'the client')
+    .action(async (when: 'required' | 'off', clientId: string, _options: unknown, command: Command) => {
+      await withAdmin(command, (admin) => admin.credentials.setClientFapi2Required(clientId, when === 'required'));
+      output.result({ client_id: clientId, profile: when === 'required' ? 'fapi2' : 'standard' });
     });
   group
     .command('revoke-tokens')

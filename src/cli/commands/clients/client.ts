@@ -4,6 +4,7 @@ import { withAdmin } from '../../terminal/with-admin.ts';
 import { clientCertificateCommands, givenName, nameOptions } from './client-certificates.ts';
 import { clientSecretCommands } from './client-secrets.ts';
 import { clientStateCommands } from './client-states.ts';
+import { clientTrustCommands } from './client-trusts.ts';
 import { limitCommands, networks } from './limits.ts';
 
 type CreateOptions = {
@@ -32,6 +33,7 @@ export const clientCommands = (program: Command, output: Output): void => {
     });
   clientSecretCommands(group, output);
   clientCertificateCommands(group, output);
+  clientTrustCommands(group, output);
   clientStateCommands(group, output);
   limitCommands(group, output, 'client');
 };

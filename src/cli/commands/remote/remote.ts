@@ -1,7 +1,8 @@
 /** Commands for the holder of a credential, on any machine: they ask a server elsewhere and need no installation. */
+import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { askServer, askToken, type Payload } from '#src/app/remote/ask-server.ts';
+import { askServer, askToken, type Payload, type TokenWish } from '#src/app/remote/ask-server.ts';
 import { addLogin, headersOf, type LoginCredential, removeLogin } from '#src/app/remote/login-file.ts';
 import { triggerAt } from '#src/app/remote/remote-sandbox.ts';
 import { triggerable } from '#src/app/sandbox/trigger-event.ts';
@@ -98,13 +99,29 @@ export const addGetToken = (group: Command, output: Output): void => {
     .description('an access token for the client of the login; alone on standard output, for scripts')
     .option(urlFlags, urlText)
     .option('--scope <scopes>', 'scopes separated by spaces; default: all that the client has')
+    .option(
+      '--authorization-details <file-or-json>',
+      'limits beside the scopes: a JSON array of RFC 9396, or the file that holds it',
+    )
+    .option('--resource <url...>', 'services that the token is for; default: all')
     .addHelpText(
       'after',
       '\nExample:\n  curl -H "Authorization: Bearer $(orderpass token get)" https://orders.example/api/whoami',
     )
-    .action(async ({ url, scope }: Asked & { scope?: string }) => {
-      const token = await askToken(remoteServer(url), scope);
+    .action(async ({ url, authorizationDetails: details, ...wish }: Asked & TokenWish) => {
+      const authorizationDetails = details === undefined ? undefined : readDetails(details);
+      const token = await askToken(remoteServer(url), { ...wish, authorizationDetails });
       if (output.json) output.result(token);
       else output.line(String(token.access_token));
     });
+};
+
+/** A path never begins with the bracket of an array. */
+const readDetails = (given: string): string => {
+  if (given.trimStart().startsWith('[')) return given;
+  try {
+    return readFileSync(given, 'utf8');
+  } catch {
+    throw new UsageError(`--authorization-details is neither a JSON array nor a file that can be read: ${given}`);
+  }
 };

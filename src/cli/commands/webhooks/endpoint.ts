@@ -1,30 +1,67 @@
-import type { Command } from 'commander';
+/** Commands that make endpoints and change their settings; `webhook …` shows and tests them. */
+import { type Command, Option } from 'commander';
+import { type SignatureScheme, signatureSchemes } from '#src/app/admin/admin-webhooks.ts';
 import type { Output } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
+import { callWebhook, onEndpoint } from './call-webhook.ts';
 
 export const endpointCommands = (program: Command, output: Output): void => {
   const group = program.command('endpoint').description('webhook endpoints');
+  createCommand(group, output);
+  updateCommand(group, output);
+};
+
+const signatureOption = (more: readonly string[]): Option =>
+  new Option('--signature <scheme>', 'sign deliveries as HTTP messages too (RFC 9421)').choices([
+    ...signatureSchemes,
+    ...more,
+  ]);
+
+const createCommand = (group: Command, output: Output): void => {
   group
     .command('create')
     .description('create a webhook endpoint; its secret is shown once')
     .requiredOption('--restaurant <restuid>', 'restaurant whose events it receives')
     .requiredOption('--url <url>', 'https address that receives the POST requests')
     .option('--kinds <kinds>', 'comma-separated: customers, orders, loyaltylog, menu (default all)')
-    .action(async (options: { restaurant: string; url: string; kinds?: string }, command: Command) => {
-      const kinds = options.kinds
-        ?.split(',')
-        .map((kind) => kind.trim())
-        .filter((kind) => kind !== '');
-      const made = await withAdmin(command, (admin) =>
-        admin.createEndpoint({
-          tenant: options.restaurant,
-          url: options.url,
-          ...(kinds === undefined ? undefined : { kinds }),
-        }),
-      );
-      output.result(
-        { endpoint_uid: made.endpointUid, secret: made.secret },
-        'The secret is shown only now. To record events, switch their kind on: orderpass notifications set',
-      );
-    });
+    .addOption(signatureOption([]))
+    .action(
+      async (
+        options: { restaurant: string; url: string; kinds?: string; signature?: SignatureScheme },
+        command: Command,
+      ) => {
+        const kinds = options.kinds
+          ?.split(',')
+          .map((kind) => kind.trim())
+          .filter((kind) => kind !== '');
+        const made = await withAdmin(command, (admin) =>
+          admin.createEndpoint({
+            tenant: options.restaurant,
+            url: options.url,
+            ...(kinds === undefined ? undefined : { kinds }),
+            ...(options.signature === undefined ? undefined : { signature: options.signature }),
+          }),
+        );
+        output.result(
+          { endpoint_uid: made.endpointUid, secret: made.secret },
+          'The secret is shown only now. To record events, switch their kind on: orderpass notifications set',
+        );
+      },
+    );
+};
+
+const updateCommand = (group: Command, output: Output): void => {
+  onEndpoint(group, 'update', 'change how the deliveries of an endpoint are signed')
+    .addOption(signatureOption(['none']).makeOptionMandatory())
+    .action(
+      async (
+        { restaurant, endpoint, signature }: { restaurant: string; endpoint: string; signature: string },
+        command: Command,
+      ) => {
+        const made = await callWebhook(command, restaurant, (webhooks) =>
+          webhooks.updateEndpoint(restaurant, { uid: endpoint, signature: signature === 'none' ? null : signature }),
+        );
+        output.result(output.json ? made : { endpoint_uid: made.endpoint.uid, signature: made.endpoint.signature });
+      },
+    );
 };

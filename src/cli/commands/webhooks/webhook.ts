@@ -1,5 +1,6 @@
 /** Commands on the endpoints of a restaurant: the operations webhook/… of the interface. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { type SignatureScheme, signatureSchemes } from '#src/app/admin/admin-webhooks.ts';
 import type { Output } from '../../terminal/output.ts';
 import { toLine } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
@@ -69,8 +70,14 @@ const rotateKeyCommand = (group: Command, output: Output): void => {
   group
     .command('rotate-signing-key')
     .description('create a new key for v1a signatures: listed at /.well-known/webhook-keys now, signing a day later')
-    .action(async (_options: unknown, command: Command) => {
-      output.result(toWire(await withAdmin(command, (admin) => admin.rotateWebhookKey())));
+    .addOption(
+      new Option(
+        '--signature <scheme>',
+        'a key for message signatures, listed at /.well-known/webhook-signature-keys',
+      ).choices(signatureSchemes),
+    )
+    .action(async ({ signature }: { signature?: SignatureScheme }, command: Command) => {
+      output.result(toWire(await withAdmin(command, (admin) => admin.rotateWebhookKey(signature))));
     });
 };
 

@@ -180,7 +180,7 @@ const requestOf = (types: Types, { id, operation, parameters }: Described): Oper
     name: own?.name ?? `${pascalCase(id)}Parameters`,
     description: own?.description ?? `Parameters of ${id}`,
     members: [...(own?.members ?? []), ...members.filter(({ name }) => !known.has(name))],
-    alternatives: own?.alternatives ?? [],
+    alternatives: own?.alternatives ?? ((operation['x-any-of-required'] ?? []) as string[]).map((name) => [name]),
   });
 };
 

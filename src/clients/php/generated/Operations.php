@@ -203,11 +203,13 @@ final class OrdersOperations
      *
      * Rate class R: 1 unit.
      *
+     * One of `uid` and `external_id` is required.
+     *
      * Refusals of its own:
      * - NOT_FOUND (404): The entity does not exist, or it is of another restaurant.
      */
     public function get(
-        OrdersGetParameters $request = new OrdersGetParameters(),
+        OrdersGetParameters $request,
         ?CallOptions $options = null,
     ): Order {
         return OrdersGetAnswer::from($this->transport->call('GET', '/api/orders/get', $request, $options))->order;
@@ -587,11 +589,13 @@ final class CustomersOperations
      *
      * Rate class R: 1 unit.
      *
+     * One of `uid` and `email` is required.
+     *
      * Refusals of its own:
      * - CUSTOMER_NOT_FOUND (404): There is no such customer, or it was removed.
      */
     public function get(
-        CustomerstatsCustomerParameters $request = new CustomerstatsCustomerParameters(),
+        CustomerstatsCustomerParameters $request,
         ?CallOptions $options = null,
     ): Customer {
         return CustomerstatsCustomerAnswer::from($this->transport->call('GET', '/api/customerstats/customer', $request, $options))->customer;

@@ -1136,6 +1136,8 @@ final class Credential implements \JsonSerializable
          * everywhere
          */
         public readonly ?array $allowIp,
+        /** Of a narrowed token; otherwise null */
+        public readonly ?NarrowedToken $narrowed,
         /** Calls from other addresses in the last 30 days; null when there were none */
         public readonly ?CallsFromElsewhere $refusedElsewhere,
     ) {
@@ -1157,6 +1159,7 @@ final class Credential implements \JsonSerializable
             retiringIso: isset($members['retiring_iso']) ? Json::string($members['retiring_iso'], 'Credential.retiring_iso') : null,
             limits: CredentialLimits::from(Json::members($members['limits'] ?? null, 'Credential.limits')),
             allowIp: isset($members['allow_ip']) ? array_map(static fn (mixed $one): string => Json::string($one, 'Credential.allow_ip'), Json::list($members['allow_ip'], 'Credential.allow_ip')) : null,
+            narrowed: isset($members['narrowed']) ? NarrowedToken::from(Json::members($members['narrowed'], 'Credential.narrowed')) : null,
             refusedElsewhere: isset($members['refused_elsewhere']) ? CallsFromElsewhere::from(Json::members($members['refused_elsewhere'], 'Credential.refused_elsewhere')) : null,
         );
     }
@@ -1176,6 +1179,7 @@ final class Credential implements \JsonSerializable
             'retiring_iso' => $this->retiringIso,
             'limits' => $this->limits,
             'allow_ip' => $this->allowIp,
+            'narrowed' => $this->narrowed,
             'refused_elsewhere' => $this->refusedElsewhere,
         ]);
     }
@@ -1898,7 +1902,11 @@ final class CustomerstatsCustomerAnswer implements \JsonSerializable
     }
 }
 
-/** Parameters of customerstats.customer */
+/**
+ * Parameters of customerstats.customer
+ *
+ * One of these is required: `uid`, or `email`.
+ */
 final class CustomerstatsCustomerParameters implements \JsonSerializable
 {
     public function __construct(
@@ -2584,7 +2592,7 @@ final class Denial implements \JsonSerializable
         public readonly string $code,
         /**
          * @var
-         * 'token_expired'|'token_revoked'|'token_not_yet_valid'|'token_audience'|'client_disabled'|'secret_wrong'|'secret_ended'|'key_revoked'|'key_expired'|'credentials_ambiguous'|'quarantined'|'restaurant_gone'|'restaurant_not_granted'|'api_disabled'|'address_not_allowed'|'scope_missing'|'rate_limited'|'parameters'|'upstream'|'simulated'
+         * 'token_expired'|'token_revoked'|'token_not_yet_valid'|'token_audience'|'token_limited'|'client_disabled'|'secret_wrong'|'secret_ended'|'key_revoked'|'key_expired'|'leak_reported'|'credentials_ambiguous'|'quarantined'|'restaurant_gone'|'restaurant_not_granted'|'api_disabled'|'address_not_allowed'|'scope_missing'|'rate_limited'|'parameters'|'upstream'|'simulated'
          * Why it was refused, more exactly than `code` says
          */
         public readonly string $reason,
@@ -2817,6 +2825,8 @@ final class Endpoint implements \JsonSerializable
         public readonly ?string $nextAttempt,
         /** Name of the header with the hexadecimal signature of the body */
         public readonly string $signatureHeader,
+        /** @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null Message signature that is added */
+        public readonly ?string $signature,
         /** Attempts in one second, at most; null when there is no bound */
         public readonly ?int $maxPerSecond,
         /** True: it also gets `webhook.digest`, each hour */
@@ -2859,6 +2869,7 @@ final class Endpoint implements \JsonSerializable
             nextAttemptIso: isset($members['next_attempt_iso']) ? Json::string($members['next_attempt_iso'], 'Endpoint.next_attempt_iso') : null,
             nextAttempt: isset($members['next_attempt']) ? Json::string($members['next_attempt'], 'Endpoint.next_attempt') : null,
             signatureHeader: Json::string($members['signature_header'] ?? null, 'Endpoint.signature_header'),
+            signature: isset($members['signature']) ? Json::string($members['signature'], 'Endpoint.signature') : null,
             maxPerSecond: isset($members['max_per_second']) ? Json::integer($members['max_per_second'], 'Endpoint.max_per_second') : null,
             digest: Json::boolean($members['digest'] ?? null, 'Endpoint.digest'),
             previousSecretExpiresIso: isset($members['previous_secret_expires_iso']) ? Json::string($members['previous_secret_expires_iso'], 'Endpoint.previous_secret_expires_iso') : null,
@@ -2887,6 +2898,7 @@ final class Endpoint implements \JsonSerializable
             'next_attempt_iso' => $this->nextAttemptIso,
             'next_attempt' => $this->nextAttempt,
             'signature_header' => $this->signatureHeader,
+            'signature' => $this->signature,
             'max_per_second' => $this->maxPerSecond,
             'digest' => $this->digest,
             'previous_secret_expires_iso' => $this->previousSecretExpiresIso,
@@ -2934,6 +2946,11 @@ final class EndpointChange implements \JsonSerializable
          */
         public readonly string|Omitted|null $signatureHeader = Omitted::Member,
         /**
+         * @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null|Omitted Message signature that is added; null for
+         * none
+         */
+        public readonly string|Omitted|null $signature = Omitted::Member,
+        /**
          * Attempts in one second, at most; null for no bound
          *
          * 1 to 1000.
@@ -2964,6 +2981,7 @@ final class EndpointChange implements \JsonSerializable
             kinds: isset($members['kinds']) ? array_map(static fn (mixed $one): string => Json::string($one, 'EndpointChange.kinds'), Json::list($members['kinds'], 'EndpointChange.kinds')) : null,
             description: \array_key_exists('description', $members) ? (isset($members['description']) ? Json::string($members['description'], 'EndpointChange.description') : null) : Omitted::Member,
             signatureHeader: \array_key_exists('signature_header', $members) ? (isset($members['signature_header']) ? Json::string($members['signature_header'], 'EndpointChange.signature_header') : null) : Omitted::Member,
+            signature: \array_key_exists('signature', $members) ? (isset($members['signature']) ? Json::string($members['signature'], 'EndpointChange.signature') : null) : Omitted::Member,
             maxPerSecond: \array_key_exists('max_per_second', $members) ? (isset($members['max_per_second']) ? Json::integer($members['max_per_second'], 'EndpointChange.max_per_second') : null) : Omitted::Member,
             enabled: isset($members['enabled']) ? Json::boolean($members['enabled'], 'EndpointChange.enabled') : null,
             digest: isset($members['digest']) ? Json::boolean($members['digest'], 'EndpointChange.digest') : null,
@@ -2979,6 +2997,7 @@ final class EndpointChange implements \JsonSerializable
             'kinds' => $this->kinds ?? Omitted::Member,
             'description' => $this->description,
             'signature_header' => $this->signatureHeader,
+            'signature' => $this->signature,
             'max_per_second' => $this->maxPerSecond,
             'enabled' => $this->enabled ?? Omitted::Member,
             'digest' => $this->digest ?? Omitted::Member,
@@ -5568,6 +5587,39 @@ final class MenuRevertRequest implements \JsonSerializable
     }
 }
 
+/** Limits of an access token beside its scopes */
+final class NarrowedToken implements \JsonSerializable
+{
+    public function __construct(
+        /** @var list<array<array-key, mixed>>|null As in RFC 9396 */
+        public readonly ?array $authorizationDetails,
+        /** @var list<string>|null Services that it is for; null: all */
+        public readonly ?array $resource,
+        /** @var list<string> Ids of the tokens that it was exchanged from, parent first */
+        public readonly array $ancestors,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            authorizationDetails: isset($members['authorization_details']) ? array_map(static fn (mixed $one): array => Json::members($one, 'NarrowedToken.authorization_details'), Json::list($members['authorization_details'], 'NarrowedToken.authorization_details')) : null,
+            resource: isset($members['resource']) ? array_map(static fn (mixed $one): string => Json::string($one, 'NarrowedToken.resource'), Json::list($members['resource'], 'NarrowedToken.resource')) : null,
+            ancestors: array_map(static fn (mixed $one): string => Json::string($one, 'NarrowedToken.ancestors'), Json::list($members['ancestors'] ?? null, 'NarrowedToken.ancestors')),
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'authorization_details' => $this->authorizationDetails,
+            'resource' => $this->resource,
+            'ancestors' => $this->ancestors,
+        ]);
+    }
+}
+
 /** The coupon to make */
 final class NewCoupon implements \JsonSerializable
 {
@@ -5904,6 +5956,11 @@ final class NewEndpoint implements \JsonSerializable
          */
         public readonly string|Omitted|null $signatureHeader = Omitted::Member,
         /**
+         * @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null|Omitted Message signature that is added; null for
+         * none
+         */
+        public readonly string|Omitted|null $signature = Omitted::Member,
+        /**
          * Attempts in one second, at most; null for no bound
          *
          * 1 to 1000.
@@ -5945,6 +6002,7 @@ final class NewEndpoint implements \JsonSerializable
             kinds: isset($members['kinds']) ? array_map(static fn (mixed $one): string => Json::string($one, 'NewEndpoint.kinds'), Json::list($members['kinds'], 'NewEndpoint.kinds')) : null,
             description: \array_key_exists('description', $members) ? (isset($members['description']) ? Json::string($members['description'], 'NewEndpoint.description') : null) : Omitted::Member,
             signatureHeader: \array_key_exists('signature_header', $members) ? (isset($members['signature_header']) ? Json::string($members['signature_header'], 'NewEndpoint.signature_header') : null) : Omitted::Member,
+            signature: \array_key_exists('signature', $members) ? (isset($members['signature']) ? Json::string($members['signature'], 'NewEndpoint.signature') : null) : Omitted::Member,
             maxPerSecond: \array_key_exists('max_per_second', $members) ? (isset($members['max_per_second']) ? Json::integer($members['max_per_second'], 'NewEndpoint.max_per_second') : null) : Omitted::Member,
             enabled: isset($members['enabled']) ? Json::boolean($members['enabled'], 'NewEndpoint.enabled') : null,
             digest: isset($members['digest']) ? Json::boolean($members['digest'], 'NewEndpoint.digest') : null,
@@ -5960,6 +6018,7 @@ final class NewEndpoint implements \JsonSerializable
             'kinds' => $this->kinds ?? Omitted::Member,
             'description' => $this->description,
             'signature_header' => $this->signatureHeader,
+            'signature' => $this->signature,
             'max_per_second' => $this->maxPerSecond,
             'enabled' => $this->enabled ?? Omitted::Member,
             'digest' => $this->digest ?? Omitted::Member,
@@ -8065,7 +8124,11 @@ final class OrdersGetAnswer implements \JsonSerializable
     }
 }
 
-/** Parameters of orders.get */
+/**
+ * Parameters of orders.get
+ *
+ * One of these is required: `uid`, or `externalId`.
+ */
 final class OrdersGetParameters implements \JsonSerializable
 {
     public function __construct(

@@ -159,10 +159,12 @@ export class Orders {
    *
    * Rate class R: 1 unit.
    *
+   * One of `uid` and `external_id` is required.
+   *
    * Refusals of its own:
    * - `NOT_FOUND` (404): The entity does not exist, or it is of another restaurant.
    */
-  async get(request: OrdersGetParameters = {}, options?: CallOptions): Promise<Order> {
+  async get(request: OrdersGetParameters, options?: CallOptions): Promise<Order> {
     const answer = await this.#transport.call<OrdersGetAnswer>(
       { id: 'orders.get', method: 'GET', path: '/api/orders/get' },
       request,
@@ -663,10 +665,12 @@ export class Customers {
    *
    * Rate class R: 1 unit.
    *
+   * One of `uid` and `email` is required.
+   *
    * Refusals of its own:
    * - `CUSTOMER_NOT_FOUND` (404): There is no such customer, or it was removed.
    */
-  async get(request: CustomerstatsCustomerParameters = {}, options?: CallOptions): Promise<Customer> {
+  async get(request: CustomerstatsCustomerParameters, options?: CallOptions): Promise<Customer> {
     const answer = await this.#transport.call<CustomerstatsCustomerAnswer>(
       { id: 'customerstats.customer', method: 'GET', path: '/api/customerstats/customer' },
       request,

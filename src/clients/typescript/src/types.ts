@@ -242,6 +242,9 @@ export type Category = {
   options: Array<ProductOption>;
 };
 
+/** The customer after the change */
+export type ChangedCustomer = Customer | RemovedCustomer;
+
 /** A category or product of the menu that was changed */
 export type ChangedElement = {
   /** Category or product in the menu */
@@ -535,6 +538,8 @@ export type Credential = {
   limits: CredentialLimits;
   /** Addresses and networks from which it may be used; null: it may be used from everywhere */
   allow_ip: Array<string> | null;
+  /** Of a narrowed token; otherwise null */
+  narrowed: NarrowedToken | null;
   /** Calls from other addresses in the last 30 days; null when there were none */
   refused_elsewhere: CallsFromElsewhere | null;
 };
@@ -797,7 +802,7 @@ export type CustomerChangedEvent = {
   /** Type of the event */
   event: 'customer.changed';
   /** The customer after the change */
-  customer: Customer | RemovedCustomer;
+  customer: ChangedCustomer;
   /** Id of the event, as in the header webhook-id */
   id: string;
   /**
@@ -895,7 +900,7 @@ export type CustomerstatsCustomerParameters = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
-};
+} & ({ uid: string } | { email: string });
 
 /** Answer of GET /api/customerstats/customers */
 export type CustomerstatsCustomersAnswer = {
@@ -1241,7 +1246,7 @@ export type Denial = {
   /** Error code of the refusal; a service behind the gateway may use its own codes */
   code: string;
   /** Why it was refused, more exactly than `code` says */
-  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream' | 'simulated';
+  reason: 'token_expired' | 'token_revoked' | 'token_not_yet_valid' | 'token_audience' | 'token_limited' | 'client_disabled' | 'secret_wrong' | 'secret_ended' | 'key_revoked' | 'key_expired' | 'leak_reported' | 'credentials_ambiguous' | 'quarantined' | 'restaurant_gone' | 'restaurant_not_granted' | 'api_disabled' | 'address_not_allowed' | 'scope_missing' | 'rate_limited' | 'parameters' | 'upstream' | 'simulated';
   /** Scopes that were missing; empty when none were */
   missing_scopes: Array<string>;
   /**
@@ -1385,6 +1390,8 @@ export type Endpoint = {
   next_attempt: NextAttempt;
   /** Name of the header with the hexadecimal signature of the body */
   signature_header: string;
+  /** Message signature that is added */
+  signature: 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
   /** Attempts in one second, at most; null when there is no bound */
   max_per_second: number | null;
   /** True: it also gets `webhook.digest`, each hour */
@@ -1438,6 +1445,8 @@ export type EndpointChange = {
    * 1 to 64 characters.
    */
   signature_header?: string | null | undefined;
+  /** Message signature that is added; null for none */
+  signature?: NewEndpointSignature | undefined;
   /**
    * Attempts in one second, at most; null for no bound
    *
@@ -2740,6 +2749,16 @@ export type MenuRevertRequest = {
   restuid?: string | undefined;
 };
 
+/** Limits of an access token beside its scopes */
+export type NarrowedToken = {
+  /** As in RFC 9396 */
+  authorization_details: Array<Record<string, unknown>> | null;
+  /** Services that it is for; null: all */
+  resource: Array<string> | null;
+  /** Ids of the tokens that it was exchanged from, parent first */
+  ancestors: Array<string>;
+};
+
 /** The coupon to make */
 export type NewCoupon = {
   /**
@@ -2958,6 +2977,8 @@ export type NewEndpoint = {
    * 1 to 64 characters.
    */
   signature_header?: string | null | undefined;
+  /** Message signature that is added; null for none */
+  signature?: NewEndpointSignature | undefined;
   /**
    * Attempts in one second, at most; null for no bound
    *
@@ -2990,6 +3011,9 @@ export type NewEndpoint = {
    */
   restuid?: string | undefined;
 };
+
+/** Message signature that is added; null for none */
+export type NewEndpointSignature = 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
 
 /** Points to add or subtract by hand */
 export type NewLoyaltyEntry = {
@@ -3865,7 +3889,7 @@ export type OrdersGetParameters = {
    * 1 to 64 characters.
    */
   restuid?: string | undefined;
-};
+} & ({ uid: string } | { external_id: string });
 
 /** Answer of GET /api/orders/list */
 export type OrdersListAnswer = {

@@ -58,6 +58,17 @@ export const stateChanges = (deps: CredentialsDeps) => ({
     }),
 
   /**
+   * While it is required, the client's secrets and its tokens that are bound to no key are refused (dpop/profile.ts); afterwards
+   * they are valid again.
+   */
+  setClientFapi2Required: (clientId: string, fapi2Required: boolean, tx?: Tx): Promise<void> =>
+    change(deps, tx, only(clientId), async (inner) => {
+      assertFound(await store.updateClientFapi2(inner, clientId, fapi2Required), 'client', clientId);
+      const details = JSON.stringify({ fapi2_required: fapi2Required });
+      await noteChange(deps, inner, { action: 'client.rights_changed', client_id: clientId, details });
+    }),
+
+  /**
    * Revokes every token of the client that was issued before `before` (default now). Tokens contain whole seconds, so a
    * token issued in the same second is refused too; the next token request gets a valid one. Returns `before`.
    */

@@ -39,6 +39,8 @@ export type CredentialCache = {
   findClient(clientId: string): Found<ClientRecord>;
   /** Valid only right after `findClient` has answered, because that confirms the current epoch. */
   isTokenRevoked(jti: string): boolean | Promise<boolean>;
+  /** When a revoked token was reported as leaked; undefined: it was not, or that is not in memory. */
+  tokenLeakedMs(jti: string): number | undefined;
   /** Applies every change that was committed before the call. Rejects when the store cannot be asked. */
   refresh(): Promise<void>;
   /** Changes with the set of revoked tokens. A token that was checked at this version needs no second check. */
@@ -131,6 +133,7 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
       const found = revoked.has(jti);
       return found instanceof Promise ? orFault(answerInTime(found, storeWaitMsMax)) : found;
     },
+    tokenLeakedMs: revoked.leakedMs,
     refresh: confirmation.refresh,
     tokenVersion: revoked.version,
     figures: () => {

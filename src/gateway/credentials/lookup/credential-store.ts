@@ -17,6 +17,8 @@ type Bounds = { limits: OwnLimits | null; allowIp: readonly string[] | null };
 export type KeyRow = Bounds & {
   keyId: string;
   revoked: boolean;
+  /** When it was reported as leaked, which revoked it. */
+  leakedMs: number | null;
   expiresMs: number | null;
   quarantinedReason: string | null;
   tenant: TenantState;
@@ -25,8 +27,11 @@ export type KeyRow = Bounds & {
 export type SecretRow = {
   secretId: string;
   digest: Buffer;
+  /** 0 for a leaked one: it has ended by every clock. */
   expiresMs: number | null;
   quarantinedReason: string | null;
+  /** When it was reported as leaked. */
+  leakedMs: number | null;
 };
 
 /** `ended`: removed. */
@@ -44,11 +49,13 @@ export type ClientRow = Bounds & {
   dpopRequired: boolean;
   certificateRequired: boolean;
   certificateName: string | null;
+  /** The client is held to the FAPI 2.0 Security Profile (dpop/profile.ts). */
+  fapi2Required: boolean;
   disabled: boolean;
   quarantinedReason: string | null;
   /** Tokens issued before this time are refused. */
   tokensNotBeforeMs: number | null;
-  /** Secrets that are not revoked; the caller checks `expiresMs`. */
+  /** Secrets that are not revoked, and leaked ones; the caller checks `expiresMs`. */
   secrets: readonly SecretRow[];
   keys: readonly ClientKeyRow[];
   certificates: readonly CertificateRow[];
@@ -62,7 +69,7 @@ export type Found<T> = { row: T | undefined; state: CredentialState };
 /** A key by its digest. Revoked keys are included, because their holder gets that reason. */
 export const findApiKey = async (db: Db, digest: Buffer): Promise<Found<KeyRow>> => {
   const { rows } = await sql<ReadKey>`
-    select ${stateColumns}, k.key_id, k.revoked_at is not null as revoked, k.expires, k.quarantined_reason, k.limits,
+    select ${stateColumns}, k.key_id, k.revoked_at is not null as revoked, k.leak_reported_at, k.expires, k.quarantined_reason, k.limits,
       k.allow_ip, t.cell, t.id, t.api_enabled, t.gone_at is not null as gone
     from gateway.credential_epoch e
     left join (gateway.api_keys k join gateway.tenants t on t.id = k.tenant) on k.digest = ${digest}`.execute(db);
@@ -72,13 +79,14 @@ export const findApiKey = async (db: Db, digest: Buffer): Promise<Found<KeyRow>>
   if (keyId === null) return { state, row: undefined };
   const tenant = { id: row.id, apiEnabled: row.api_enabled, gone: row.gone, cell: row.cell };
   const { revoked, quarantined_reason: quarantinedReason, limits, allow_ip: allowIp } = row;
-  const expiresMs = row.expires?.getTime() ?? null;
-  return { state, row: { keyId, revoked, expiresMs, quarantinedReason, limits, allowIp, tenant } };
+  const [expiresMs, leakedMs] = [row.expires?.getTime() ?? null, row.leak_reported_at?.getTime() ?? null];
+  return { state, row: { keyId, revoked, leakedMs, expiresMs, quarantinedReason, limits, allowIp, tenant } };
 };
 
 type ReadKey = StateColumns & {
   key_id: string | null;
   revoked: boolean;
+  leak_reported_at: Date | null;
   expires: Date | null;
   quarantined_reason: string | null;
   id: string;
@@ -98,11 +106,14 @@ const stateRow = <T>([row]: readonly T[]): T => {
 export const findClient = async (db: Db, clientId: string): Promise<Found<ClientRow>> => {
   const { rows } = await sql<Omit<ReadClient, 'client_id'> & StateColumns & { client_id: string | null }>`
     select ${stateColumns}, c.client_id, c.scopes, c.may_use_tokens, c.may_introspect,
-      c.disabled_at is not null as disabled, c.dpop_required, c.quarantined_reason, c.tokens_not_before,
+      c.disabled_at is not null as disabled, c.dpop_required, c.fapi2_required, c.quarantined_reason, c.tokens_not_before,
       c.limits, c.allow_ip, c.certificate_required, c.certificate_name,
       (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
-         'expires', floor(extract(epoch from s.expires) * 1000), 'quarantined', s.quarantined_reason) order by s.created, s.secret_id), '[]')
-       from gateway.client_secrets s where s.client_id = c.client_id and s.revoked_at is null) as secrets,
+         'expires', floor(extract(epoch from s.expires) * 1000), 'quarantined', s.quarantined_reason,
+         'leaked', floor(extract(epoch from s.leak_reported_at) * 1000)) order by s.created, s.secret_id), '[]')
+       from (select * from gateway.client_secrets l where l.client_id = c.client_id and l.revoked_at is null union all
+         select * from gateway.client_secrets l where l.client_id = c.client_id and l.revoked_at is not null
+           and l.leak_reported_at > now() - interval '30 days') s) as secrets,
       (select coalesce(json_agg(json_build_object('id', k.key_id, 'jwk', k.jwk) order by k.created, k.key_id), '[]')
        from gateway.client_keys k where k.client_id = c.client_id and k.revoked_at is null) as keys,
       (select coalesce(json_agg(json_build_object('thumbprint', x.thumbprint, 'ended', x.revoked_at is not null,
@@ -128,12 +139,13 @@ type ReadClient = {
   dpop_required: boolean;
   certificate_required: boolean;
   certificate_name: string | null;
+  fapi2_required: boolean;
   disabled: boolean;
   quarantined_reason: string | null;
   tokens_not_before: Date | null;
   limits: OwnLimits | null;
   allow_ip: string[] | null;
-  secrets: { id: string; digest: string; expires: number | null; quarantined: string | null }[];
+  secrets: { id: string; digest: string; expires: number | null; quarantined: string | null; leaked: number | null }[];
   keys: { id: string; jwk: Record<string, unknown> }[];
   certificates: CertificateRow[];
   tenants: { id: string; enabled: boolean; gone: boolean; cell: string | null }[];
@@ -147,16 +159,18 @@ const toClientRow = (row: ReadClient): ClientRow => ({
   dpopRequired: row.dpop_required,
   certificateRequired: row.certificate_required,
   certificateName: row.certificate_name,
+  fapi2Required: row.fapi2_required,
   disabled: row.disabled,
   quarantinedReason: row.quarantined_reason,
   tokensNotBeforeMs: row.tokens_not_before?.getTime() ?? null,
   limits: row.limits,
   allowIp: row.allow_ip,
-  secrets: row.secrets.map(({ id, digest, expires, quarantined }) => ({
+  secrets: row.secrets.map(({ id, digest, expires, quarantined, leaked }) => ({
     secretId: id,
     digest: Buffer.from(digest, 'hex'),
-    expiresMs: expires,
+    expiresMs: leaked === null ? expires : 0,
     quarantinedReason: quarantined,
+    leakedMs: leaked,
   })),
   keys: row.keys.map(({ id, jwk }) => ({ keyId: id, jwk })),
   certificates: row.certificates,

@@ -33,6 +33,7 @@ export type ClientRecord = Reach & {
   certificateRequired: boolean;
   /** See state/certificate-name.ts. Null: none. */
   certificateName: string | null;
+  fapi2Required: boolean;
   disabled: boolean;
   quarantinedReason: string | null;
   /** Tokens issued before this time are refused. */
@@ -72,6 +73,7 @@ export const toKeyRecord = (row: KeyRow | undefined): KeyRecord | undefined =>
     : {
         keyId: row.keyId,
         revoked: row.revoked,
+        leakedMs: row.leakedMs,
         expiresMs: row.expiresMs,
         quarantinedReason: row.quarantinedReason,
         limits: row.limits,
@@ -99,10 +101,22 @@ export const liveCertificate = ({ certificates }: ClientRecord, thumbprint: stri
 export const endedCertificate = ({ certificates }: ClientRecord, thumbprint: string, nowMs: number): boolean =>
   certificates.some((one) => one.thumbprint === thumbprint && (one.ended || isOver(one.expiresMs, nowMs)));
 
+/**
+ * After a report of a leaked secret, tokens of its client that are issued within this time are refused too: until then a
+ * gateway may issue one for the secret, since gateways learn of a change within a second.
+ */
+export const leakMarginMs = 2_000;
+
 export const isOver = (expiresMs: number | null, nowMs: number): boolean => expiresMs !== null && nowMs >= expiresMs;
 
 /** Compared in place of unknown clients. No secret has this digest: no HMAC-SHA-256 is known to be all zero. */
-const nothing: SecretRow = { secretId: '', digest: Buffer.alloc(32), expiresMs: null, quarantinedReason: null };
+const nothing: SecretRow = {
+  secretId: '',
+  digest: Buffer.alloc(32),
+  expiresMs: null,
+  quarantinedReason: null,
+  leakedMs: null,
+};
 
 /**
  * Returns the live secret of the client that matches, or undefined. An unknown client takes the same steps as a wrong

@@ -4,7 +4,8 @@ import type { EpochPart } from './epoch-store.ts';
 
 type Db = Kysely<unknown>;
 
-export type RevokedTokenRow = { jti: string; clientId: string; expires: Date };
+/** `leaked`: its value was reported as leaked. */
+export type RevokedTokenRow = { jti: string; clientId: string; expires: Date; leaked?: boolean };
 
 /** `state`: from `raiseTokenEpoch` in this transaction. Revoking a token again changes nothing. */
 export const insertRevokedToken = async (
@@ -14,12 +15,18 @@ export const insertRevokedToken = async (
   now: Date,
 ): Promise<void> => {
   await sql`
-    insert into gateway.revoked_tokens (jti, client_id, expires, revoked_at, epoch, mark)
-    values (${token.jti}, ${token.clientId}, ${token.expires}, ${now}, ${epoch}, ${mark})
+    insert into gateway.revoked_tokens (jti, client_id, expires, revoked_at, epoch, mark, leak_reported_at)
+    values (${token.jti}, ${token.clientId}, ${token.expires}, ${now}, ${epoch}, ${mark}, ${token.leaked === true ? now : null})
     on conflict (jti) do nothing`.execute(tx);
 };
 
-export type ListedRevocation = { jti: string; expiresMs: number; revokedAtMs: number; epoch: number };
+export type ListedRevocation = {
+  jti: string;
+  expiresMs: number;
+  revokedAtMs: number;
+  epoch: number;
+  leakedMs: number | null;
+};
 
 /**
  * Revocations of tokens that have not expired, at most `rowsMax`. `known`: returns only those after that state;
@@ -31,8 +38,15 @@ export const listRevokedTokens = async (
   now: Date,
   rowsMax: number,
 ): Promise<{ rows: ListedRevocation[]; continues: boolean }> => {
-  const { rows } = await sql<{ jti: string; expires: Date; revoked_at: Date; epoch: number; is_known: boolean }>`
-    select jti, expires, revoked_at, epoch, ${isKnown(known)} as is_known from gateway.revoked_tokens
+  const { rows } = await sql<{
+    jti: string;
+    expires: Date;
+    revoked_at: Date;
+    epoch: number;
+    leaked_at: Date | null;
+    is_known: boolean;
+  }>`
+    select jti, expires, revoked_at, epoch, leak_reported_at as leaked_at, ${isKnown(known)} as is_known from gateway.revoked_tokens
     where epoch >= ${known?.epoch ?? 0} and (expires > ${now} or ${isKnown(known)})
     order by epoch limit ${rowsMax + 1}`.execute(db);
   return {
@@ -43,6 +57,7 @@ export const listRevokedTokens = async (
         expiresMs: row.expires.getTime(),
         revokedAtMs: row.revoked_at.getTime(),
         epoch: row.epoch,
+        leakedMs: row.leaked_at?.getTime() ?? null,
       })),
     continues: rows.some(({ is_known: known }) => known),
   };

@@ -14,6 +14,8 @@ export type RevokedTokens = {
    */
   version(): number;
   has(jti: string): boolean | Promise<boolean>;
+  /** When a revoked token was reported as leaked; undefined: it was not, or that is not in memory. */
+  leakedMs(jti: string): number | undefined;
   /**
    * Reads the revocations since the last reading. Reads all of them when `anew` is true, or when the store does not
    * continue the history that was read. `state`: read before the call.
@@ -37,6 +39,8 @@ export const createRevokedTokens = (deps: RevokedTokensDeps): RevokedTokens => {
   const entriesMax = deps.entriesMax ?? entriesMaxDefault;
   /** jti -> when the token ends by itself, ms. */
   let revoked = new Map<string, number>();
+  /** jti -> when it was reported as leaked, ms; a part of `revoked`. */
+  let leaked = new Map<string, number>();
   let known: EpochPart | undefined;
   let version = 0;
   let complete = true;
@@ -44,7 +48,11 @@ export const createRevokedTokens = (deps: RevokedTokensDeps): RevokedTokens => {
   let applied = 0;
 
   const sweep = (nowMs: number): void => {
-    for (const [jti, expiresMs] of revoked) if (expiresMs <= nowMs) revoked.delete(jti);
+    for (const [jti, expiresMs] of revoked) {
+      if (expiresMs > nowMs) continue;
+      revoked.delete(jti);
+      leaked.delete(jti);
+    }
   };
 
   const readAll = async (now: Date): Promise<ListedRevocation[]> =>
@@ -64,15 +72,17 @@ export const createRevokedTokens = (deps: RevokedTokensDeps): RevokedTokens => {
 
   const remember = (rows: readonly ListedRevocation[], nowMs: number): boolean => {
     if (revoked.size + rows.length > entriesMax) sweep(nowMs);
-    for (const { jti, expiresMs } of rows) {
+    for (const { jti, expiresMs, leakedMs } of rows) {
       if (revoked.size >= entriesMax && !revoked.has(jti)) return false;
       revoked.set(jti, expiresMs);
+      if (leakedMs !== null) leaked.set(jti, leakedMs);
     }
     return true;
   };
 
   return {
     version: () => version,
+    leakedMs: (jti) => leaked.get(jti),
     has: (jti) => revoked.has(jti) || (complete ? false : isTokenRevoked(db, jti)),
     load: async (state, anew = false) => {
       const before = known;
@@ -89,7 +99,7 @@ export const createRevokedTokens = (deps: RevokedTokensDeps): RevokedTokens => {
       if (reading < applied) return;
       applied = reading;
       if (before !== undefined) observe(rows, before, now.getTime());
-      if (more === undefined) revoked = new Map();
+      if (more === undefined) [revoked, leaked] = [new Map(), new Map()];
       const fits = remember(rows, now.getTime());
       complete = fits && (complete || more === undefined);
       known = state;

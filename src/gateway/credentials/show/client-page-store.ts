@@ -49,7 +49,8 @@ export const pageClientRows = async (
       (select max(u.last_used) from gateway.credential_use u where u.credential in (
          select s.secret_id from gateway.client_secrets s where s.client_id = p.client_id and s.revoked_at is null
          union all select p.client_id
-         union all select p.client_id || '/' || k.key_id from gateway.client_keys k where k.client_id = p.client_id)
+         union all select p.client_id || '/' || k.key_id from gateway.client_keys k where k.client_id = p.client_id
+         union all select t.trust_id from gateway.client_trusts t where t.client_id = p.client_id)
       ) as "lastUsed"
     from page p order by p.created desc, p.client_id desc`.execute(db);
   return rows;

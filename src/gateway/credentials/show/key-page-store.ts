@@ -14,7 +14,8 @@ export type KeyPage = {
 };
 
 const columns = sql`
-  key_id as id, name, created, expires, revoked_at is not null as revoked, quarantined_reason as "quarantinedReason"`;
+  key_id as id, name, created, expires, revoked_at is not null as revoked, quarantined_reason as "quarantinedReason",
+  leak_reported_at is not null as leaked`;
 
 /** Newest first. */
 export const listKeyPage = async (db: Db, { tenant, ended, after, limit, now }: KeyPage): Promise<ShownRow[]> =>

@@ -11,6 +11,8 @@ export type ShownRow = {
   expires: Date | null;
   revoked: boolean;
   quarantinedReason: string | null;
+  /** A leak report ended it, or came after its end. Undefined: not of this kind. */
+  leaked?: boolean;
 };
 
 export type ShownClientRow = ShownRow & {
@@ -20,6 +22,7 @@ export type ShownClientRow = ShownRow & {
   dpopRequired: boolean;
   certificateRequired: boolean;
   certificateName: string | null;
+  fapi2Required: boolean;
   tokensNotBefore: Date | null;
   limits: OwnLimits | null;
   allowIp: string[] | null;
@@ -32,7 +35,8 @@ export const listClients = async (db: Db, clientId?: string): Promise<ShownClien
     await sql<ShownClientRow>`
       select c.client_id as id, c.name, c.created, null::timestamptz as expires, c.disabled_at is not null as revoked,
         c.quarantined_reason as "quarantinedReason", c.scopes, c.may_use_tokens as "mayUseTokens",
-        c.may_introspect as "mayIntrospect", c.dpop_required as "dpopRequired", c.tokens_not_before as "tokensNotBefore",
+        c.may_introspect as "mayIntrospect", c.dpop_required as "dpopRequired", c.fapi2_required as "fapi2Required",
+        c.tokens_not_before as "tokensNotBefore",
         c.certificate_required as "certificateRequired", c.certificate_name as "certificateName",
         c.limits, c.allow_ip as "allowIp",
         array(select tenant from gateway.client_tenants g
@@ -45,7 +49,7 @@ export const listSecrets = async (db: Db, clientId: string): Promise<ShownRow[]>
   (
     await sql<ShownRow>`
       select secret_id as id, '' as name, created, expires, revoked_at is not null as revoked,
-        quarantined_reason as "quarantinedReason"
+        quarantined_reason as "quarantinedReason", leak_reported_at is not null as leaked
       from gateway.client_secrets where client_id = ${clientId} order by created, secret_id`.execute(db)
   ).rows;
 
@@ -70,6 +74,6 @@ export const listApiKeys = async (db: Db, tenant: string): Promise<ShownRow[]> =
   (
     await sql<ShownRow>`
       select key_id as id, name, created, expires, revoked_at is not null as revoked,
-        quarantined_reason as "quarantinedReason"
+        quarantined_reason as "quarantinedReason", leak_reported_at is not null as leaked
       from gateway.api_keys where tenant = ${tenant} order by created, key_id`.execute(db)
   ).rows;

@@ -7,6 +7,7 @@ import { findUses, type Use } from '../lookup/use-store.ts';
 import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
 import { findCallerLimits } from '../state/limit-store.ts';
 import { findLastChanges, type StateChange } from '../state/state-store.ts';
+import { type ListedTrust, listTrusts } from '../trust/trust-store.ts';
 import * as lists from './list-store.ts';
 import { type Advised, adviseRetirement, type RetireAdvice } from './retire-advice.ts';
 import { longestTokenSeconds } from './token-end-store.ts';
@@ -27,6 +28,8 @@ export type ShownCredential = {
   lastAddress: string | null;
   /** Longest time between two uses; 0 before the second use. */
   longestGapSeconds: number;
+  /** Its value was reported as leaked (interface 29). */
+  leaked: boolean;
 };
 
 export type ShownSecret = ShownCredential & {
@@ -58,6 +61,8 @@ export type ShownClient = {
   certificateBinding: 'optional' | 'required';
   /** By which certificates of an authority are those of the client: `subject:CN=till-1`, `dns:till-1.example`, … */
   certificateName: string | null;
+  /** Security profile that it was switched to; `standard`: that of the gateway. */
+  profile: 'standard' | 'fapi2';
   tokensNotBefore: Date | null;
   /** Its own; a missing one is the default, or no limit. */
   limits: OwnLimits;
@@ -104,6 +109,7 @@ export const showRows = async (
       lastUsed: use?.lastUsed ?? null,
       lastAddress: use?.lastAddress ?? null,
       longestGapSeconds: use?.longestGapSeconds ?? 0,
+      leaked: row.leaked ?? false,
     };
     return { shown, row, use };
   });
@@ -130,7 +136,9 @@ const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
   const certificates = await showRows(deps, await lists.listCertificates(deps.db, clientId), (row) =>
     clientKeyName(clientId, row.id),
   );
-  const live = [...secrets, ...keys, ...certificates].map(({ shown }) => shown).filter(isLive);
+  const trusted = await listTrusts(deps.db, clientId);
+  const trusts = await showRows(deps, trusted.map(trustRow));
+  const live = [...secrets, ...keys, ...certificates, ...trusts].map(({ shown }) => shown).filter(isLive);
   const adviceOn = (secret: ShownCredential): RetireAdvice | null => {
     if (!isLive(secret)) return null;
     const others = live
@@ -145,8 +153,21 @@ const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
     }),
     keys: keys.map(({ shown, row }) => ({ ...shown, type: row.name })),
     certificates: certificates.map(({ shown, row }) => ({ ...shown, subject: row.name })),
+    trusts: trusts.map(({ shown }, index) => ({ ...shown, ...trustFacts(trusted[index]) })),
   };
 };
+
+const trustRow = ({ trustId, created, removed }: ListedTrust): lists.ShownRow => ({
+  ...{ id: trustId, name: '', created, expires: null, revoked: removed, quarantinedReason: null },
+});
+
+const trustFacts = (trust: ListedTrust | undefined) => ({
+  issuer: trust?.issuer ?? '',
+  subject: trust?.subject ?? '',
+  audience: trust?.audience ?? '',
+  jwksUri: trust?.jwksUri ?? null,
+  reusable: trust?.reusable ?? false,
+});
 
 const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Promise<ShownClient> => {
   const last = (await findLastChanges(deps.db, [row.id])).get(row.id);
@@ -163,6 +184,7 @@ const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Pro
     dpop: row.dpopRequired ? 'required' : 'optional',
     certificateBinding: row.certificateRequired ? 'required' : 'optional',
     certificateName: row.certificateName,
+    profile: row.fapi2Required ? 'fapi2' : 'standard',
     tokensNotBefore: row.tokensNotBefore,
     limits: row.limits ?? {},
     allowIp: row.allowIp,

@@ -77,6 +77,9 @@ export const updateClientIntrospection = (tx: Db, clientId: string, mayIntrospec
 export const updateClientDpop = (tx: Db, clientId: string, dpopRequired: boolean): Promise<boolean> =>
   changed(sql`update gateway.clients set dpop_required = ${dpopRequired} where client_id = ${clientId}`, tx);
 
+export const updateClientFapi2 = (tx: Db, clientId: string, fapi2Required: boolean): Promise<boolean> =>
+  changed(sql`update gateway.clients set fapi2_required = ${fapi2Required} where client_id = ${clientId}`, tx);
+
 /** Lets the live secrets of the client expire at `end` unless they expire earlier. Returns their ids. */
 export const limitSecrets = async (tx: Db, clientId: string, end: Date, now: Date): Promise<string[]> => {
   const { rows } = await sql<{ secret_id: string }>`

@@ -46,6 +46,8 @@ export const createServeMcp = (deps: ServeMcpDeps): ServeMcp => {
     // A GET would open a stream of messages of the server, which has none to send; a DELETE would end a session.
     if (exchange.method !== 'POST') throw methodNotAllowed('POST');
     await table.steps.identifyCaller(exchange);
+    // The calls that a message carries are requests of their own, which meet the other limits of the token.
+    exchange.principal?.narrow?.requireWhole();
     const { message, error } = await readMessage(exchange).catch(async (thrown: unknown) => {
       await charge(table, exchange);
       throw thrown;
@@ -97,9 +99,11 @@ const answer = async (deps: ServeMcpDeps, exchange: Exchange, { table, message }
   writeRpc(deps, exchange, answered);
 };
 
-/** A tool is listed for callers that hold every scope of its operation. */
+/** A tool is listed for callers that hold every scope of its operation, and whose token reaches it. */
 const isOpen = ({ route }: Tool, { principal }: Exchange): boolean =>
-  principal !== undefined && neededScopes(route, principal.scopes).every((scope) => principal.scopes.has(scope));
+  principal !== undefined &&
+  (principal.narrow?.isOpen(route) ?? true) &&
+  neededScopes(route, principal.scopes).every((scope) => principal.scopes.has(scope));
 
 /** Fields that the protocol defines for its requests, and those that say what the body and the answer are. */
 const protocolHeaders = ({ req }: Exchange): Record<string, string> => {

@@ -8,6 +8,8 @@
  * - `new provider.ClientCredentials({ client, scope, resourceServer })` makes the token by that resource server alone;
  * - `save()` of such a token answers the JWT and stores nothing, and `expiration` is the lifetime of the configuration;
  * - `jkt` of the token becomes `cnf.jkt`, and `x5t#S256` the member of that name;
+ * - `rar` becomes `authorization_details`, and `aud` may be set to a list;
+ * - `exp` of the token, where it is set, is its end;
  * - `extraTokenClaims` is asked with the token, without a request;
  * - an `ExternalSigningKey` (experimental: `ack: 'experimental-01'`) signs through its method `sign` and nothing else.
  */
@@ -22,21 +24,36 @@ export type MadeToken = {
   /** Seconds. */
   expires_in: number;
   scope: string;
+  authorization_details?: readonly object[];
 };
 
-/** `scope`: names, separated by spaces. `jkt`: thumbprint of the key that the token is bound to, `x5t`: of the certificate. */
-export type MakeToken = (
-  client: ClientRecord,
-  scope: string,
-  jkt: string | undefined,
-  x5t?: string,
-) => Promise<MadeToken>;
+export type TokenContent = {
+  /** Names, separated by spaces. */
+  scope: string;
+  /** Thumbprint of the key that the token is bound to. */
+  jkt: string | undefined;
+  /** Thumbprint of the certificate that it is bound to. */
+  x5t: string | undefined;
+  /** Audiences of services; undefined: the whole server. */
+  audiences: readonly string[] | undefined;
+  /** The claim `authorization_details`. */
+  details: readonly object[] | undefined;
+  /** Claims about the tokens that it was exchanged from; undefined: it was not exchanged. */
+  lineage?: { ancestors: readonly string[]; ancestors_iat: number };
+  /** Unix time of its end at the latest. */
+  endSeconds?: number;
+  /** A shorter lifetime than the configured one. */
+  wantedSeconds?: number | undefined;
+};
+
+export type MakeToken = (client: ClientRecord, content: TokenContent) => Promise<MadeToken>;
 
 type TokenMakerDeps = { origin: string; lifetimeS: number; key: SigningKey };
 
 export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
   const { origin, key } = deps;
-  const provider = new Provider(origin, createConfiguration(deps));
+  const lineages = new WeakMap<object, object>();
+  const provider = new Provider(origin, createConfiguration(deps, lineages));
   // The records of the cache are the same object until the client changes.
   const clients = new WeakMap<ClientRecord, ProviderClient>();
   const clientOf = (record: ClientRecord): ProviderClient => {
@@ -46,7 +63,8 @@ export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
     clients.set(record, client);
     return client;
   };
-  return async (record, scope, jkt, x5t) => {
+  return async (record, content) => {
+    const { scope, jkt, x5t, audiences, details, lineage, endSeconds } = content;
     const resourceServer = {
       scope,
       // The model reads `scope`; its type wants both.
@@ -56,11 +74,28 @@ export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
       jwt: { sign: { alg: 'ES256' as const, kid: key.kid } },
       identifier: () => origin,
     };
-    const token = new provider.ClientCredentials({ client: clientOf(record), scope, resourceServer });
+    const token: ProviderToken = new provider.ClientCredentials({ client: clientOf(record), scope, resourceServer });
     if (jkt !== undefined) token.jkt = jkt;
     if (x5t !== undefined) token['x5t#S256'] = x5t;
-    return { access_token: await token.save(), expires_in: token.expiration, scope };
+    if (details !== undefined) token.rar = details;
+    if (lineage !== undefined) lineages.set(token, lineage);
+    // Releases that do not know these claims refuse a list, and with it a token that would be worth more to them.
+    if (audiences !== undefined) token.aud = audiences.length === 1 ? audiences[0] : audiences;
+    else if (details !== undefined || lineage !== undefined) token.aud = [origin];
+    const nowSeconds = Math.floor(Date.now() / 1000);
+    const seconds = Math.min(token.expiration, content.wantedSeconds ?? Number.POSITIVE_INFINITY);
+    if (endSeconds !== undefined) token.exp = Math.min(nowSeconds + seconds, endSeconds);
+    const access_token = await token.save();
+    const expires_in = token.exp === undefined ? seconds : token.exp - nowSeconds;
+    return { access_token, expires_in, scope, ...(details && { authorization_details: details }) };
   };
+};
+
+/** The members that the provider writes into the token, as wide as they are. */
+type ProviderToken = Omit<InstanceType<Provider['ClientCredentials']>, 'aud' | 'rar' | 'exp'> & {
+  aud?: string | readonly string[] | undefined;
+  rar?: unknown;
+  exp?: number | undefined;
 };
 
 type ProviderClient = InstanceType<Provider['Client']>;
@@ -78,14 +113,17 @@ const makeClient = (provider: Provider, clientId: string): ProviderClient => {
   });
 };
 
-const createConfiguration = ({ lifetimeS, key }: TokenMakerDeps): Configuration => ({
+const createConfiguration = ({ lifetimeS, key }: TokenMakerDeps, lineages: WeakMap<object, object>): Configuration => ({
   adapter: () => noStore,
   jwks: { keys: [new TokenKey(key)] },
   clientAuthMethods: ['client_secret_basic'],
   clientDefaults: { id_token_signed_response_alg: 'ES256' },
   responseTypes: [],
   scopes: [],
-  extraTokenClaims: (_context, { clientId = '' }) => (isSandboxId(clientId) ? { sandbox: true } : undefined),
+  extraTokenClaims: (_context, token) => ({
+    ...(isSandboxId(token.clientId ?? '') && { sandbox: true }),
+    ...lineages.get(token),
+  }),
   ttl: { ClientCredentials: lifetimeS },
   features: {
     clientCredentials: { enabled: true },

@@ -14,7 +14,7 @@ export const orderColumns = sql`
   table_name as "table", pickup_date as "pickupDate", delivery_date as "deliveryDate", address, deliverypoint,
   external_id as "externalId", external_owner as "externalOwner", confirmed, countdown_minutes as "countdownMinutes",
   countdown_started as "countdownStarted", countdown_end as "countdownEnd", settled,
-  confirmation_text as "confirmationText", cancelled, cancel_reason as "cancelReason", cancelled_by as "cancelledBy"`;
+  confirmation_text as "confirmationText", cancelled, cancel_reason as "cancelReason", cancelled_by as "cancelledBy", moves`;
 
 const json = (value: unknown) => fragment`${value === null ? null : JSON.stringify(value)}::jsonb`;
 
@@ -32,7 +32,7 @@ export const insertOrder = async (
       dmethod, fee, payment_method, payment_method_sub, paid, lines_total, coupon, redeemed_points, loyalty_discount, total,
       currency, location_uid, location_code, time_zone, notes, language, creator, table_name, pickup_date, delivery_date,
       address, deliverypoint, external_id, external_owner, external_hash, receipt, confirmed, countdown_minutes,
-      countdown_started, countdown_end, settled)
+      countdown_started, countdown_end, settled, moves)
     values (${order.restuid}, ${order.uid}, ${derivedMark}, ${order.seq}, ${order.status}, ${order.number}, ${order.date},
       ${order.updated}, ${order.customerUid}, ${json(order.client)}, ${json(order.details)}, ${order.dmethod}, ${order.fee},
       ${order.paymentMethod}, ${order.paymentMethodSub}, ${order.paid}, ${order.linesTotal}, ${json(order.coupon)},
@@ -40,7 +40,7 @@ export const insertOrder = async (
       ${order.locationCode}, ${order.timeZone}, ${order.notes}, ${order.language}, ${order.creator}, ${order.table},
       ${order.pickupDate}, ${order.deliveryDate}, ${json(order.address)}, ${json(order.deliverypoint)},
       ${order.externalId}, ${order.externalOwner}, ${external?.hash ?? null}, ${json(external?.receipt ?? null)},
-      ${order.confirmed}, ${order.countdownMinutes}, ${order.countdownStarted}, ${order.countdownEnd}, ${order.settled})`.execute(
+      ${order.confirmed}, ${order.countdownMinutes}, ${order.countdownStarted}, ${order.countdownEnd}, ${order.settled}, ${json(order.moves)})`.execute(
     tx,
   );
 };
@@ -51,7 +51,7 @@ export const updateOrderState = async (tx: Kysely<unknown>, order: Order): Promi
     update ordering.orders set seq = ${order.seq}, status = ${order.status}, updated = ${order.updated},
       confirmed = ${order.confirmed}, settled = ${order.settled}, confirmation_text = ${order.confirmationText},
       paid = ${order.paid}, cancelled = ${order.cancelled}, cancel_reason = ${order.cancelReason},
-      cancelled_by = ${order.cancelledBy}
+      cancelled_by = ${order.cancelledBy}, moves = ${JSON.stringify(order.moves)}::jsonb
     where restuid = ${order.restuid} and uid = ${order.uid}`.execute(tx);
 };
 
@@ -59,6 +59,17 @@ export const findOrder = async (db: Kysely<unknown>, restuid: string, uid: strin
   const { rows } = await sql<Order>`
     select ${orderColumns} from ordering.orders where restuid = ${restuid} and uid = ${uid}`.execute(db);
   return rows[0];
+};
+
+/** chosen: as many as could change within the time that a commit takes, since a later change may be committed first. */
+const lastChangesMax = 20;
+
+/** The orders that changed last, with their numbers of changes: a text that differs after a change. */
+export const lastChanges = async (db: Kysely<unknown>, restuid: string): Promise<string> => {
+  const { rows } = await sql<{ change: string }>`
+    select uid || ' ' || seq as change from ordering.orders where restuid = ${restuid}
+    order by updated desc limit ${lastChangesMax}`.execute(db);
+  return rows.map(({ change }) => change).join();
 };
 
 /** The row stays locked until the transaction ends, so an order makes one move at a time. */

@@ -65,6 +65,12 @@ export type OrderAddress = {
 
 export type PaymentMethod = 'cash' | 'card' | 'online' | 'invoice' | 'external';
 
+/**
+ * A state that the order entered. `at`: ISO 8601. `by`: `api_key:…`, `api_client:…` (also for a token of the client), `panel:` and
+ * the id of a user, or `system` for the end of a countdown.
+ */
+type OrderMove = { to: Status; at: string; by: string };
+
 export type Order = {
   restuid: string;
   uid: string;
@@ -112,4 +118,6 @@ export type Order = {
   cancelled: Date | null;
   cancelReason: string | null;
   cancelledBy: string | null;
+  /** The oldest first. Null where a release that did not record them inserted the order. */
+  moves: readonly OrderMove[] | null;
 };

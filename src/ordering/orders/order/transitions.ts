@@ -26,7 +26,14 @@ const table: Readonly<Record<Move, Readonly<Record<Status, Cell>>>> = {
 /** An order counts in the statistics from its creation until it times out or is cancelled. */
 export const countedStatuses = ['new', 'confirmed', 'closed'] as const satisfies readonly Status[];
 
-export type MoveDetails = { now: Date; text?: string | null; reason?: string | null; by?: 'api' | 'panel' };
+export type MoveDetails = {
+  now: Date;
+  /** As in `OrderMove.by`. */
+  actor: string;
+  text?: string | null;
+  reason?: string | null;
+  by?: 'api' | 'panel';
+};
 
 /** True from the exact end of the countdown on, even before the automatic step has run. */
 const countdownIsOver = (order: Pick<Order, 'status' | 'countdownEnd'>, now: Date): boolean =>
@@ -52,11 +59,18 @@ export const moveOrder = (
   return { kind: 'refused', code: 'refused' in refusal ? refusal.refused : 'CONFLICT', order: over };
 };
 
-const apply = (order: Order, move: Move, status: Status, { now, text, reason, by }: MoveDetails): Order => {
+const apply = (order: Order, move: Move, status: Status, { now, actor, text, reason, by }: MoveDetails): Order => {
   // `settled` is the end of the countdown, even if the automatic step runs later. `updated` is the time of writing: an
   // earlier time would hide the change from callers that list orders updated since their last request.
   const at = move === 'time_out' && order.countdownEnd !== null ? order.countdownEnd : now;
-  const moved: Order = { ...order, status, seq: order.seq + 1, updated: now, settled: order.settled ?? at };
+  const moved: Order = {
+    ...order,
+    status,
+    seq: order.seq + 1,
+    updated: now,
+    settled: order.settled ?? at,
+    moves: [...(order.moves ?? []), { to: status, at: at.toISOString(), by: actor }],
+  };
   switch (move) {
     case 'confirm':
       return { ...moved, confirmed: true, confirmationText: text ?? null };

@@ -3,6 +3,7 @@ import { account } from './account.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
+import { ordering } from './ordering.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
@@ -10,7 +11,19 @@ import { signIn } from './sign-in.ts';
 import { support } from './support.ts';
 import { users } from './users.ts';
 
-export const en = { frame, signIn, account, restaurant, support, limits, requests, integrator, security, users };
+export const en = {
+  frame,
+  signIn,
+  account,
+  restaurant,
+  ordering,
+  support,
+  limits,
+  requests,
+  integrator,
+  security,
+  users,
+};
 
 /** The shape of the texts of every language. */
 export type Texts = typeof en;

@@ -3,7 +3,9 @@ import type { FaultCode } from '#src/contract/fault.ts';
 
 export const frame = {
   skip: 'Skip to content',
+  menu: 'Menu',
   mainNavigation: 'Main',
+  groups: { restaurants: 'Restaurants', clients: 'Clients', security: 'Security', users: 'Users' },
   subNavigation: 'This section',
   signOut: 'Sign out',
   language: 'Language',
@@ -13,6 +15,7 @@ export const frame = {
   requestFailed: 'There was no response. Reload the page to check whether the change was made before you try again.',
   copied: 'Copied',
   copy: 'Copy',
+  leaked: 'Reported as leaked',
   copyOf: (what: string) => `Copy ${what}`,
   pages: 'Pages',
   firstPage: 'First page',

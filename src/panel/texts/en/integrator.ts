@@ -66,6 +66,10 @@ export const integrator = {
       title: 'The access token was for another server',
       text: 'Ask for a token for this server, or leave the parameter resource out.',
     },
+    token_limited: {
+      title: 'The access token is limited to less',
+      text: 'It was issued for some operations or restaurants only. The message of the refusal names them; use another token for this request.',
+    },
     client_disabled: {
       title: 'The client is disabled',
       text: 'The client was disabled for good. Ask support for a new one.',
@@ -85,6 +89,10 @@ export const integrator = {
     key_expired: {
       title: 'The API key has expired',
       text: 'Ask the owner to create a new one in the panel under API keys.',
+    },
+    leak_reported: {
+      title: 'The credential was reported as leaked',
+      text: 'Its value was found where others can read it, so it has ended. Use another one, and find out how it got there.',
     },
     credentials_ambiguous: {
       title: 'There were several credentials',

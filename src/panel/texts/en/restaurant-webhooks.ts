@@ -13,6 +13,9 @@ export const webhooks = {
   more: 'More settings',
   signatureHeader: 'Name of the plain signature header',
   signatureHeaderHint: 'Empty: the default name. The webhook-signature header is always sent.',
+  signature: 'Message signature',
+  signatureHint: 'Sent beside the others, for receivers that verify HTTP Message Signatures (RFC 9421).',
+  signatureNone: 'None',
   maxPerSecond: 'Events per second, at most',
   maxPerSecondHint: '1 to 1000. Empty: no limit.',
   digest: 'Send a digest of the events of each hour, to find what is missing',
@@ -93,6 +96,7 @@ export const webhooks = {
     kinds: 'Choose at least one kind of events.',
     description: 'Use at most 200 characters.',
     signature_header: 'Use at most 64 letters, digits and hyphens, and no reserved name.',
+    signature: 'It needs a header that has the name of your plain signature header: change that name first.',
     max_per_second: 'Give a whole number from 1 to 1000, or leave it empty.',
   },
 };

@@ -102,6 +102,7 @@ export const security = {
     client: 'Client',
     restaurants: 'Restaurants',
     parent: 'Issued for',
+    parentToken: 'Exchanged from',
     calls: 'Its own calls, allowed',
     callsRefused: 'Its own calls, refused',
     issuedCalls: 'Calls with these tokens, allowed',

@@ -113,6 +113,7 @@ export const support = {
     mayUseTokens: 'May use access tokens',
     mayIntrospect: 'May introspect tokens',
     dpop: 'Tokens bound to a key',
+    fapi2: 'FAPI 2.0 Security Profile',
     required: 'required',
     optional: 'optional',
     scopes: 'Scopes',
@@ -144,6 +145,9 @@ export const support = {
     certificate: 'Thumbprint and subject',
     certificateBinding: 'Tokens bound to a certificate',
     certificateName: 'Name in certificates of your authorities',
+    trusts: 'Workload login',
+    trustsCaption: 'Subjects of issuers whose tokens authenticate the client',
+    trust: 'Subject, issuer and audience',
     rotate: 'Rotate the secret',
     rotateText:
       'A new secret is created beside the old one. Both work until the old one ends; watch the use above meanwhile.',

@@ -16,6 +16,8 @@ const refusals: Partial<Record<FaultCode, string>> = {
 
 export const frame: Texts['frame'] = {
   skip: 'Vai al contenuto',
+  menu: 'Menu',
+  groups: { restaurants: 'Ristoranti', clients: 'Client', security: 'Sicurezza', users: 'Utenti' },
   mainNavigation: 'Principale',
   subNavigation: 'Questa sezione',
   signOut: 'Esci',
@@ -27,6 +29,7 @@ export const frame: Texts['frame'] = {
     'Nessuna risposta dal server. Prima di riprovare, ricarica la pagina per controllare se la modifica è stata eseguita.',
   copied: 'Copiato',
   copy: 'Copia',
+  leaked: 'Segnalata come divulgata',
   copyOf: (what: string) => `Copia ${what}`,
   pages: 'Pagine',
   firstPage: 'Prima pagina',

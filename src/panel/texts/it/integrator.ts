@@ -68,6 +68,10 @@ export const integrator: Texts['integrator'] = {
       title: 'Il token di accesso era per un altro server',
       text: 'Chiedi un token per questo server, oppure ometti il parametro resource.',
     },
+    token_limited: {
+      title: 'Il token di accesso è limitato',
+      text: 'È stato emesso solo per alcune operazioni o alcuni ristoranti. Il messaggio del rifiuto li indica; per questa richiesta usa un altro token.',
+    },
     client_disabled: {
       title: 'Il client è disabilitato',
       text: 'È stato disabilitato definitivamente. Chiedine uno nuovo all’assistenza.',
@@ -87,6 +91,10 @@ export const integrator: Texts['integrator'] = {
     key_expired: {
       title: 'La chiave API era scaduta',
       text: 'Chiedi al titolare di crearne un’altra nel pannello, sotto Chiavi API.',
+    },
+    leak_reported: {
+      title: 'La credenziale è stata segnalata come divulgata',
+      text: 'Il suo valore è stato trovato dove altri possono leggerlo, perciò non vale più. Usane un’altra, e scopri come ci è finito.',
     },
     credentials_ambiguous: {
       title: 'C’erano più credenziali',

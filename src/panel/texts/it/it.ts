@@ -5,6 +5,7 @@ import { account } from './account.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
+import { ordering } from './ordering.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
@@ -12,4 +13,16 @@ import { signIn } from './sign-in.ts';
 import { support } from './support.ts';
 import { users } from './users.ts';
 
-export const it: Texts = { frame, signIn, account, restaurant, support, limits, requests, integrator, security, users };
+export const it: Texts = {
+  frame,
+  signIn,
+  account,
+  restaurant,
+  ordering,
+  support,
+  limits,
+  requests,
+  integrator,
+  security,
+  users,
+};

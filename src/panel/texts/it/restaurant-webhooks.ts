@@ -16,6 +16,9 @@ export const webhooks: Texts['restaurant']['webhooks'] = {
   more: 'Altre impostazioni',
   signatureHeader: 'Nome dell’intestazione con la firma semplice',
   signatureHeaderHint: 'Lascia vuoto per il nome predefinito. L’intestazione webhook-signature viene inviata sempre.',
+  signature: 'Firma del messaggio',
+  signatureHint: 'Inviata insieme alle altre, per chi verifica le HTTP Message Signatures (RFC 9421).',
+  signatureNone: 'Nessuna',
   maxPerSecond: 'Numero massimo di eventi al secondo',
   maxPerSecondHint: 'Da 1 a 1000. Lascia vuoto per nessun limite.',
   digest: 'Invia un riepilogo degli eventi di ogni ora, per trovare quelli mancanti',
@@ -103,6 +106,7 @@ export const webhooks: Texts['restaurant']['webhooks'] = {
     kinds: 'Scegli almeno un tipo di eventi.',
     description: 'Usa al massimo 200 caratteri.',
     signature_header: 'Usa al massimo 64 lettere, cifre e trattini, e non un nome riservato.',
+    signature: 'Usa un’intestazione che ha lo stesso nome della firma semplice: cambia prima quel nome.',
     max_per_second: 'Indica un numero intero da 1 a 1000, o lascia vuoto.',
   },
 };

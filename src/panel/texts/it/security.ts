@@ -104,6 +104,7 @@ export const security: Texts['security'] = {
     client: 'Client',
     restaurants: 'Ristoranti',
     parent: 'Emesso per',
+    parentToken: 'Ottenuto dal token',
     calls: 'Chiamate dirette consentite',
     callsRefused: 'Chiamate dirette rifiutate',
     issuedCalls: 'Chiamate consentite con questi token',

@@ -131,6 +131,7 @@ export const support: Texts['support'] = {
     mayUseTokens: 'Può usare token di accesso',
     mayIntrospect: 'Può chiedere informazioni sui token',
     dpop: 'Token legati a una chiave',
+    fapi2: 'Profilo di sicurezza FAPI 2.0',
     required: 'obbligatorio',
     optional: 'facoltativo',
     scopes: 'Permessi',
@@ -162,6 +163,9 @@ export const support: Texts['support'] = {
     certificate: 'Impronta e soggetto',
     certificateBinding: 'Token legati a un certificato',
     certificateName: 'Nome nei certificati delle tue autorità',
+    trusts: 'Accesso dei carichi di lavoro',
+    trustsCaption: 'Soggetti di emittenti i cui token autenticano il client',
+    trust: 'Soggetto, emittente e destinatario',
     rotate: 'Sostituisci il segreto',
     rotateText:
       'Viene creato un nuovo segreto accanto a quello vecchio. Funzionano entrambi fino alla scadenza di quello vecchio; intanto osserva l’uso qui sopra.',

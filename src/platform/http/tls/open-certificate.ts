@@ -12,6 +12,7 @@ import {
   type CertificateFiles,
   keyFileProblem,
   readCertificate,
+  type Suites,
   validityProblem,
 } from './read-certificate.ts';
 
@@ -33,14 +34,16 @@ type CertificateDeps = {
   /** For the log: `public` or `internal`. */
   listener: string;
   files: CertificateFiles;
+  /** Default: `strong`. */
+  suites?: Suites;
   /** Host that clients use; undefined: the names of the certificate are not compared. */
   host?: string | undefined;
   log: Logger;
 };
 
 /** Throws with every problem of the files. */
-export const openCertificate = ({ listener, files, host, log }: CertificateDeps): OpenCertificate => {
-  const first = readCertificate(files);
+export const openCertificate = ({ listener, files, suites, host, log }: CertificateDeps): OpenCertificate => {
+  const first = readCertificate(files, suites);
   if (first.certificate === undefined) throw new Error(first.problems.map(({ message }) => message).join('; '));
   let certificate: Certificate = first.certificate;
   let isRefused = false;
@@ -53,7 +56,7 @@ export const openCertificate = ({ listener, files, host, log }: CertificateDeps)
   };
 
   const reload = (): void => {
-    const read = readCertificate(files);
+    const read = readCertificate(files, suites);
     if (read.certificate === undefined) return refuse(read.problems.map(({ message }) => message).join('; '));
     if (isSame(read.certificate, certificate)) {
       isRefused = false;

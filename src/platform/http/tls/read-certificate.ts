@@ -26,10 +26,10 @@ export type ReadCertificate =
 const fileBytesMax = 1024 * 1024;
 
 /**
- * What RFC 9325 section 4.2 recommends: with TLS 1.2 only suites with forward secrecy and authenticated encryption. TLS 1.3
- * has no others.
+ * The suites that RFC 9325 section 4.2 names for TLS 1.2, after those of TLS 1.3. All have forward secrecy and authenticated
+ * encryption.
  */
-const ciphers = [
+const namedSuites = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',
   'TLS_CHACHA20_POLY1305_SHA256',
@@ -37,12 +37,18 @@ const ciphers = [
   'ECDHE-RSA-AES128-GCM-SHA256',
   'ECDHE-ECDSA-AES256-GCM-SHA384',
   'ECDHE-RSA-AES256-GCM-SHA384',
-  'ECDHE-ECDSA-CHACHA20-POLY1305',
-  'ECDHE-RSA-CHACHA20-POLY1305',
-].join(':');
+];
+
+/** `named`: no others. `strong`: also those of the same strength, which are faster without hardware for AES. */
+export type Suites = 'named' | 'strong';
+
+const ciphersOf: Readonly<Record<Suites, string>> = {
+  named: namedSuites.join(':'),
+  strong: [...namedSuites, 'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'].join(':'),
+};
 
 /** A time out of the validity of the certificate is no problem here: see `validityProblem`. */
-export const readCertificate = (files: CertificateFiles): ReadCertificate => {
+export const readCertificate = (files: CertificateFiles, suites: Suites = 'strong'): ReadCertificate => {
   const problems: FileProblem[] = [];
   const add = (file: FileName, message: string): void =>
     void problems.push({ file, message: `${files[file]} ${message}` });
@@ -61,13 +67,13 @@ export const readCertificate = (files: CertificateFiles): ReadCertificate => {
     add('keyFile', `is not the key of the first certificate in ${files.certFile}`);
   if (problems.length > 0 || chain === undefined || key === undefined || leaf === undefined)
     return { certificate: undefined, problems };
-  const context = contextOf(chain.pem, key.pem, authorities?.pem);
+  const context = contextOf(chain.pem, key.pem, authorities?.pem, ciphersOf[suites]);
   const refused = contextProblem(context);
   if (refused !== undefined) return { certificate: undefined, problems: [{ file: 'certFile', message: refused }] };
   return { certificate: { context, leaf, requestsClients: authorities !== undefined }, problems: [] };
 };
 
-const contextOf = (cert: Buffer, key: Buffer, ca: Buffer | undefined): SecureContextOptions => ({
+const contextOf = (cert: Buffer, key: Buffer, ca: Buffer | undefined, ciphers: string): SecureContextOptions => ({
   cert,
   key,
   minVersion: 'TLSv1.2',

@@ -30,6 +30,7 @@ from .types import (
     MenuImport,
     MenuImportsAnswer,
     MenuProductsAnswer,
+    NewEndpointSignature,
     NewOrderCoupon,
     NewOrderCustomer,
     NewOrderDelivery,
@@ -199,6 +200,8 @@ class AsyncOrders:
         Needs the scope `read:orders`.
 
         Rate class R: 1 unit.
+
+        One of `uid` and `external_id` is required.
 
         uid: The order; this or `external_id` is required. 1 to 64 characters.
         external_id: Id that the same client gave with order/create. Together with `uid` both must name
@@ -1044,6 +1047,8 @@ class AsyncCustomers:
 
         Rate class R: 1 unit.
 
+        One of `uid` and `email` is required.
+
         uid: The customer; this or `email` is required. 1 to 64 characters.
         email: Email address of the customer, compared without case. Together with `uid` both must name
         the same customer. 1 to 254 characters.
@@ -1688,6 +1693,7 @@ class AsyncWebhooks:
         kinds: Union[List[Literal["orders", "customers", "menu", "loyaltylog"]], Omitted] = OMIT,
         description: Union[Optional[str], Omitted] = OMIT,
         signature_header: Union[Optional[str], Omitted] = OMIT,
+        signature: Union[NewEndpointSignature, Omitted] = OMIT,
         max_per_second: Union[Optional[int], Omitted] = OMIT,
         enabled: Union[bool, Omitted] = OMIT,
         digest: Union[bool, Omitted] = OMIT,
@@ -1710,6 +1716,7 @@ class AsyncWebhooks:
         description: Text of its owner, for people; null for none. 1 to 200 characters.
         signature_header: Name of the header with the hexadecimal signature of the body; null for the
         name that the operator has set. 1 to 64 characters.
+        signature: Message signature that is added; null for none
         max_per_second: Attempts in one second, at most; null for no bound. 1 to 1000.
         enabled: False: nothing is sent until it is enabled. By default `true`.
         digest: True: it also gets `webhook.digest`, each hour. By default `false`.
@@ -1733,6 +1740,7 @@ class AsyncWebhooks:
             "kinds": kinds,
             "description": description,
             "signature_header": signature_header,
+            "signature": signature,
             "max_per_second": max_per_second,
             "enabled": enabled,
             "digest": digest,
@@ -1750,6 +1758,7 @@ class AsyncWebhooks:
         kinds: Union[List[Literal["orders", "customers", "menu", "loyaltylog"]], Omitted] = OMIT,
         description: Union[Optional[str], Omitted] = OMIT,
         signature_header: Union[Optional[str], Omitted] = OMIT,
+        signature: Union[NewEndpointSignature, Omitted] = OMIT,
         max_per_second: Union[Optional[int], Omitted] = OMIT,
         enabled: Union[bool, Omitted] = OMIT,
         digest: Union[bool, Omitted] = OMIT,
@@ -1772,6 +1781,7 @@ class AsyncWebhooks:
         description: Text of its owner, for people; null for none. 1 to 200 characters.
         signature_header: Name of the header with the hexadecimal signature of the body; null for the
         name that the operator has set. 1 to 64 characters.
+        signature: Message signature that is added; null for none
         max_per_second: Attempts in one second, at most; null for no bound. 1 to 1000.
         enabled: True enables it again and forgets its failures; false disables it and cancels what is
         still to be sent
@@ -1796,6 +1806,7 @@ class AsyncWebhooks:
             "kinds": kinds,
             "description": description,
             "signature_header": signature_header,
+            "signature": signature,
             "max_per_second": max_per_second,
             "enabled": enabled,
             "digest": digest,

@@ -50,6 +50,10 @@ MenuImportState = Literal["planned", "running", "applied", "failed"]
 MenuImportUpdateMode = Optional[Literal["replace", "merge"]]
 
 
+# Message signature that is added; null for none
+NewEndpointSignature = Optional[Literal["rfc9421:ed25519", "rfc9421:ecdsa-p256"]]
+
+
 # `planned`: at `next_attempt_iso`; `due`: now, it is being sent or waits for a slot or the rate of its endpoint; `behind`: after an earlier event of the same entity; null: no further attempt
 NextAttempt = Optional[Literal["planned", "due", "behind"]]
 
@@ -553,6 +557,8 @@ class Credential(TypedDict):
     """Its own limits"""
     allow_ip: Optional[List[str]]
     """Addresses and networks from which it may be used; null: it may be used from everywhere"""
+    narrowed: Optional[NarrowedToken]
+    """Of a narrowed token; otherwise null"""
     refused_elsewhere: Optional[CallsFromElsewhere]
     """Calls from other addresses in the last 30 days; null when there were none"""
 
@@ -788,7 +794,7 @@ class _CustomerChangedEventRequired(TypedDict):
     """Members of CustomerChangedEvent that are always there."""
     event: Literal["customer.changed"]
     """Type of the event"""
-    customer: Union[Customer, RemovedCustomer]
+    customer: ChangedCustomer
     """The customer after the change"""
     id: str
     """Id of the event, as in the header webhook-id"""
@@ -1198,7 +1204,7 @@ class Denial(TypedDict):
     """Status of the refusal, before any translation to old statuses"""
     code: str
     """Error code of the refusal; a service behind the gateway may use its own codes"""
-    reason: Literal["token_expired", "token_revoked", "token_not_yet_valid", "token_audience", "client_disabled", "secret_wrong", "secret_ended", "key_revoked", "key_expired", "credentials_ambiguous", "quarantined", "restaurant_gone", "restaurant_not_granted", "api_disabled", "address_not_allowed", "scope_missing", "rate_limited", "parameters", "upstream", "simulated"]
+    reason: Literal["token_expired", "token_revoked", "token_not_yet_valid", "token_audience", "token_limited", "client_disabled", "secret_wrong", "secret_ended", "key_revoked", "key_expired", "leak_reported", "credentials_ambiguous", "quarantined", "restaurant_gone", "restaurant_not_granted", "api_disabled", "address_not_allowed", "scope_missing", "rate_limited", "parameters", "upstream", "simulated"]
     """Why it was refused, more exactly than `code` says"""
     missing_scopes: List[str]
     """Scopes that were missing; empty when none were"""
@@ -1301,6 +1307,8 @@ class Endpoint(TypedDict):
     """
     signature_header: str
     """Name of the header with the hexadecimal signature of the body"""
+    signature: Optional[Literal["rfc9421:ed25519", "rfc9421:ecdsa-p256"]]
+    """Message signature that is added"""
     max_per_second: Optional[int]
     """Attempts in one second, at most; null when there is no bound"""
     digest: bool
@@ -1352,6 +1360,8 @@ class EndpointChange(_EndpointChangeRequired, total=False):
 
     1 to 64 characters.
     """
+    signature: NewEndpointSignature
+    """Message signature that is added; null for none"""
     max_per_second: Optional[int]
     """Attempts in one second, at most; null for no bound
 
@@ -2554,6 +2564,16 @@ class MenuRevertRequest(_MenuRevertRequestRequired, total=False):
     """
 
 
+class NarrowedToken(TypedDict):
+    """Limits of an access token beside its scopes"""
+    authorization_details: Optional[List[Dict[str, Any]]]
+    """As in RFC 9396"""
+    resource: Optional[List[str]]
+    """Services that it is for; null: all"""
+    ancestors: List[str]
+    """Ids of the tokens that it was exchanged from, parent first"""
+
+
 class _NewCouponRequired(TypedDict):
     """Members of NewCoupon that are always there."""
     gencode: str
@@ -2748,6 +2768,8 @@ class NewEndpoint(_NewEndpointRequired, total=False):
 
     1 to 64 characters.
     """
+    signature: NewEndpointSignature
+    """Message signature that is added; null for none"""
     max_per_second: Optional[int]
     """Attempts in one second, at most; null for no bound
 
@@ -4606,6 +4628,10 @@ class WhoamiUsageParameters(TypedDict, total=False):
 
     1 to 2000 characters.
     """
+
+
+# The customer after the change
+ChangedCustomer = Union[Customer, RemovedCustomer]
 
 
 # Every event that is sent; `event` says which one it is.

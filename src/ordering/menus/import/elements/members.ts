@@ -104,6 +104,8 @@ const pricesTable: z.ZodType<Record<string, number>> = z
     return Object.fromEntries(table);
   })
   .meta({
+    'x-name': 'ImportedPriceTable',
+    description: 'Prices by dmethod that take precedence over `price`, in the currency of the restaurant',
     type: 'object',
     additionalProperties: z.toJSONSchema(price, { io: 'input', unrepresentable: 'any' }),
   }) as unknown as z.ZodType<Record<string, number>>;
@@ -177,11 +179,7 @@ export const productMembers: Members<ProductMembers> = {
     amountsOf: (amount) => [amount],
   },
   prices_table: {
-    ...withFallback(
-      'prices_table',
-      pricesTable.describe('Prices by dmethod that take precedence over `price`, in the currency of the restaurant'),
-      {},
-    ),
+    ...withFallback('prices_table', pricesTable, {}),
     show: (table) => Object.fromEntries(Object.entries(table).map(([dmethod, amount]) => [dmethod, toWire(amount)])),
     amountsOf: Object.values,
   },

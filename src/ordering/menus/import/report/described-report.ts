@@ -14,10 +14,14 @@ const finding = (name: string, text: string, codes: readonly FindingCode[]) =>
     message: z.string().describe('The same in a sentence, for people; it may change'),
   });
 
+/** `text`: the meaning at its place. See `named` for these keys. */
+const anyValue = (text: string) =>
+  z.unknown().meta({ 'x-name': 'AnyValue', 'x-site': { description: text }, description: 'Any JSON value' });
+
 const change = named('FieldChange', 'A member that an import changes', {
   field: z.string().describe('Name of the member'),
-  from: z.unknown().describe('Its value before'),
-  to: z.unknown().describe('Its value afterwards'),
+  from: anyValue('Its value before'),
+  to: anyValue('Its value afterwards'),
 });
 
 const item = named('ImportItem', 'What an import does to one element', {

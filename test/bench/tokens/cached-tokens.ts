@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { createBearerTokens } from '#src/gateway/access/bearer-tokens.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { print } from './kit/parts.ts';
+import { print } from '../kit/parts.ts';
 
 const count = 100_000;
 const origin = 'https://api.example';

@@ -1,0 +1,42 @@
+/** Parts of the pages about orders: states, money, and the name of a customer. */
+import { type Html, type HtmlValue, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import type { OrderStatus, PanelOrder } from '../ports/ordering.ts';
+import { badge, type Tone } from '../view/badge.ts';
+
+const tones: Readonly<Record<OrderStatus, Tone>> = {
+  new: 'warn',
+  confirmed: 'good',
+  closed: 'plain',
+  timed_out: 'bad',
+  cancelled: 'bad',
+};
+
+export const orderBadge = ({ texts }: Pick<View, 'texts'>, status: OrderStatus): Html =>
+  badge(tones[status], texts.ordering.states[status]);
+
+/** `hundredths`: of the currency, also of one without decimals. */
+export const money = ({ language }: Pick<View, 'language'>, hundredths: number, currency: string): string =>
+  new Intl.NumberFormat(language, { style: 'currency', currency }).format(hundredths / 100);
+
+/** As in the API and on receipts: with the code of the location, where it has one. */
+export const orderNumber = ({ number, locationCode }: Pick<PanelOrder, 'number' | 'locationCode'>): string =>
+  locationCode === null ? String(number) : `${locationCode}-${number}`;
+
+/** Undefined without a customer, and after the customer was removed. */
+export const customerName = ({ client }: Pick<PanelOrder, 'client'>): string | undefined => {
+  if (client === null) return undefined;
+  const name = [client.first_name, client.last_name].filter((part) => part !== null && part !== '').join(' ');
+  return name === '' ? (client.phone ?? client.email ?? undefined) : name;
+};
+
+/** The delivery method in words, and its code where the restaurant has its own one. */
+export const delivery = ({ texts }: Pick<View, 'texts'>, { dmethod, table }: PanelOrder): HtmlValue => {
+  const known = texts.ordering.methods;
+  const word = Object.hasOwn(known, dmethod) ? known[dmethod as keyof typeof known] : dmethod;
+  return table === null ? word : `${word}, ${texts.ordering.table} ${table}`;
+};
+
+/** A row of facts; nothing without a value. */
+export const fact = (name: string, value: HtmlValue): HtmlValue =>
+  value !== null && value !== undefined && value !== false && value !== '' && html`<dt>${name}</dt><dd>${value}</dd>`;

@@ -1,0 +1,19 @@
+/** Paths of the pages about orders. */
+import { withQuery } from '../page/page-path.ts';
+import type { OrderStatus } from '../ports/ordering.ts';
+import { pathOfRestaurant } from '../restaurant/paths.ts';
+
+export type OrderFilter = {
+  status: OrderStatus | 'open' | undefined;
+  from: string | undefined;
+  to: string | undefined;
+  customer: string | undefined;
+  external: string | undefined;
+};
+
+export const pathOfOrders = (restuid: string, filter: Partial<OrderFilter> = {}, after?: string): string =>
+  withQuery(pathOfRestaurant(restuid, '/orders'), { ...filter, after });
+
+/** `more` begins with a slash. */
+export const pathOfOrder = (restuid: string, uid: string, more = ''): string =>
+  pathOfRestaurant(restuid, `/orders/${encodeURIComponent(uid)}${more}`);
