@@ -22,7 +22,7 @@ import { readMasterKeys } from './installation/master-keys.ts';
 import { allMigrations } from './installation/migrations.ts';
 import { retryWhileFull } from './installation/retry-while-full.ts';
 import { orderingDeps, startInternal } from './internal-listener.ts';
-import { openCertificates } from './listeners/certificates.ts';
+import { clientAuthoritiesOf, openCertificates } from './listeners/certificates.ts';
 import type { Listener } from './listeners/listeners.ts';
 import { startPanel } from './panel/panel.ts';
 import { createProbes } from './probes/answer-probes.ts';
@@ -235,6 +235,7 @@ const openGateway = async (
     moreDocuments: webhookKeys.documents,
     pages: (table) => new Map([...reference(table), ...webhookKeys.pages]),
     certificateState: certificates.state,
+    clientAuthorities: clientAuthoritiesOf(settings, log),
     isDraining: drain.isDraining,
     processesState: supervising?.processes,
     upstreams: {

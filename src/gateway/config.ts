@@ -13,6 +13,7 @@ import { limitsSettings } from './limits/config.ts';
 import { isUpstreamUrl, upstreamName } from './model/upstream-policy.ts';
 import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy/config.ts';
+import { certificateSettings } from './request/certificate-config.ts';
 import { requestLogSettings } from './whoami/requests/config.ts';
 
 export { signalScopes } from './audit/signals/config.ts';
@@ -102,6 +103,7 @@ export const gatewaySettings = z.strictObject({
   ...oauthSettings.shape,
   ...profileSettings.shape,
   ...dpopSettings.shape,
+  ...certificateSettings.shape,
   ...limitsSettings.shape,
   ...auditSettings.shape,
   ...requestLogSettings.shape,

@@ -13,6 +13,7 @@ import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
 import { loadMigrations } from '#src/platform/db/schema/migrate.ts';
 import { createWriteProbe } from '#src/platform/db/write-probe.ts';
+import type { ClientAuthorities } from '#src/platform/http/tls/client-authorities.ts';
 import type { CertificateState } from '#src/platform/http/tls/open-certificate.ts';
 import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -46,6 +47,7 @@ import { createPipeline, type Steps, stepsFor } from './pipeline.ts';
 import { createDryRunLog, type DryRunLog } from './policy/dry-run-log.ts';
 import { createSimulateFault } from './policy/simulate-fault.ts';
 import { createTryScopes } from './policy/try-scopes.ts';
+import { createClientCertificates } from './request/client-certificate.ts';
 import { createLimitBody } from './request/limit-body.ts';
 import { createChooseCell } from './routing/choose-cell.ts';
 import { createAllowOrigins } from './routing/cors.ts';
@@ -157,6 +159,8 @@ export type GatewayDeps = {
   pages?: (table: RouteTable) => ReadonlyMap<string, Page>;
   /** For /readyz. Default: the listeners have no certificate. */
   certificateState?: () => CertificateState | undefined;
+  /** Of certificates by which clients are known by name (RFC 8705). Default: there are none. */
+  clientAuthorities?: ClientAuthorities | undefined;
   /** For /readyz: the process is about to stop. Default: it is not. */
   isDraining?: () => boolean;
   /** For /readyz. Undefined: one process. */
@@ -200,7 +204,8 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const limits = createLimits(settings, kv);
   const { readAuditAuthorization: readAuthorization } = deps;
   const audit = await openAudit({ settings, db, background, box, clock, log, readAuthorization });
-  const known = { ...deps, limits, audit, keys, kv, fetchDocument: deps.fetchDocument ?? noDocuments };
+  const certificates = createClientCertificates(settings, deps.clientAuthorities);
+  const known = { ...deps, limits, audit, keys, kv, certificates, fetchDocument: deps.fetchDocument ?? noDocuments };
   const access = openAccess({
     ...known,
     pool: deps.sessions ?? deps.pool,

@@ -1,6 +1,7 @@
 /** The certificates of the listeners of a process. */
 import type { Server, ServerOptions } from 'node:http';
 import { createServer } from 'node:http';
+import { type ClientAuthorities, openClientAuthorities } from '#src/platform/http/tls/client-authorities.ts';
 import {
   type CertificateState,
   type OpenCertificate,
@@ -43,10 +44,12 @@ export const openCertificates = (settings: Settings, metrics: Metrics, log: Logg
   const ofInternal = internalFiles && openCertificate({ listener: 'internal', files: internalFiles, log });
   const all = [ofPublic, ofInternal].filter((one) => one !== undefined);
   const { countFailure } = all.length === 0 ? { countFailure: () => undefined } : createTlsMetrics(metrics, all);
-  const serverWith = (certificate: OpenCertificate | undefined): CreateServer | undefined =>
-    certificate && ((options) => createTlsServer({ certificate, countFailure, log }, options));
+  const takesEveryClient = settings.gateway.client_certificates === 'on';
+  const serverWith = (certificate: OpenCertificate | undefined, takesEvery = false): CreateServer | undefined =>
+    certificate &&
+    ((options) => createTlsServer({ certificate, takesEveryClient: takesEvery, countFailure, log }, options));
   return {
-    createPublicServer: serverWith(ofPublic),
+    createPublicServer: serverWith(ofPublic, takesEveryClient),
     createInternalServer: serverWith(ofInternal),
     state: () => {
       const states = all.map((one) => one.state());
@@ -59,3 +62,9 @@ export const openCertificates = (settings: Settings, metrics: Metrics, log: Logg
     services: all.map(({ service }) => service),
   };
 };
+
+/** Undefined: the operator has client certificates off, or names no authority. Throws when the file cannot be used. */
+export const clientAuthoritiesOf = ({ gateway, tls }: Settings, log: Logger): ClientAuthorities | undefined =>
+  gateway.client_certificates === 'on' && tls.client_ca_file !== undefined
+    ? openClientAuthorities(tls.client_ca_file, log)
+    : undefined;

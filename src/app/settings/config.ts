@@ -293,6 +293,27 @@ export const loadProcessSettings = (options: { configFile?: string | undefined }
 
 export const processSettingsSource = (configFile?: string): SettingsSource => ({ env: process.env, configFile });
 
+const certificateRows = ({ tls, gateway }: Settings): [boolean, string, string][] => {
+  const { client_certificates: mode, client_certificate_proxies: proxies, mtls_origin: origin } = gateway;
+  const speaksTlsHere = tls.cert_file !== undefined;
+  const byProxies = mode === 'on' && proxies.length > 0;
+  const needsOn = 'needs ORDERPASS_CLIENT_CERTIFICATES to be on';
+  return [
+    [
+      tls.client_ca_file !== undefined && !speaksTlsHere && !byProxies,
+      'tls.client_ca_file',
+      'needs a certificate and a key for TLS',
+    ],
+    [
+      mode === 'on' && !speaksTlsHere && !byProxies,
+      'gateway.client_certificates',
+      'needs a certificate and a key for TLS, or ORDERPASS_CLIENT_CERTIFICATE_PROXIES',
+    ],
+    [mode === 'off' && proxies.length > 0, 'gateway.client_certificate_proxies', needsOn],
+    [mode === 'off' && origin !== undefined, 'gateway.mtls_origin', needsOn],
+  ];
+};
+
 export const contradictions = (settings: Settings): SettingProblem[] => {
   const rows: [boolean, string, string][] = [
     [
@@ -346,6 +367,7 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
       'tracing.endpoint',
       'headers for a collector are given, and no collector',
     ],
+    ...certificateRows(settings),
     [
       settings.gateway.profile === 'fapi2' && settings.gateway.legacy_status === 'on',
       'gateway.legacy_status',

@@ -1,5 +1,5 @@
 /** Problems of the settings of TLS that the files and the other settings show. */
-import { readCertificate, validityProblem } from '#src/platform/http/tls/read-certificate.ts';
+import { readAuthorities, readCertificate, validityProblem } from '#src/platform/http/tls/read-certificate.ts';
 import { nameOf, type SettingProblem, type Settings } from './config.ts';
 import { internalFilesOf, publicFilesOf } from './tls-files.ts';
 
@@ -19,10 +19,18 @@ export const tlsProblems = (settings: Settings): SettingProblem[] => [
       message,
     })),
   ),
+  ...lonelyAuthorities(settings),
   ...(publicFilesOf(settings) !== undefined && settings.origin?.startsWith('http:')
     ? [{ path: nameOf('origin'), message: 'must begin with https://, since the public listener speaks TLS' }]
     : []),
 ];
+
+/** Authorities for certificates that proxies name, beside a listener without TLS. */
+const lonelyAuthorities = (settings: Settings): SettingProblem[] => {
+  const { client_ca_file: file, cert_file: certFile } = settings.tls;
+  const read = file === undefined || certFile !== undefined ? undefined : readAuthorities(file);
+  return typeof read === 'string' ? [{ path: nameOf('tls.client_ca_file'), message: `${file} ${read}` }] : [];
+};
 
 /** A start only warns about a certificate that is not valid now, since a renewed one is used without another start. */
 export const validityProblems = (settings: Settings): SettingProblem[] =>

@@ -58,7 +58,7 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
   const rulesOf = createRulesOf(deps.profile);
   const { sharedSecrets } = profiles[deps.profile];
   const checkClient = createCheckClient({ ...deps, principals, rulesOf });
-  const checkToken = createCheckToken({ credentials, principals, rulesOf });
+  const checkToken = createCheckToken({ credentials, principals, rulesOf, clock: deps.clock });
 
   const identify = (presented: Presented, req: IncomingMessage, admitted: Admitted): Principal | Promise<Principal> => {
     switch (presented.kind) {

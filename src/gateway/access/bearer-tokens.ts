@@ -23,6 +23,8 @@ export type VerifiedToken = {
   expiresMs: number;
   /** Thumbprint of the key that it is bound to (RFC 9449). */
   jkt: string | undefined;
+  /** Thumbprint of the certificate that it is bound to (RFC 8705). */
+  x5t: string | undefined;
   /** Of a narrowed token (interface 30). */
   limits: TokenLimits | undefined;
   /** Version of the revocations (credentials/lookup/cache.ts) at which the token was last found unrevoked. */
@@ -184,11 +186,16 @@ const hasCanonicalSignature = (token: string): boolean => {
 };
 
 /** A token with an unknown kind of binding must not count as an unbound token. */
-const boundKey = (cnf: unknown): string | undefined => {
-  if (cnf === undefined) return undefined;
-  if (typeof cnf === 'object' && cnf !== null && 'jkt' in cnf && typeof cnf.jkt === 'string') return cnf.jkt;
-  throw notValid();
+const bindingOf = (cnf: unknown): Pick<VerifiedToken, 'jkt' | 'x5t'> => {
+  if (cnf === undefined) return { jkt: undefined, x5t: undefined };
+  if (typeof cnf !== 'object' || cnf === null) throw notValid();
+  const { jkt, 'x5t#S256': x5t, ...others } = cnf as Record<string, unknown>;
+  if (Object.keys(others).length > 0 || (jkt === undefined && x5t === undefined)) throw notValid();
+  if (!isTextOrNone(jkt) || !isTextOrNone(x5t)) throw notValid();
+  return { jkt, x5t };
 };
+
+const isTextOrNone = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string';
 
 const toVerified = (text: string, payload: JWTPayload, kid: string | undefined, origin: string): VerifiedToken => {
   const { client_id: clientId, scope, iat, exp, nbf, sub, jti } = payload;
@@ -207,7 +214,7 @@ const toVerified = (text: string, payload: JWTPayload, kid: string | undefined, 
     jti,
     issuedMs: iat * 1000,
     expiresMs: exp * 1000,
-    jkt: boundKey(payload.cnf),
+    ...bindingOf(payload.cnf),
     limits,
     aliveAt: -1,
     caller: undefined,

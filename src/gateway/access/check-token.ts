@@ -1,7 +1,8 @@
 /** Decides whether a verified token is accepted: its client, its revocation and its binding (interface 3.2). */
 import type { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
-import { type ClientRecord, leakMarginMs } from '../credentials/lookup/records.ts';
+import { type ClientRecord, endedCertificate, leakMarginMs } from '../credentials/lookup/records.ts';
 import type { RulesOf } from '../dpop/profile.ts';
 import type { Principal } from '../model/principal.ts';
 import { leakedTrace } from '../model/traced-fault.ts';
@@ -13,13 +14,14 @@ import type { Principals } from './principals.ts';
 type CheckTokenDeps = {
   credentials: Pick<CredentialCache, 'findClient' | 'isTokenRevoked' | 'tokenLeakedMs' | 'tokenVersion'>;
   principals: Pick<Principals, 'ofToken'>;
+  clock: Clock;
   rulesOf: RulesOf;
 };
 
 /** Throws, or rejects with, INVALID_AUTH or UNAUTHORIZED. */
 export type CheckToken = (token: VerifiedToken) => Principal | Promise<Principal>;
 
-export const createCheckToken = ({ credentials, principals, rulesOf }: CheckTokenDeps): CheckToken => {
+export const createCheckToken = ({ credentials, principals, rulesOf, clock }: CheckTokenDeps): CheckToken => {
   const decide = (token: VerifiedToken, record: ClientRecord, revoked: boolean): Principal => {
     if (revoked) throw tokenRevoked(record, credentials.tokenLeakedMs(token.jti));
     refuseQuarantined(record.clientId, 'API client', record.quarantinedReason);
@@ -34,11 +36,18 @@ export const createCheckToken = ({ credentials, principals, rulesOf }: CheckToke
     return revoked;
   };
 
+  const isBoundEnough = ({ jkt, x5t }: VerifiedToken, record: ClientRecord): boolean => {
+    if (jkt === undefined && record.dpopRequired) return false;
+    if (x5t === undefined && record.certificateRequired) return false;
+    return jkt !== undefined || x5t !== undefined || !rulesOf(record).boundTokensOnly;
+  };
+
   const ofClient = (token: VerifiedToken, record: ClientRecord | undefined): Principal | Promise<Principal> => {
     if (record === undefined) throw notValid();
     if (record.disabled) throw notValid(undefined, { callerId: record.clientId, reason: 'client_disabled' });
-    if (!record.mayUseTokens) throw notValid();
-    if (token.jkt === undefined && (record.dpopRequired || rulesOf(record).boundTokensOnly)) throw notValid();
+    if (!record.mayUseTokens || !isBoundEnough(token, record)) throw notValid();
+    if (token.x5t !== undefined && endedCertificate(record, token.x5t, clock.now().getTime()))
+      throw tokenRevoked(record, undefined);
     // A token that was exchanged ends with the first one of its chain.
     const issuedMs = token.limits?.firstIssuedMs ?? token.issuedMs;
     if (record.tokensNotBeforeMs !== null && issuedMs < record.tokensNotBeforeMs) {

@@ -14,6 +14,7 @@ import { formHoldsToken, jsonHoldsToken } from '../request/find-token.ts';
 import { announcesBody, mediaTypeOf } from '../request/limit-body.ts';
 import { readBodyPrefix } from '../request/read-body-prefix.ts';
 import { type Presented, readCredential } from '../request/read-credential.ts';
+import type { RequireCertificate } from '../request/require-certificate.ts';
 import type { Authenticate } from './authenticate.ts';
 import type { Admitted } from './ended-principal.ts';
 import { createRequireScopes } from './rights/require-scopes.ts';
@@ -23,6 +24,7 @@ export type IdentifyCallerDeps = {
   authenticate: Authenticate;
   /** Undefined: tokens bound to a key are not accepted. */
   requireProof: RequireProof | undefined;
+  requireCertificate: RequireCertificate;
   checkAddress: CheckAddress;
   /** Called for each accepted credential, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
@@ -37,7 +39,7 @@ const admittedTo = ({ route }: Exchange): Admitted => {
 const searchedBytesMax = 64 * 1024;
 
 export const createIdentifyCaller = (deps: IdentifyCallerDeps): Step => {
-  const { authenticate, requireProof, checkAddress, recordUse } = deps;
+  const { authenticate, requireProof, requireCertificate, checkAddress, recordUse } = deps;
   /** Last, so that the answer tells only the holder of a right credential where it may be used from. */
   const accept = (exchange: Exchange, principal: Principal): void => {
     const elsewhere = checkAddress(principal, exchange.req);
@@ -46,8 +48,11 @@ export const createIdentifyCaller = (deps: IdentifyCallerDeps): Step => {
     recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
   };
   const requireBinding = (exchange: Exchange, presented: Presented, principal: Principal): void | Promise<void> => {
-    const { id, jkt, tokenId, fapi2Required = false } = principal;
-    if (jkt === undefined || isProvenBy(exchange.within, principal)) return accept(exchange, principal);
+    const { id, jkt, x5t, tokenId, fapi2Required = false } = principal;
+    if (x5t === undefined && jkt === undefined) return accept(exchange, principal);
+    if (isProvenBy(exchange.within, principal)) return accept(exchange, principal);
+    if (x5t !== undefined) requireCertificate(exchange.req, x5t);
+    if (jkt === undefined) return accept(exchange, principal);
     if (presented.kind !== 'bearer' || tokenId === undefined || requireProof === undefined)
       throw new Error('a bound token was accepted without its DPoP scheme');
     return requireProof(exchange, presented.token, { clientId: id, tokenId, jkt, fapi2Required }).then(() =>
@@ -73,7 +78,10 @@ export const createIdentifyCaller = (deps: IdentifyCallerDeps): Step => {
   };
 };
 
-/** A proof is for one request (RFC 9449 section 11.1): that of a tool call came with the request that brought the call. */
+/**
+ * A proof is for one request (RFC 9449 section 11.1): that of a tool call came with the request that brought the call, as did
+ * its certificate.
+ */
 const isProvenBy = (outer: Exchange | undefined, { tokenId }: Principal): boolean =>
   tokenId !== undefined && outer?.principal?.tokenId === tokenId;
 
@@ -106,12 +114,14 @@ export type RecheckCaller = (exchange: Exchange) => Promise<void>;
 /** `authenticate`: it must not count a credential that ended meanwhile as an attempt. */
 export const createRecheckCaller = ({
   authenticate,
+  requireCertificate,
   checkAddress,
-}: Pick<IdentifyCallerDeps, 'authenticate' | 'checkAddress'>): RecheckCaller => {
+}: Pick<IdentifyCallerDeps, 'authenticate' | 'requireCertificate' | 'checkAddress'>): RecheckCaller => {
   const requireScopes = createRequireScopes();
   return async (exchange) => {
     const presented = readCredential(exchange.req.rawHeaders, exchange.search, exchange.dpop);
     const principal = await authenticate(presented, exchange.req);
+    if (principal.x5t !== undefined) requireCertificate(exchange.req, principal.x5t);
     const elsewhere = checkAddress(principal, exchange.req);
     if (elsewhere !== undefined) throw addressNotAllowed(principal.id, elsewhere);
     await requireScopes({ ...exchange, principal });

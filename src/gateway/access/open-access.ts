@@ -12,7 +12,9 @@ import { createDpop, type Dpop } from '../dpop/dpop.ts';
 import { type CheckAddress, createCheckAddress } from '../limits/check-address.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { RouteTable } from '../model/route.ts';
+import type { ClientCertificates } from '../request/client-certificate.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
+import { createRequireCertificate } from '../request/require-certificate.ts';
 import { type Authenticate, type Authenticator, createAuthenticator } from './authenticate.ts';
 import { type BearerTokens, createBearerTokens } from './bearer-tokens.ts';
 import { type CountAuthentication, countAuthentications } from './count-authentications.ts';
@@ -39,6 +41,8 @@ type AccessDeps = {
   log: Logger;
   limits: Limits;
   audit: Audit;
+  /** Undefined: the operator has client certificates off. */
+  certificates: ClientCertificates | undefined;
   keys: {
     find: Parameters<typeof createBearerTokens>[0]['findKey'];
     reload: () => Promise<void>;
@@ -87,6 +91,7 @@ export const openAccess = (deps: AccessDeps): Access => {
   const use = createCredentialUse({ db, clock, log });
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
   const dpop = createDpop({ settings, origin, db, box, clock, budgets: { failures, wrongProofs }, sourceOf });
+  const requireCertificate = createRequireCertificate(deps);
   const { recorder, fingerprint } = audit;
   const decisions = createRecordDecision({
     ...{ recorder, fingerprint, sourceOf },
@@ -120,12 +125,13 @@ export const openAccess = (deps: AccessDeps): Access => {
       authenticate: authenticator.authenticate,
       checkAddress,
       requireProof: dpop?.requireProof,
+      requireCertificate,
       recordUse: use.record,
     });
     return {
       ...authenticator,
       identifyTo,
-      recheckCaller: createRecheckCaller({ authenticate: recheck, checkAddress }),
+      recheckCaller: createRecheckCaller({ authenticate: recheck, requireCertificate, checkAddress }),
       steps: {
         identifyCaller: countAuthentications(identifyCaller, deps.countAuthentication),
         requireScopes: createRequireScopes(),

@@ -128,7 +128,11 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
     /** Scopes that the token names and the client still holds. */
     ofToken: (token: VerifiedToken, record: ClientRecord): Principal => {
       if (token.caller?.record === record && token.caller.maker === made) return token.caller.principal;
-      const ofToken = token.jkt === undefined ? { tokenId: token.jti } : { tokenId: token.jti, jkt: token.jkt };
+      const ofToken = {
+        tokenId: token.jti,
+        ...(token.jkt !== undefined && { jkt: token.jkt }),
+        ...(token.x5t !== undefined && { x5t: token.x5t }),
+      };
       const principal =
         token.limits === undefined
           ? Object.freeze({ ...anyToken(token, record), ...ofToken })

@@ -8,6 +8,7 @@ import { isSandboxId } from '#src/contract/sandbox.ts';
 import { newApiKey, newClientId } from '../model/credential-values.ts';
 import type { OwnLimits } from '../model/own-limits.ts';
 import { defaultCell } from '../model/upstream-policy.ts';
+import { certificateChanges, type GivenName, readCertificateName } from './change/certificates.ts';
 import {
   type Affected,
   all,
@@ -27,6 +28,7 @@ import { stateChanges } from './change/states.ts';
 import { trustChanges } from './change/trusts.ts';
 import * as store from './lookup/credential-store.ts';
 import { credentialViews } from './show/show-credentials.ts';
+import { updateCertificateName } from './state/certificate-store.ts';
 import { assertFound, type CredentialsDeps, found } from './state/credentials-deps.ts';
 import type { LimitedKind } from './state/limit-store.ts';
 import { updateClientDpop, updateClientIntrospection } from './state/state-store.ts';
@@ -61,6 +63,7 @@ export const createCredentials = (deps: CredentialsDeps) => ({
   ...limitChanges(deps),
   ...trustChanges(deps),
   ...rotations(deps),
+  ...certificateChanges(deps),
   ...credentialViews(deps),
 });
 
@@ -148,34 +151,48 @@ const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): vo
   );
 };
 
-const madeClient = ({ clientId }: MadeClient): Affected => only(clientId);
+const madeClient = ({ clientId }: { clientId: string }): Affected => only(clientId);
+
+const insertClient = async (
+  deps: CredentialsDeps,
+  tx: Tx,
+  { name, tenants, scopes = null, mayIntrospect, dpopRequired = false, ...bounds }: NewClient,
+  certificateName?: string,
+): Promise<string> => {
+  if (scopes !== null) assertScopesExist(deps, scopes);
+  const created = deps.clock.now();
+  const clientId = newClientId(isForSandboxes(tenants));
+  await store.insertClient(tx, { clientId, name, scopes, dpopRequired, created });
+  if (mayIntrospect === true) await updateClientIntrospection(tx, clientId, true);
+  if (certificateName !== undefined) await updateCertificateName(tx, clientId, certificateName);
+  for (const tenant of tenants) {
+    assertFound(await store.tenantExists(tx, tenant), 'tenant', tenant);
+    await store.insertGrant(tx, clientId, tenant, created);
+  }
+  await noteChange(deps, tx, {
+    action: 'client.created',
+    client_id: clientId,
+    tenants,
+    scopes: scopes ?? [],
+    details: JSON.stringify({ all: scopes === null, certificate_name: certificateName }),
+  });
+  await applyBounds(deps, tx, 'client', clientId, bounds);
+  return clientId;
+};
 
 const clientChanges = (deps: CredentialsDeps) => ({
-  createClient: (
-    { name, tenants, scopes = null, mayIntrospect, dpopRequired = false, ...bounds }: NewClient,
-    tx?: Tx,
-  ): Promise<MadeClient> =>
+  createClient: (client: NewClient, tx?: Tx): Promise<MadeClient> =>
     change(deps, tx, madeClient, async (inner) => {
-      if (scopes !== null) assertScopesExist(deps, scopes);
-      const created = deps.clock.now();
-      const clientId = newClientId(isForSandboxes(tenants));
-      await store.insertClient(inner, { clientId, name, scopes, dpopRequired, created });
-      if (mayIntrospect === true) await updateClientIntrospection(inner, clientId, true);
-      for (const tenant of tenants) {
-        assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
-        await store.insertGrant(inner, clientId, tenant, created);
-      }
-      await noteChange(deps, inner, {
-        action: 'client.created',
-        client_id: clientId,
-        tenants,
-        scopes: scopes ?? [],
-        details: JSON.stringify({ all: scopes === null }),
-      });
-      await applyBounds(deps, inner, 'client', clientId, bounds);
+      const clientId = await insertClient(deps, inner, client);
       const secret = await issueSecret(deps, inner, clientId, null);
       return { clientId, ...secret };
     }),
+
+  /** A client without a secret, known by the name in certificates of the operator's authorities (RFC 8705 section 2.1). */
+  createCertificateClient: (client: NewClient, given: GivenName, tx?: Tx): Promise<{ clientId: string }> =>
+    change(deps, tx, madeClient, async (inner) => ({
+      clientId: await insertClient(deps, inner, client, readCertificateName(given)),
+    })),
 
   /** Disables the client permanently. */
   disableClient: (clientId: string, tx?: Tx, reason = 'disabled'): Promise<void> =>

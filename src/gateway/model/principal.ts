@@ -15,6 +15,8 @@ export type Principal = {
   tokenId?: string;
   /** Thumbprint of the key that the token is bound to (RFC 9449), of a bound token only. */
   jkt?: string;
+  /** Thumbprint of the certificate that it is bound to (RFC 8705), of such a token only. */
+  x5t?: string;
   /** Its client was switched to the FAPI 2.0 profile; missing: the rules of the gateway hold. */
   fapi2Required?: boolean;
   /** Limits beside the scopes, of a narrowed token only (interface 30). */

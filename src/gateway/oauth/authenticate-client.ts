@@ -1,6 +1,7 @@
 /** Client authentication of the three OAuth POST endpoints, with one refusal for every problem. */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '#src/platform/clock.ts';
+import type { ClientCertificate } from '#src/platform/http/tls/client-certificate.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import { type ClientRecord, provesClient } from '../credentials/lookup/records.ts';
@@ -10,6 +11,7 @@ import { isOfIssuer, type VerifyWorkload, type WorkloadFacts } from '../credenti
 import type { RulesOf } from '../dpop/profile.ts';
 import type { CheckAddress } from '../limits/check-address.ts';
 import { quarantineText } from '../model/faults.ts';
+import { type CertificateProofDeps, isOfClient } from './bind-token.ts';
 import {
   addressRefused,
   invalidClient,
@@ -21,7 +23,7 @@ import {
 import type { ClientProof } from './read-client-proof.ts';
 import { clientOfAssertion, type VerifyAssertionDeps, verifyAssertion } from './verify-assertion.ts';
 
-export type AuthenticateClientDeps = {
+export type AuthenticateClientDeps = CertificateProofDeps & {
   box: Pick<SecretBox, 'digest'>;
   clock: Clock;
   credentials: Pick<CredentialCache, 'findClient'>;
@@ -45,6 +47,8 @@ export type ProvenClient = {
   credentialId: string;
   /** The presented value, for its fingerprint; an assertion is used once and needs none. */
   secret: string | undefined;
+  /** The one by which it proved itself. */
+  certificate?: ClientCertificate | undefined;
   /** Of a workload that proved itself by a trusted issuer (interface 28). */
   workload?: WorkloadFacts | undefined;
 };
@@ -57,8 +61,10 @@ type Proven = {
 };
 
 export const createAuthenticateClient = (deps: AuthenticateClientDeps): AuthenticateClient => {
-  const prove = (proof: ClientProof): Promise<Proven | undefined> =>
-    proof.method === 'secret' ? proveBySecret(deps, proof) : proveByAssertion(deps, proof);
+  const prove = (proof: ClientProof): Promise<Proven | undefined> => {
+    if (proof.method === 'certificate') return proveByCertificate(deps, proof);
+    return proof.method === 'secret' ? proveBySecret(deps, proof) : proveByAssertion(deps, proof);
+  };
   return async (req, proof) => {
     const proven = await prove(proof);
     if (proven === undefined) throw invalidClient();
@@ -68,7 +74,9 @@ export const createAuthenticateClient = (deps: AuthenticateClientDeps): Authenti
     deps.recordUse(proven.credentialId, req.socket.remoteAddress);
     if (proven.quarantine !== undefined) throw new OAuthRefusal('unauthorized_client', 400, proven.quarantine);
     const secret = proof.method === 'secret' ? proof.secret : undefined;
-    return { client: proven.record, credentialId: proven.credentialId, secret, workload: proven.workload };
+    const certificate = proof.method === 'certificate' ? proof.certificate : undefined;
+    const { record: client, credentialId, workload } = proven;
+    return { client, credentialId, secret, certificate, workload };
   };
 };
 
@@ -102,6 +110,16 @@ const proveByAssertion = async (
   const key = await verifyAssertion(deps.assertions, record, assertion);
   if (key === undefined) return undefined;
   return { record, credentialId: clientKeyName(record.clientId, key.keyId), quarantine: quarantineOf(record) };
+};
+
+const proveByCertificate = async (
+  deps: AuthenticateClientDeps,
+  { clientId, certificate }: Extract<ClientProof, { method: 'certificate' }>,
+): Promise<Proven | undefined> => {
+  const record = await deps.credentials.findClient(clientId);
+  if (record === undefined || record.disabled || !isOfClient(deps, record, certificate)) return undefined;
+  const credentialId = clientKeyName(record.clientId, certificate.thumbprint);
+  return { record, credentialId, quarantine: quarantineOf(record) };
 };
 
 const proveByWorkload = async (

@@ -12,6 +12,10 @@ type DocumentsDeps = {
   allScopes: () => readonly string[];
   /** Tokens may be bound to keys (RFC 9449). */
   dpop: boolean;
+  /** Undefined: the operator has client certificates off. */
+  certificates: { readonly hasAuthorities: boolean } | undefined;
+  /** Where certificates are requested (RFC 8705 section 5); undefined: at the origin. */
+  mtlsOrigin: string | undefined;
   rules: ProfileRules;
   keys: Pick<SigningKeys, 'jwks'>;
   /** Paths that are resources of their own (RFC 9728 section 3.1). */
@@ -31,19 +35,44 @@ const details = { authorization_details_types_supported: [detailType] };
 
 const secretMethods = ['client_secret_post', 'client_secret_basic'];
 
+const certificateMethods = (certificates: DocumentsDeps['certificates']): readonly string[] => {
+  if (certificates === undefined) return [];
+  return certificates.hasAuthorities
+    ? ['tls_client_auth', 'self_signed_tls_client_auth']
+    : ['self_signed_tls_client_auth'];
+};
+
+const aliasesAt = (host: string | undefined): object | undefined =>
+  host === undefined
+    ? undefined
+    : {
+        mtls_endpoint_aliases: {
+          token_endpoint: host + tokenPath,
+          revocation_endpoint: host + revocationPath,
+          introspection_endpoint: host + introspectionPath,
+        },
+      };
+
 /** Path → body. The key set is serialised again only when it was replaced. */
 export const createDocuments = ({
   origin,
   allScopes,
   dpop,
+  certificates,
+  mtlsOrigin,
   rules,
   keys,
   resources,
   moreDocuments = {},
 }: DocumentsDeps): ReadonlyMap<string, () => string> => {
   const proofs = dpop ? { dpop_signing_alg_values_supported: proofAlgorithms(rules) } : undefined;
-  const authMethods = [...(rules.sharedSecrets ? secretMethods : []), 'private_key_jwt'];
+  const authMethods = [
+    ...(rules.sharedSecrets ? secretMethods : []),
+    'private_key_jwt',
+    ...certificateMethods(certificates),
+  ];
   const algorithms = assertionAlgorithms(rules);
+  const bound = certificates === undefined ? undefined : { tls_client_certificate_bound_access_tokens: true };
   const server = (): object => ({
     issuer: origin,
     // Several clients of such a resource refuse metadata without one, which RFC 8414 section 2 allows for these grants.
@@ -65,6 +94,8 @@ export const createDocuments = ({
     introspection_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_signing_alg_values_supported: algorithms,
     ...proofs,
+    ...bound,
+    ...(certificates === undefined ? undefined : aliasesAt(mtlsOrigin)),
   });
   const resource = (path = ''): object => ({
     resource: origin + path,
@@ -74,6 +105,7 @@ export const createDocuments = ({
     bearer_methods_supported: ['header'],
     ...details,
     ...proofs,
+    ...bound,
   });
   let written: { jwks: object; text: string } | undefined;
   const jwksText = (): string => {

@@ -5,6 +5,7 @@ import type { Authenticator } from '../access/authenticate.ts';
 import type { VerifiedToken } from '../access/bearer-tokens.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { Throttle } from '../limits/throttle.ts';
+import type { ClientCertificates } from '../request/client-certificate.ts';
 import { OAuthRefusal, slowDown } from './oauth-answers.ts';
 
 export type IntrospectDeps = {
@@ -13,6 +14,8 @@ export type IntrospectDeps = {
   inspectToken: Authenticator['inspectToken'];
   /** False: every service refuses tokens that are bound to a key. */
   acceptsBoundTokens: boolean;
+  /** Undefined: every service refuses tokens that are bound to a certificate. */
+  certificates: ClientCertificates | undefined;
   /** Bounds the calls of one client. */
   throttleIntrospection: Throttle;
 };
@@ -38,6 +41,7 @@ export const createIntrospect =
 const describe = async (deps: IntrospectDeps, text: string): Promise<Record<string, unknown>> => {
   const { token, principal } = await deps.inspectToken(text);
   if (token.jkt !== undefined && !deps.acceptsBoundTokens) return { active: false };
+  if (token.x5t !== undefined && deps.certificates === undefined) return { active: false };
   return {
     active: true,
     scope: deps
@@ -55,10 +59,16 @@ const describe = async (deps: IntrospectDeps, text: string): Promise<Record<stri
     ...(isSandboxId(token.clientId) && { sandbox: true }),
     ...(token.limits?.details && { authorization_details: token.limits.details }),
     ...(token.limits && token.limits.ancestors.length > 0 && { ancestors: token.limits.ancestors }),
-    ...(token.jkt === undefined ? undefined : { cnf: { jkt: token.jkt } }),
+    ...cnfOf(token),
   };
 };
 
 /** As the token has it; undefined: the whole server. */
 const audienceOf = ({ limits }: VerifiedToken): string | readonly string[] | undefined =>
   limits?.audiences?.length === 1 ? limits.audiences[0] : limits?.audiences;
+
+/** RFC 9449 section 6.2 and RFC 8705 section 3.2. */
+const cnfOf = ({ jkt, x5t }: Pick<VerifiedToken, 'jkt' | 'x5t'>): { cnf?: object } =>
+  jkt === undefined && x5t === undefined
+    ? {}
+    : { cnf: { ...(jkt !== undefined && { jkt }), ...(x5t !== undefined && { 'x5t#S256': x5t }) } };

@@ -11,7 +11,7 @@ import type { ProfileRules } from '../dpop/profile.ts';
 import { methodNotAllowed } from '../model/faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
-import { type BindTokenDeps, createBindToken } from './bind-token.ts';
+import { type BindTokenDeps, bindCertificate, createBindToken, presentedCertificate } from './bind-token.ts';
 import { authorizationPath, createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
@@ -49,6 +49,8 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
     credentials: AuthenticateClientDeps['credentials'] & RevokeDeps['credentials'];
     /** Paths that are resources of their own (RFC 9728). */
     resources: readonly string[];
+    /** Where certificates are requested; undefined: at the origin. */
+    mtlsOrigin: string | undefined;
     moreDocuments?: Readonly<Record<string, () => string>> | undefined;
   };
 
@@ -117,7 +119,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
   const authenticate: Authenticate = async (req, form) => {
     // First, so that a request that could not pass in any case is refused as what it is.
-    const proof = readClientProof(form, req.rawHeaders, deps.rules);
+    const proof = readClientProof(form, req.rawHeaders, deps.rules, () => presentedCertificate(deps, req));
     return deps.limitFailures(req, form, () => prove(req, proof));
   };
   const issue = createTokenIssuer(deps);
@@ -130,11 +132,12 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
       async (ctx) => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
         const proven = await authenticate(ctx.req, form);
-        const jkt = await bind(ctx, proven.client);
+        const jkt = await bind(ctx, proven.client, proven.certificate !== undefined);
+        const x5t = bindCertificate(deps, ctx.req, proven.client, proven.certificate, jkt);
         const isExchange = form.grant_type === exchangeGrant;
-        const subject = isExchange ? await readSubject(form, proven.client, jkt) : undefined;
+        const subject = isExchange ? await readSubject(form, proven.client, { jkt, x5t }) : undefined;
         const { access_token, ...made } = await traced(spanOf(ctx), 'issue token', () =>
-          issue(form, proven.client, jkt, subject),
+          issue(form, proven.client, { jkt, x5t }, subject),
         );
         const { scope } = made;
         await traced(spanOf(ctx), 'write audit', () => deps.audit.issued(ctx, proven, { access_token, scope }));

@@ -16,6 +16,7 @@ import { markProofUsed } from '../dpop/used-proof-store.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
 import type { RouteTable } from '../model/route.ts';
+import type { ClientCertificates } from '../request/client-certificate.ts';
 import { createAuditOAuth } from './audit-oauth.ts';
 import type { OAuthSettings } from './config.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
@@ -26,7 +27,7 @@ import { tokenPath } from './token-issuer.ts';
 import { markAssertionUsed } from './used-assertion-store.ts';
 
 type OpenOAuthDeps = {
-  settings: OAuthSettings & { realm: string; profile: Profile };
+  settings: OAuthSettings & { realm: string; profile: Profile; mtls_origin?: string | undefined };
   origin: string;
   /** With the current route table. */
   allScopes: () => readonly string[];
@@ -40,6 +41,8 @@ type OpenOAuthDeps = {
   keys: SigningKeys;
   fetchDocument: FetchDocument;
   access: Pick<Access, 'credentials' | 'tokens' | 'dpop' | 'recordUse' | 'checkAddress'>;
+  /** Undefined: the operator has client certificates off. */
+  certificates: ClientCertificates | undefined;
   audit: Pick<Audit, 'recorder' | 'fingerprint'>;
   limits: Pick<Limits, 'failures' | 'sourceOf'>;
   /** Paths that are resources of their own (RFC 9728). */
@@ -69,6 +72,8 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     recordUse: access.recordUse,
     checkAddress: access.checkAddress,
     dpop: access.dpop,
+    certificates: deps.certificates,
+    mtlsOrigin: settings.mtls_origin,
     rules: profiles[settings.profile],
     rulesOf,
     revokeToken: createRevokeToken({ db, box, clock }),

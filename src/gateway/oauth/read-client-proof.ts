@@ -1,4 +1,5 @@
-/** Pure: reads the client authentication of a request, one of three methods (RFC 6749 section 2.3, RFC 7523). */
+/** Pure: reads the client authentication of a request, one of four methods (RFC 6749 section 2.3, RFC 7523, RFC 8705). */
+import type { ClientCertificate } from '#src/platform/http/tls/client-certificate.ts';
 import type { ProfileRules } from '../dpop/profile.ts';
 import { invalidField, invalidRequest, NoClientAuthentication } from './oauth-answers.ts';
 import type { Form } from './read-token-request.ts';
@@ -6,15 +7,21 @@ import type { Form } from './read-token-request.ts';
 export type ClientProof =
   | { method: 'secret'; clientId: string; secret: string }
   /** `clientId`: as named beside the assertion, which names it too. */
-  | { method: 'assertion'; clientId: string | undefined; assertion: string };
+  | { method: 'assertion'; clientId: string | undefined; assertion: string }
+  | { method: 'certificate'; clientId: string; certificate: ClientCertificate };
 
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-/** Throws invalid_request, or invalid_client when there is no proof of a kind that is offered. `rawHeaders`: names and values in turn, as node gives them. `sharedSecrets` false: an assertion is the only way. */
+/**
+ * Throws invalid_request, or invalid_client when there is no proof of a kind that is offered. `rawHeaders`: names and values in
+ * turn, as node gives them. `presented`: reads the certificate of the request. A certificate beside another method is none, since
+ * it may be there to bind the token. `sharedSecrets` false: no secret is taken (FAPI 2.0).
+ */
 export const readClientProof = (
   form: Form,
   rawHeaders: readonly string[],
   { sharedSecrets }: Pick<ProfileRules, 'sharedSecrets'>,
+  presented: () => ClientCertificate | undefined = () => undefined,
 ): ClientProof => {
   const authorization = readAuthorization(rawHeaders);
   const methods = [authorization, form.client_secret, form.client_assertion].filter((value) => value !== undefined);
@@ -25,13 +32,16 @@ export const readClientProof = (
     }
     return { method: 'assertion', clientId: form.client_id, assertion: form.client_assertion };
   }
+  const bySecret = authorization !== undefined || form.client_secret !== undefined;
+  const certificate = bySecret || form.client_id === undefined ? undefined : presented();
+  if (certificate !== undefined && form.client_id !== undefined)
+    return { method: 'certificate', clientId: form.client_id, certificate };
   // No secret is looked at, so this is no failed attempt.
   if (!sharedSecrets) throw new NoClientAuthentication('Client authentication needs a client_assertion (FAPI 2.0)');
   if (authorization !== undefined) return readBasic(authorization, form.client_id);
   if (form.client_id === undefined) throw new NoClientAuthentication('Client authentication is missing: no client_id');
-  if (form.client_secret === undefined) {
+  if (form.client_secret === undefined)
     throw new NoClientAuthentication('Client authentication is missing: neither client_secret nor client_assertion');
-  }
   return { method: 'secret', clientId: form.client_id, secret: form.client_secret };
 };
 

@@ -29,9 +29,12 @@ export type TokenIssuerDeps = {
 
 /**
  * Rejects with the refusal of RFC 6749 section 5.2 or RFC 8707 section 2, or with whatever failed. `client`: it has proven
- * itself. `jkt`: thumbprint of the key that the token is bound to. `subject`: the token that it is exchanged for.
+ * itself. `binding`: what the token is bound to. `subject`: the token that it is exchanged for.
  */
-export type IssueToken = (form: Form, client: ClientRecord, jkt?: string, subject?: Subject) => Promise<MadeToken>;
+/** Thumbprints of the key (RFC 9449) and of the certificate (RFC 8705); undefined: it is bound to none. */
+type Binding = { jkt: string | undefined; x5t: string | undefined };
+
+export type IssueToken = (form: Form, client: ClientRecord, binding: Binding, subject?: Subject) => Promise<MadeToken>;
 
 export const tokenPath = '/api/oauth/token';
 
@@ -39,7 +42,7 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
   // Loaded beside the rest of the start: of a command's time it would take a fifth, and no command issues tokens.
   const loading = import('./provider/token-maker.ts');
   let made: { key: SigningKey; makeToken: MakeToken } | undefined;
-  return async (form, client, jkt, subject) => {
+  return async (form, client, binding, subject) => {
     requireRights(client);
     const held = subject?.token.limits;
     const audiences = settleAudiences(deps, form.resource, held?.audiences);
@@ -54,7 +57,13 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
         makeToken: createTokenMaker({ origin: deps.origin, lifetimeS: deps.settings.token_lifetime, key }),
       };
     }
-    const token = await made.makeToken(client, { scope, jkt, audiences, details, ...(subject && lineageOf(subject)) });
+    const token = await made.makeToken(client, {
+      scope,
+      ...binding,
+      audiences,
+      details,
+      ...(subject && lineageOf(subject)),
+    });
     if (token.access_token.length > tokenLengthMax) {
       throw new OAuthRefusal(
         'invalid_request',

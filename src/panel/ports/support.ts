@@ -63,6 +63,19 @@ export type ShownClient = Omit<ListedClient, 'tenantsCount' | 'lastUsed'> & {
   /** Null: every address. */
   allowIp: readonly string[] | null;
   secrets: readonly ShownSecret[];
+  /** Whether they must be bound to a certificate (RFC 8705). */
+  certificateBinding: 'optional' | 'required';
+  /** Null: no certificate of an authority is known by its name. */
+  certificateName: string | null;
+  /** `id`: thumbprint. */
+  certificates: readonly {
+    id: string;
+    subject: string;
+    state: SecretState;
+    expires: Date | null;
+    calls5m: number;
+    lastUsed: Date | null;
+  }[];
   /** Public keys of the client for private_key_jwt. */
   keys: readonly { id: string; type: string; state: SecretState; calls5m: number; lastUsed: Date | null }[];
   /** Subjects of issuers whose tokens authenticate the client. */

@@ -54,6 +54,7 @@ ${facts(texts, client, ports.support.scopes.length)}
 <div id="secrets" hx-get="${path}/secrets" hx-trigger="sse:${useTopic}, sse:${credentialsTopic}">${secretTable(texts, client)}</div>
 ${client.state !== 'revoked' && rotateForm(view, path)}
 ${client.keys.length > 0 && keyTable(texts, client)}
+${client.certificates.length > 0 && certificateTable(texts, client)}
 ${client.trusts.length > 0 && trustTable(texts, client)}
 ${await grantSection(view, client, problems.grants)}
 ${client.state !== 'revoked' && stopSection(view, client, problems)}`,
@@ -77,6 +78,8 @@ ${client.reason !== null && html`<dt>${t.reason}</dt><dd>${client.reason}</dd>`}
 <dt>${t.mayUseTokens}</dt><dd>${client.mayUseTokens ? yes : no}</dd>
 <dt>${t.mayIntrospect}</dt><dd>${client.mayIntrospect ? yes : no}</dd>
 <dt>${t.dpop}</dt><dd>${client.dpop === 'required' ? t.required : t.optional}</dd>
+<dt>${t.certificateBinding}</dt><dd>${client.certificateBinding === 'required' ? t.required : t.optional}</dd>
+${client.certificateName !== null && html`<dt>${t.certificateName}</dt><dd><code>${client.certificateName}</code></dd>`}
 <dt>${t.fapi2}</dt><dd>${client.profile === 'fapi2' ? t.required : no}</dd>
 </dl>`;
 };
@@ -109,6 +112,22 @@ const keyTable = (texts: View['texts'], { keys }: ShownClient): Html => {
       credentialBadge(key.state, secretStates),
       t.callsLately(key.calls5m),
       key.lastUsed === null ? texts.support.never : time(key.lastUsed, 'relative'),
+    ]),
+  })}`;
+};
+
+const certificateTable = (texts: View['texts'], { certificates }: ShownClient): Html => {
+  const t = texts.support.client;
+  const { secretStates, state, lastUsed } = texts.support.clients;
+  return html`<h2>${t.certificates}</h2>${table({
+    caption: t.certificatesCaption,
+    columns: [t.certificate, state, t.ends, t.use, lastUsed],
+    rows: certificates.map((one) => [
+      html`<code>${one.id}</code> ${one.subject}`,
+      credentialBadge(one.state, secretStates),
+      one.expires === null ? t.noEnd : time(one.expires),
+      t.callsLately(one.calls5m),
+      one.lastUsed === null ? texts.support.never : time(one.lastUsed, 'relative'),
     ]),
   })}`;
 };

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { createCredentials, createGateway, gatewayServerOptions, gatewaySettings } from '#src/gateway/index.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { createDatabase } from '#src/platform/db/pool.ts';
+import type { ClientAuthorities } from '#src/platform/http/tls/client-authorities.ts';
 import type { Kv } from '#src/platform/kv/index.ts';
 import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
@@ -83,7 +84,7 @@ export type Harness = {
 };
 
 export const openHarness = async (
-  options: { tokenLifetime?: number; settings?: Record<string, unknown> } = {},
+  options: { tokenLifetime?: number; settings?: Record<string, unknown>; clientAuthorities?: ClientAuthorities } = {},
 ): Promise<Harness> => {
   const database = await createTestDatabase();
   const box = createSecretBox(Buffer.alloc(32, 9));
@@ -117,6 +118,7 @@ export const openHarness = async (
       clock,
       log,
       upstreams: { ordering: upstream.url },
+      clientAuthorities: options.clientAuthorities,
       ...(kv === undefined ? undefined : { kv }),
     });
     server.on('request', gateway.handler);

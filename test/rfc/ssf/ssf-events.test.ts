@@ -1,4 +1,5 @@
 /** SSF 1.0 section 8.1.3 to 8.1.5, CAEP 1.0 section 3, RFC 8417 and RFC 8936: what a receiver gets by polls, and what not. */
+import { randomBytes } from 'node:crypto';
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSignalAdmin } from '#src/gateway/index.ts';
@@ -102,6 +103,10 @@ test('A-419 CAEP 3: every change of a client and its credentials is the event th
   expect(await seen(() => credentials.revokeClientSecret(secretId))).toEqual([changed('revoke', secretId)]);
   const rotated = await seen(() => credentials.rotateClientSecret(clientId, 1));
   expect(rotated.map((one) => (one as [string, { change_type: string }])[1].change_type)).toEqual(['update', 'create']);
+  const thumbprint = randomBytes(32).toString('base64url');
+  const certificate = (change: string) => changed(change, `${clientId}/${thumbprint}`, 'x509');
+  expect(await seen(() => credentials.addClientCertificate(clientId, { thumbprint }))).toEqual([certificate('create')]);
+  expect(await seen(() => credentials.removeClientCertificate(clientId, thumbprint))).toEqual([certificate('revoke')]);
   expect(await seen(() => credentials.setClientScopes(clientId, ['ssf.read']))).toEqual([
     ['token-claims-change', { claims: { scope: 'ssf.read' } }],
   ]);

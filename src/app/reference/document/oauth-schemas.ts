@@ -71,9 +71,12 @@ const introspectionAnswer = z
     aud: z.union([address, texts]).optional().describe(`What it is for: this origin, or services; ${whenActive}`),
     jti: text.optional().describe(`Its id; ${whenActive}`),
     cnf: z
-      .object({ jkt: text.describe('SHA-256 thumbprint of the key (RFC 7638)') })
+      .object({
+        jkt: text.optional().describe('SHA-256 thumbprint of the key (RFC 7638)'),
+        'x5t#S256': text.optional().describe('SHA-256 thumbprint of the certificate (RFC 8705)'),
+      })
       .optional()
-      .describe('The key that it is bound to (RFC 9449); absent for other tokens'),
+      .describe('The key (RFC 9449) or certificate that it is bound to; absent for other tokens'),
   })
   .meta({ id: 'Introspection', description: 'State of an access token (RFC 7662)' });
 

@@ -56,7 +56,9 @@ export const clientSecretCommands = (group: Command, output: Output): void => {
 const addShow = (group: Command, output: Output): void => {
   group
     .command('show')
-    .description('one client: its rights, secrets and keys, their use, and whether each can be retired safely')
+    .description(
+      'one client: its rights, secrets, keys and certificates, their use, and whether each can be retired safely',
+    )
     .requiredOption('--client-id <id>', 'the client')
     .action(async (options: ById, command: Command) => {
       const { clientId: id } = options;
@@ -64,10 +66,11 @@ const addShow = (group: Command, output: Output): void => {
         ...(await admin.credentials.showClient(id)),
         used: await admin.reportCallerUsage({ kind: 'client', id, days: 1 }),
       }));
-      const { tenants, secrets, keys, trusts, ...rest } = shown;
+      const { tenants, secrets, keys, certificates, trusts, ...rest } = shown;
       const { dayUnits, monthUnits, elsewhere } = used;
       const client = { ...rest, dayUnits, monthUnits, refusedElsewhere: elsewhere };
-      if (output.json) return output.result(toWire({ ...client, restaurants: tenants, secrets, keys, trusts }));
+      if (output.json)
+        return output.result(toWire({ ...client, restaurants: tenants, secrets, keys, certificates, trusts }));
       output.result(toWire({ ...client, restaurants: tenants }));
       for (const { safeToRetire: _safe, advice, ...secret } of secrets) {
         output.line(
@@ -75,6 +78,7 @@ const addShow = (group: Command, output: Output): void => {
         );
       }
       for (const key of keys) output.line(`key     ${toLine(toWire(key))}`);
+      for (const one of certificates) output.line(`certificate  ${toLine(toWire(one))}`);
       for (const trust of trusts) output.line(`trust   ${toLine(toWire(trust))}`);
     });
 };

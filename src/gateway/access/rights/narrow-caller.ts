@@ -124,7 +124,7 @@ const tenantsOf = (details: readonly AccessDetail[]): ReadonlySet<string> | unde
 export const narrowedCaller = (
   shared: SharedReach,
   limits: TokenLimits,
-  ofToken: Pick<Principal, 'tokenId' | 'jkt'>,
+  ofToken: Pick<Principal, 'tokenId' | 'jkt' | 'x5t'>,
 ): Principal => {
   const { base } = shared;
   let variants: Map<Principal, Principal> | undefined;

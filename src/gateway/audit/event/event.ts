@@ -35,6 +35,8 @@ export const auditActions = {
   'secret.state_changed': 'a client secret was quarantined or made active again',
   'client_key.added': 'a public key for private_key_jwt was registered',
   'client_key.revoked': 'a public key of a client was revoked',
+  'client_certificate.added': 'a certificate of a client was registered',
+  'client_certificate.removed': 'a certificate of a client was removed',
   'client_trust.added': 'a client was set to trust a subject of an issuer',
   'client_trust.removed': 'the trust of a client in a subject of an issuer was removed',
   'leak.reported': 'the value of a credential was reported as leaked; `ended` tells whether that ended it',

@@ -34,6 +34,9 @@ export type SecretRow = {
   leakedMs: number | null;
 };
 
+/** `ended`: removed. */
+export type CertificateRow = { thumbprint: string; expiresMs: number | null; ended: boolean };
+
 export type ClientKeyRow = { keyId: string; jwk: Readonly<Record<string, unknown>> };
 
 export type ClientRow = Bounds & {
@@ -44,6 +47,8 @@ export type ClientRow = Bounds & {
   mayIntrospect: boolean;
   /** The client gets only tokens that are bound to a key (RFC 9449). */
   dpopRequired: boolean;
+  certificateRequired: boolean;
+  certificateName: string | null;
   /** The client is held to the FAPI 2.0 Security Profile (dpop/profile.ts). */
   fapi2Required: boolean;
   disabled: boolean;
@@ -53,6 +58,7 @@ export type ClientRow = Bounds & {
   /** Secrets that are not revoked, and leaked ones; the caller checks `expiresMs`. */
   secrets: readonly SecretRow[];
   keys: readonly ClientKeyRow[];
+  certificates: readonly CertificateRow[];
   /** Granted tenants, including removed ones. */
   tenants: readonly TenantState[];
 };
@@ -101,7 +107,7 @@ export const findClient = async (db: Db, clientId: string): Promise<Found<Client
   const { rows } = await sql<Omit<ReadClient, 'client_id'> & StateColumns & { client_id: string | null }>`
     select ${stateColumns}, c.client_id, c.scopes, c.may_use_tokens, c.may_introspect,
       c.disabled_at is not null as disabled, c.dpop_required, c.fapi2_required, c.quarantined_reason, c.tokens_not_before,
-      c.limits, c.allow_ip,
+      c.limits, c.allow_ip, c.certificate_required, c.certificate_name,
       (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
          'expires', floor(extract(epoch from s.expires) * 1000), 'quarantined', s.quarantined_reason,
          'leaked', floor(extract(epoch from s.leak_reported_at) * 1000)) order by s.created, s.secret_id), '[]')
@@ -110,6 +116,9 @@ export const findClient = async (db: Db, clientId: string): Promise<Found<Client
            and l.leak_reported_at > now() - interval '30 days') s) as secrets,
       (select coalesce(json_agg(json_build_object('id', k.key_id, 'jwk', k.jwk) order by k.created, k.key_id), '[]')
        from gateway.client_keys k where k.client_id = c.client_id and k.revoked_at is null) as keys,
+      (select coalesce(json_agg(json_build_object('thumbprint', x.thumbprint, 'ended', x.revoked_at is not null,
+         'expiresMs', floor(extract(epoch from x.expires) * 1000)) order by x.created, x.thumbprint), '[]')
+       from gateway.client_certificates x where x.client_id = c.client_id) as certificates,
       (select coalesce(json_agg(json_build_object('id', t.id, 'enabled', t.api_enabled,
          'gone', t.gone_at is not null, 'cell', t.cell) order by t.id), '[]')
        from gateway.client_tenants g join gateway.tenants t on t.id = g.tenant
@@ -128,6 +137,8 @@ type ReadClient = {
   may_use_tokens: boolean;
   may_introspect: boolean;
   dpop_required: boolean;
+  certificate_required: boolean;
+  certificate_name: string | null;
   fapi2_required: boolean;
   disabled: boolean;
   quarantined_reason: string | null;
@@ -136,6 +147,7 @@ type ReadClient = {
   allow_ip: string[] | null;
   secrets: { id: string; digest: string; expires: number | null; quarantined: string | null; leaked: number | null }[];
   keys: { id: string; jwk: Record<string, unknown> }[];
+  certificates: CertificateRow[];
   tenants: { id: string; enabled: boolean; gone: boolean; cell: string | null }[];
 };
 
@@ -145,6 +157,8 @@ const toClientRow = (row: ReadClient): ClientRow => ({
   mayUseTokens: row.may_use_tokens,
   mayIntrospect: row.may_introspect,
   dpopRequired: row.dpop_required,
+  certificateRequired: row.certificate_required,
+  certificateName: row.certificate_name,
   fapi2Required: row.fapi2_required,
   disabled: row.disabled,
   quarantinedReason: row.quarantined_reason,
@@ -159,6 +173,7 @@ const toClientRow = (row: ReadClient): ClientRow => ({
     leakedMs: leaked,
   })),
   keys: row.keys.map(({ id, jwk }) => ({ keyId: id, jwk })),
+  certificates: row.certificates,
   tenants: row.tenants.map(({ id, enabled, gone, cell }) => ({ id, apiEnabled: enabled, gone, cell })),
 });
 

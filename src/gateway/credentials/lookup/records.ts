@@ -4,7 +4,7 @@ import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { OwnLimits } from '../../model/own-limits.ts';
-import type { ClientKeyRow, ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
+import type { CertificateRow, ClientKeyRow, ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
 
 type Reach = {
   /** Live tenants. */
@@ -29,6 +29,10 @@ export type ClientRecord = Reach & {
   mayUseTokens: boolean;
   mayIntrospect: boolean;
   dpopRequired: boolean;
+  /** Its tokens must be bound to a certificate (RFC 8705). */
+  certificateRequired: boolean;
+  /** See state/certificate-name.ts. Null: none. */
+  certificateName: string | null;
   fapi2Required: boolean;
   disabled: boolean;
   quarantinedReason: string | null;
@@ -40,6 +44,8 @@ export type ClientRecord = Reach & {
   allowIp: readonly string[] | null;
   secrets: readonly SecretRow[];
   keys: readonly ClientKey[];
+  /** With those that were removed lately, since tokens may be bound to them. */
+  certificates: readonly CertificateRow[];
   /** Secrets that matched before, because a digest costs about 10 µs on every request. */
   proven: Map<string, SecretRow>;
 };
@@ -86,6 +92,14 @@ const toClientKey = ({ keyId, jwk }: ClientKeyRow): ClientKey => ({
   kty: String(jwk.kty),
   publicKey: createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' }),
 });
+
+/** True for a registered certificate that is neither removed nor beyond its end. */
+export const liveCertificate = ({ certificates }: ClientRecord, thumbprint: string, nowMs: number): boolean =>
+  certificates.some((one) => one.thumbprint === thumbprint && !one.ended && !isOver(one.expiresMs, nowMs));
+
+/** True for one that was registered and is no more, so that tokens which are bound to it end with it. */
+export const endedCertificate = ({ certificates }: ClientRecord, thumbprint: string, nowMs: number): boolean =>
+  certificates.some((one) => one.thumbprint === thumbprint && (one.ended || isOver(one.expiresMs, nowMs)));
 
 /**
  * After a report of a leaked secret, tokens of its client that are issued within this time are refused too: until then a

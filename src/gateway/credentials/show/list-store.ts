@@ -20,6 +20,8 @@ export type ShownClientRow = ShownRow & {
   mayUseTokens: boolean;
   mayIntrospect: boolean;
   dpopRequired: boolean;
+  certificateRequired: boolean;
+  certificateName: string | null;
   fapi2Required: boolean;
   tokensNotBefore: Date | null;
   limits: OwnLimits | null;
@@ -35,6 +37,7 @@ export const listClients = async (db: Db, clientId?: string): Promise<ShownClien
         c.quarantined_reason as "quarantinedReason", c.scopes, c.may_use_tokens as "mayUseTokens",
         c.may_introspect as "mayIntrospect", c.dpop_required as "dpopRequired", c.fapi2_required as "fapi2Required",
         c.tokens_not_before as "tokensNotBefore",
+        c.certificate_required as "certificateRequired", c.certificate_name as "certificateName",
         c.limits, c.allow_ip as "allowIp",
         array(select tenant from gateway.client_tenants g
               where g.client_id = c.client_id and g.withdrawn_at is null order by tenant) as tenants
@@ -56,6 +59,15 @@ export const listClientKeys = async (db: Db, clientId: string): Promise<ShownRow
       select key_id as id, coalesce(jwk->>'kty', '') as name, created, null::timestamptz as expires,
         revoked_at is not null as revoked, null::text as "quarantinedReason"
       from gateway.client_keys where client_id = ${clientId} order by created, key_id`.execute(db)
+  ).rows;
+
+/** `name` is the subject. */
+export const listCertificates = async (db: Db, clientId: string): Promise<ShownRow[]> =>
+  (
+    await sql<ShownRow>`
+      select thumbprint as id, subject as name, created, expires, revoked_at is not null as revoked,
+        null::text as "quarantinedReason"
+      from gateway.client_certificates where client_id = ${clientId} order by created, thumbprint`.execute(db)
   ).rows;
 
 export const listApiKeys = async (db: Db, tenant: string): Promise<ShownRow[]> =>

@@ -57,6 +57,10 @@ export type ShownClient = {
   mayIntrospect: boolean;
   /** Whether its tokens must be bound to a key (RFC 9449). */
   dpop: 'optional' | 'required';
+  /** Whether they must be bound to a certificate (RFC 8705). */
+  certificateBinding: 'optional' | 'required';
+  /** By which certificates of an authority are those of the client: `subject:CN=till-1`, `dns:till-1.example`, … */
+  certificateName: string | null;
   /** Security profile that it was switched to; `standard`: that of the gateway. */
   profile: 'standard' | 'fapi2';
   tokensNotBefore: Date | null;
@@ -129,9 +133,12 @@ const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
   const keys = await showRows(deps, await lists.listClientKeys(deps.db, clientId), (row) =>
     clientKeyName(clientId, row.id),
   );
+  const certificates = await showRows(deps, await lists.listCertificates(deps.db, clientId), (row) =>
+    clientKeyName(clientId, row.id),
+  );
   const trusted = await listTrusts(deps.db, clientId);
   const trusts = await showRows(deps, trusted.map(trustRow));
-  const live = [...secrets, ...keys, ...trusts].map(({ shown }) => shown).filter(isLive);
+  const live = [...secrets, ...keys, ...certificates, ...trusts].map(({ shown }) => shown).filter(isLive);
   const adviceOn = (secret: ShownCredential): RetireAdvice | null => {
     if (!isLive(secret)) return null;
     const others = live
@@ -145,6 +152,7 @@ const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
       return { ...shown, safeToRetire: advice === 'safe', advice };
     }),
     keys: keys.map(({ shown, row }) => ({ ...shown, type: row.name })),
+    certificates: certificates.map(({ shown, row }) => ({ ...shown, subject: row.name })),
     trusts: trusts.map(({ shown }, index) => ({ ...shown, ...trustFacts(trusted[index]) })),
   };
 };
@@ -174,6 +182,8 @@ const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Pro
     mayUseTokens: row.mayUseTokens,
     mayIntrospect: row.mayIntrospect,
     dpop: row.dpopRequired ? 'required' : 'optional',
+    certificateBinding: row.certificateRequired ? 'required' : 'optional',
+    certificateName: row.certificateName,
     profile: row.fapi2Required ? 'fapi2' : 'standard',
     tokensNotBefore: row.tokensNotBefore,
     limits: row.limits ?? {},

@@ -37,8 +37,12 @@ export const exchangeFields = [
 
 export type ExchangeForm = Partial<Record<(typeof exchangeFields)[number], string>>;
 
-/** `jkt`: thumbprint of the key that the request has proven. Rejects with NarrowRefusal, or with what failed. */
-export type ReadSubject = (form: ExchangeForm, client: ClientRecord, jkt: string | undefined) => Promise<Subject>;
+/** `bound`: thumbprints of the key and the certificate that the new token is bound to. Rejects with NarrowRefusal, or with what failed. */
+export type ReadSubject = (
+  form: ExchangeForm,
+  client: ClientRecord,
+  bound: Pick<VerifiedToken, 'jkt' | 'x5t'>,
+) => Promise<Subject>;
 
 export const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token';
 
@@ -46,12 +50,18 @@ export const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token';
 const exchangesMax = 1_000;
 
 export const createReadSubject = (deps: ReadSubjectDeps): ReadSubject => {
-  return async (form, client, jkt) => {
+  return async (form, client, { jkt, x5t }) => {
     const { text, wantedSeconds } = readParameters(form);
     const token = await inspect(deps, text, client);
     // A key that is bound stays bound: without its proof the new token would be worth more than the old one.
     if (token.jkt !== undefined && token.jkt !== jkt) {
       throw new NarrowRefusal('invalid_dpop_proof', 'The subject token is bound to a key: send a proof of that key');
+    }
+    if (token.x5t !== undefined && token.x5t !== x5t) {
+      throw new NarrowRefusal(
+        'invalid_request',
+        'The subject token is bound to a certificate: authenticate by that certificate, without a DPoP proof',
+      );
     }
     const { ancestors = [] } = token.limits ?? {};
     if (ancestors.length >= ancestorsMax) {

@@ -7,7 +7,8 @@
  * - `new provider.Client(metadata)` makes a client within the call, without the adapter, though its types declare no constructor;
  * - `new provider.ClientCredentials({ client, scope, resourceServer })` makes the token by that resource server alone;
  * - `save()` of such a token answers the JWT and stores nothing, and `expiration` is the lifetime of the configuration;
- * - `jkt` of the token becomes `cnf.jkt`, `rar` becomes `authorization_details`, and `aud` may be set to a list;
+ * - `jkt` of the token becomes `cnf.jkt`, and `x5t#S256` the member of that name;
+ * - `rar` becomes `authorization_details`, and `aud` may be set to a list;
  * - `exp` of the token, where it is set, is its end;
  * - `extraTokenClaims` is asked with the token, without a request;
  * - an `ExternalSigningKey` (experimental: `ack: 'experimental-01'`) signs through its method `sign` and nothing else.
@@ -31,6 +32,8 @@ export type TokenContent = {
   scope: string;
   /** Thumbprint of the key that the token is bound to. */
   jkt: string | undefined;
+  /** Thumbprint of the certificate that it is bound to. */
+  x5t: string | undefined;
   /** Audiences of services; undefined: the whole server. */
   audiences: readonly string[] | undefined;
   /** The claim `authorization_details`. */
@@ -61,7 +64,7 @@ export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
     return client;
   };
   return async (record, content) => {
-    const { scope, jkt, audiences, details, lineage, endSeconds } = content;
+    const { scope, jkt, x5t, audiences, details, lineage, endSeconds } = content;
     const resourceServer = {
       scope,
       // The model reads `scope`; its type wants both.
@@ -73,6 +76,7 @@ export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
     };
     const token: ProviderToken = new provider.ClientCredentials({ client: clientOf(record), scope, resourceServer });
     if (jkt !== undefined) token.jkt = jkt;
+    if (x5t !== undefined) token['x5t#S256'] = x5t;
     if (details !== undefined) token.rar = details;
     if (lineage !== undefined) lineages.set(token, lineage);
     // Releases that do not know these claims refuse a list, and with it a token that would be worth more to them.

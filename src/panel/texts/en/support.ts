@@ -139,6 +139,12 @@ export const support = {
     keys: 'Public keys',
     keysCaption: 'Keys with which the client signs (private_key_jwt)',
     key: 'Key',
+    certificates: 'Certificates',
+    certificatesCaption:
+      'TLS certificates of the client. Register the next one before one ends: client add-certificate',
+    certificate: 'Thumbprint and subject',
+    certificateBinding: 'Tokens bound to a certificate',
+    certificateName: 'Name in certificates of your authorities',
     trusts: 'Workload login',
     trustsCaption: 'Subjects of issuers whose tokens authenticate the client',
     trust: 'Subject, issuer and audience',

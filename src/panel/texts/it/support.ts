@@ -157,6 +157,12 @@ export const support: Texts['support'] = {
     keys: 'Chiavi pubbliche',
     keysCaption: 'Chiavi con cui il client firma (private_key_jwt)',
     key: 'Chiave',
+    certificates: 'Certificati',
+    certificatesCaption:
+      'Certificati TLS del client. Registra il successivo prima che uno scada: client add-certificate',
+    certificate: 'Impronta e soggetto',
+    certificateBinding: 'Token legati a un certificato',
+    certificateName: 'Nome nei certificati delle tue autorità',
     trusts: 'Accesso dei carichi di lavoro',
     trustsCaption: 'Soggetti di emittenti i cui token autenticano il client',
     trust: 'Soggetto, emittente e destinatario',

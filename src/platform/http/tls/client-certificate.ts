@@ -1,10 +1,9 @@
-/** Facts of the certificate that a client presented in its TLS handshake. */
+/** Facts of the certificate that a client presented in its TLS handshake, or that a proxy names for it. */
 import type { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
-/** Only of a certificate that an authority of ORDERPASS_TLS_CLIENT_CA_FILE has signed: others end their connection. */
-type ClientCertificate = {
+export type ClientCertificate = {
   /** One attribute per line: `CN=till-1`. */
   readonly subject: string;
   readonly alternativeNames: readonly AlternativeName[];
@@ -12,6 +11,11 @@ type ClientCertificate = {
   readonly thumbprint: string;
   /** Hexadecimal. */
   readonly serial: string;
+  readonly validFromMs: number;
+  readonly validToMs: number;
+  /** The TLS library found a chain to an authority of the listener's file. False: nothing is known of its authority. */
+  readonly isVerified: boolean;
+  readonly x509: X509Certificate;
 };
 
 /** `kind`: `DNS`, `URI`, `IP Address`, `email`, … */
@@ -22,19 +26,23 @@ const known = new WeakMap<Socket, ClientCertificate | undefined>();
 
 /** Undefined on a plain connection, when none was requested, and when the client presented none. */
 export const clientCertificateOf = (socket: Socket): ClientCertificate | undefined => {
-  if (!(socket instanceof TLSSocket)) return undefined;
   if (known.has(socket)) return known.get(socket);
+  if (!(socket instanceof TLSSocket)) return undefined;
   const presented = socket.getPeerX509Certificate();
-  const facts = presented === undefined || !socket.authorized ? undefined : factsOf(presented);
+  const facts = presented && certificateFacts(presented, socket.authorized);
   known.set(socket, facts);
   return facts;
 };
 
-const factsOf = ({ subject, subjectAltName, fingerprint256, serialNumber }: X509Certificate): ClientCertificate => ({
-  subject: subject ?? '',
-  alternativeNames: readAlternativeNames(subjectAltName ?? ''),
-  thumbprint: Buffer.from(fingerprint256.replaceAll(':', ''), 'hex').toString('base64url'),
-  serial: serialNumber,
+export const certificateFacts = (x509: X509Certificate, isVerified: boolean): ClientCertificate => ({
+  subject: x509.subject ?? '',
+  alternativeNames: readAlternativeNames(x509.subjectAltName ?? ''),
+  thumbprint: Buffer.from(x509.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url'),
+  serial: x509.serialNumber,
+  validFromMs: x509.validFromDate.getTime(),
+  validToMs: x509.validToDate.getTime(),
+  isVerified,
+  x509,
 });
 
 /** Node joins the names by commas and writes a value that holds a comma as a JSON string. */

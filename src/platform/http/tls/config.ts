@@ -24,7 +24,7 @@ export const tlsSettings = z
     ),
     key_file: file('Private key of that certificate (PEM, without a passphrase)', 'ORDERPASS_TLS_KEY_FILE'),
     client_ca_file: file(
-      'Authorities (PEM) of client certificates, which the public listener then requests; one that none of them signed is refused, none is accepted',
+      'Authorities (PEM) of client certificates, which the public listener then requests; one that none of them signed is refused (unless ORDERPASS_CLIENT_CERTIFICATES is on), none is accepted',
       'ORDERPASS_TLS_CLIENT_CA_FILE',
     ),
     redirect_port: z.coerce.number().int().min(1).max(65_535).optional().meta({
@@ -36,8 +36,7 @@ export const tlsSettings = z
   .superRefine((settings, context) => {
     needPair(settings, context);
     if (settings.cert_file !== undefined) return;
-    for (const name of ['client_ca_file', 'redirect_port'] as const)
-      if (settings[name] !== undefined) need(context, name, 'needs a certificate and a key for TLS');
+    if (settings.redirect_port !== undefined) need(context, 'redirect_port', 'needs a certificate and a key for TLS');
   });
 
 /** The internal listener. Without `cert_file` it speaks plain HTTP. */

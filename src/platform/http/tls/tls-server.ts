@@ -9,6 +9,11 @@ export type HandshakeFailure = 'client_certificate' | 'closed' | 'plain_http' | 
 
 type TlsServerDeps = {
   certificate: OpenCertificate;
+  /**
+   * Every client certificate is taken in the handshake, since the program checks it where it counts; otherwise one that no named
+   * authority has signed ends the connection.
+   */
+  takesEveryClient?: boolean;
   countFailure: (failure: HandshakeFailure) => void;
   log: Logger;
 };
@@ -17,7 +22,7 @@ type TlsServerDeps = {
 const handshakeTimeoutMs = 10_000;
 
 export const createTlsServer = (deps: TlsServerDeps, options: ServerOptions): Server => {
-  const { certificate } = deps;
+  const { certificate, takesEveryClient = false } = deps;
   const { context, requestsClients } = certificate.current();
   const server = createServer({
     ...options,
@@ -25,7 +30,7 @@ export const createTlsServer = (deps: TlsServerDeps, options: ServerOptions): Se
     handshakeTimeout: handshakeTimeoutMs,
     // HTTP/2 is off: see src/gateway/README.md.
     ALPNProtocols: ['http/1.1'],
-    requestCert: requestsClients,
+    requestCert: requestsClients || takesEveryClient,
     // A client without a certificate is accepted, so a wrong certificate is refused below.
     rejectUnauthorized: false,
   });
@@ -34,7 +39,8 @@ export const createTlsServer = (deps: TlsServerDeps, options: ServerOptions): Se
   // node:https would answer a broken handshake as if it were a broken request.
   server.removeAllListeners('tlsClientError');
   server.on('tlsClientError', (error, socket) => fail(deps, socket, error, failureOf(error)));
-  if (requestsClients) server.prependListener('secureConnection', (socket) => refuseUnverified(deps, socket));
+  if (requestsClients && !takesEveryClient)
+    server.prependListener('secureConnection', (socket) => refuseUnverified(deps, socket));
   return server;
 };
 

@@ -13,9 +13,11 @@ export type Signal = {
 type Change = 'create' | 'revoke' | 'update' | 'delete';
 
 /** Values of CAEP 1.0 section 3.3.1: secrets and API keys are shared secrets, public keys those of an application. */
-const credentialTypes: Readonly<Partial<Record<AuditAction, 'password' | 'app'>>> = {
+const credentialTypes: Readonly<Partial<Record<AuditAction, 'password' | 'app' | 'x509'>>> = {
   'client_key.added': 'app',
   'client_key.revoked': 'app',
+  'client_certificate.added': 'x509',
+  'client_certificate.removed': 'x509',
 };
 
 export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
@@ -39,12 +41,14 @@ export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
     case 'secret.created':
     case 'key.created':
     case 'client_key.added':
+    case 'client_certificate.added':
       return [credential('create')];
     case 'secret.retired':
     case 'key.rotated':
       return [credential(details.state === 'expiring' ? 'update' : 'revoke')];
     case 'key.revoked':
     case 'client_key.revoked':
+    case 'client_certificate.removed':
       return [credential('revoke')];
     case 'secret.state_changed':
     case 'key.state_changed':

@@ -1,0 +1,106 @@
+/**
+ * The certificate that the sender of a request has proven to hold the key of: that of its TLS connection, or the one that a
+ * proxy of the operator names in `Client-Cert` (RFC 9440). A connection of such a proxy is never read for a certificate of its
+ * own, since that is the certificate of the proxy. The field of everybody else is a claim without proof and is not read at all.
+ */
+import { X509Certificate } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { type FaultDetail, validationFault } from '#src/contract/fault.ts';
+import type { ClientAuthorities } from '#src/platform/http/tls/client-authorities.ts';
+import {
+  type ClientCertificate,
+  certificateFacts,
+  clientCertificateOf,
+} from '#src/platform/http/tls/client-certificate.ts';
+import { createRecentMap } from '#src/platform/recent-map.ts';
+import { createAddressList, plainAddress } from '../limits/address-list.ts';
+import type { CertificateSettings } from './certificate-config.ts';
+
+export type ClientCertificates = {
+  /**
+   * Undefined: none was presented. Throws VALIDATION_ERROR when a proxy sends a field that cannot be read. Nothing of the
+   * certificate is checked yet.
+   */
+  of(req: IncomingMessage): ClientCertificate | undefined;
+  /** An authority of ORDERPASS_TLS_CLIENT_CA_FILE stands for the certificate. */
+  isVerified(certificate: ClientCertificate, nowMs: number): boolean;
+  /** There are authorities, so clients may be known by a name. */
+  readonly hasAuthorities: boolean;
+};
+
+const fieldName = 'client-cert';
+/** A proxy carries the requests of many clients on one connection. */
+const readMax = 2_000;
+
+/** Undefined: the operator has it off. */
+export const createClientCertificates = (
+  settings: Pick<CertificateSettings, 'client_certificates' | 'client_certificate_proxies'>,
+  authorities: ClientAuthorities | undefined,
+): ClientCertificates | undefined => {
+  if (settings.client_certificates === 'off') return undefined;
+  const proxies = createAddressList(settings.client_certificate_proxies);
+  const hasProxies = settings.client_certificate_proxies.length > 0;
+  const isProxy = (address: string | undefined): boolean => {
+    const plain = hasProxies && address !== undefined ? plainAddress(address) : undefined;
+    return plain !== undefined && proxies.has(plain);
+  };
+  const read = createRecentMap<string, ClientCertificate>(readMax);
+  return {
+    of: (req) => {
+      if (!isProxy(req.socket.remoteAddress)) return clientCertificateOf(req.socket);
+      const field = fieldOf(req.rawHeaders);
+      if (field === undefined) return undefined;
+      const known = read.get(field);
+      if (known !== undefined) return known;
+      const certificate = readField(field);
+      read.set(field, certificate);
+      return certificate;
+    },
+    isVerified: ({ isVerified, x509 }, nowMs) =>
+      authorities !== undefined && (isVerified || authorities.haveSigned(x509, nowMs)),
+    hasAuthorities: authorities !== undefined,
+  };
+};
+
+/** RFC 9440 section 2.1: the notBefore and notAfter of the certificate count wherever it is used. */
+export const isValidAt = ({ validFromMs, validToMs }: ClientCertificate, nowMs: number): boolean =>
+  validFromMs <= nowMs && nowMs < validToMs;
+
+const refuse = (code: FaultDetail['code'], message: string): Error =>
+  validationFault([{ pointer: 'Client-Cert', code, message }]);
+
+/** Of two fields node joins the values; another parser may use one of them. An empty value counts as absent. */
+const fieldOf = (rawHeaders: readonly string[]): string | undefined => {
+  let found: string | undefined;
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    const value = rawHeaders[i + 1] ?? '';
+    // Frameworks of proxies read `_` as `-`, so a caller could have smuggled the other spelling past the proxy.
+    if (name.length !== fieldName.length || name.toLowerCase() !== fieldName || value === '') continue;
+    if (found !== undefined) throw refuse('DUPLICATE', 'must not be sent twice');
+    found = value;
+  }
+  return found;
+};
+
+/** A Byte Sequence of RFC 9651 section 3.3.5 with its padding, without parameters. */
+const byteSequence = /^:((?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?):$/;
+
+const readField = (field: string): ClientCertificate => {
+  const text = byteSequence.exec(field)?.[1];
+  if (text === undefined) throw refuse('FORMAT', 'must be one certificate as a Byte Sequence of RFC 9440');
+  const der = Buffer.from(text, 'base64');
+  const certificate = parseDer(der);
+  // Trailing bytes, PEM, and base64 with unused bits would give one certificate several texts.
+  if (certificate === undefined || !certificate.raw.equals(der) || der.toString('base64') !== text)
+    throw refuse('FORMAT', 'holds no X.509 certificate in DER form');
+  return certificateFacts(certificate, false);
+};
+
+const parseDer = (der: Buffer): X509Certificate | undefined => {
+  try {
+    return new X509Certificate(der);
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,277 @@
+/** RFC 8705 over real TLS: each requirement on the two servers that applies here, a test each, named by its section. */
+import { createHash, X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { Agent } from 'node:https';
+import { join } from 'node:path';
+import { decodeJwt } from 'jose';
+import * as oauth from 'oauth4webapi';
+import { Agent as UndiciAgent, fetch as undiciFetch } from 'undici';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeAuthority, type Pair } from '../gateway/harness/make-certificate.ts';
+import { callOf, jsonType } from '../gateway/mcp/mcp-door.ts';
+import { type ClientOptions, shake, startTls, type TlsStand } from '../gateway/tls/tls-harness.ts';
+import { runJson } from '../support/program.ts';
+import { withinASecond } from '../support/until.ts';
+
+const read = '/api/orders/list?start_date=2026-01-01';
+const mtlsOrigin = 'https://mtls.example';
+const own = makeAuthority('Unknown authority');
+
+let stand: TlsStand;
+let restuid: string;
+/** Known by its thumbprint. */
+let till: { id: string; pair: Pair };
+/** Known by its subject. */
+let bank: { id: string; pair: Pair };
+
+const command = (...words: string[]): Promise<Record<string, unknown>> => runJson(words, stand.env);
+
+const fileOf = (name: string, { cert }: Pair): string => {
+  const file = join(stand.files.folder, name);
+  writeFileSync(file, cert);
+  return file;
+};
+
+const thumbprintOf = ({ cert }: Pair): string =>
+  createHash('sha256').update(new X509Certificate(cert).raw).digest('base64url');
+
+const newClient = async (name: string): Promise<{ id: string; secret: string }> => {
+  const made = await command('client', 'create', '--name', name, '--restaurant', restuid);
+  return { id: String(made.client_id), secret: String(made.client_secret) };
+};
+
+beforeAll(async () => {
+  stand = await startTls(({ caFile }) => ({
+    ORDERPASS_CLIENT_CERTIFICATES: 'on',
+    ORDERPASS_TLS_CLIENT_CA_FILE: caFile,
+    ORDERPASS_MTLS_ORIGIN: mtlsOrigin,
+    ORDERPASS_AUTH_CHECK: 'on',
+    ORDERPASS_MCP: 'on',
+  }));
+  restuid = String((await command('restaurant', 'create', '--name', 'Bound')).restuid);
+  const { id } = await newClient('till');
+  till = { id, pair: own.issue({ name: 'till-1', use: 'client' }) };
+  await command('client', 'add-certificate', '--client-id', id, '--file', fileOf('till.crt', till.pair));
+  const named = ['--name', 'bank', '--restaurant', restuid, '--tls-subject', 'cn=bank-1', '--introspect'];
+  const made = await command('client', 'create', ...named);
+  expect(made).not.toHaveProperty('client_secret');
+  bank = { id: String(made.client_id), pair: stand.authority.issue({ name: 'bank-1', use: 'client' }) };
+});
+
+afterAll(() => stand?.close());
+
+type Answer = { status: number; json: Record<string, unknown> };
+
+const send = async (method: string, target: string, options: ClientOptions): Promise<Answer> => {
+  const { status, text } = await stand.send(method, target, options);
+  return { status, json: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) };
+};
+
+const post = (target: string, fields: Record<string, string>, pair?: Pair): Promise<Answer> =>
+  send('POST', target, {
+    ...pair,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(fields).toString(),
+  });
+
+const ask = (client_id: string, pair?: Pair, more: Record<string, string> = {}): Promise<Answer> =>
+  post('/api/oauth/token', { grant_type: 'client_credentials', client_id, ...more }, pair);
+
+const tokenOf = async (client: { id: string; pair: Pair }): Promise<string> => {
+  const { status, json } = await ask(client.id, client.pair);
+  expect([status, json.token_type]).toEqual([200, 'Bearer']);
+  return String(json.access_token);
+};
+
+const use = (token: string, pair?: Pair, target = read, more: ClientOptions = {}): Promise<Answer> =>
+  send('GET', target, { ...pair, ...more, headers: { authorization: `Bearer ${token}`, ...more.headers } });
+
+const refused = { status: 401, json: expect.objectContaining({ error: 'invalid_client' }) };
+
+test('A-364 RFC 8705 2.1: a chain to an authority of the operator and the expected subject authenticate', async () => {
+  expect((await ask(bank.id, bank.pair)).status).toBe(200);
+  const { authority } = stand;
+  const wrong: Pair[] = [
+    authority.issue({ name: 'bank-2', use: 'client' }),
+    authority.issue({ name: 'BANK-1', use: 'client' }),
+    authority.issue({ name: 'bank-1,O=x', use: 'client' }),
+    authority.issue({ name: 'bank-1', use: 'server' }),
+    own.issue({ name: 'bank-1', use: 'client' }),
+    authority.issue({ name: 'bank-1', use: 'client', until: new Date(Date.now() - 1_000) }),
+  ];
+  for (const pair of wrong) expect(await ask(bank.id, pair)).toEqual(refused);
+  expect((await ask(bank.id, bank.pair)).status).toBe(200);
+});
+
+test('A-364 RFC 8705 2.1.2: an alternative name authenticates when it is exactly the registered one', async () => {
+  const given = ['--name', 'san', '--restaurant', restuid, '--tls-san', 'dns:pos.example'];
+  const id = String((await command('client', 'create', ...given)).client_id);
+  const issue = (...names: string[]): Pair => stand.authority.issue({ name: 'x', names, use: 'client' });
+  expect((await ask(id, issue('other.example', 'pos.example'))).status).toBe(200);
+  for (const names of [['*.example'], ['pos.example.evil.example'], ['other.example'], ['https://pos.example']])
+    expect(await ask(id, issue(...names))).toEqual(refused);
+});
+
+test('A-365 RFC 8705 2.2: a registered certificate authenticates; several overlap, and each ends by itself', async () => {
+  const { id } = await newClient('rotating');
+  const [one, two] = [own.issue({ use: 'client' }), own.issue({ use: 'client' })];
+  const hex = Buffer.from(thumbprintOf(two), 'base64url').toString('hex');
+  await command('client', 'add-certificate', '--client-id', id, '--file', fileOf('one.crt', one));
+  expect(await ask(id, two)).toEqual(refused);
+  await command('client', 'add-certificate', '--client-id', id, '--thumbprint', hex);
+  await expect.poll(async () => (await ask(id, two)).status, withinASecond).toBe(200);
+  const [first, second] = [await tokenOf({ id, pair: one }), await tokenOf({ id, pair: two })];
+  expect((await use(first, one)).status).toBe(200);
+  await command('client', 'remove-certificate', '--client-id', id, '--thumbprint', thumbprintOf(one));
+  await expect.poll(async () => (await use(first, one)).status, withinASecond).toBe(401);
+  expect(await ask(id, one)).toEqual(refused);
+  expect((await use(second, two)).status).toBe(200);
+  const until = new Date(Date.now() - 1_000);
+  const expired = own.issue({ use: 'client', until });
+  await command('client', 'add-certificate', '--client-id', id, '--thumbprint', thumbprintOf(expired));
+  expect(await ask(id, expired)).toEqual(refused);
+});
+
+test('A-366 RFC 8705 2: the client id is required, and the certificate must be one of that client', async () => {
+  expect(await ask(till.id, bank.pair)).toEqual(refused);
+  expect(await ask(bank.id, till.pair)).toEqual(refused);
+  expect(await ask(till.id)).toEqual(refused);
+  expect(await ask('', till.pair)).toEqual(refused);
+  expect(await ask('opc_unknown', till.pair)).toEqual(refused);
+});
+
+test('A-366 a certificate repairs no other proof, and two methods are refused (RFC 6749 section 2.3)', async () => {
+  expect(await ask(till.id, till.pair, { client_secret: 'wrong' })).toEqual(refused);
+  const both = await ask(till.id, till.pair, { client_secret: 'x', client_assertion: 'a.b.c' });
+  expect([both.status, both.json.error]).toEqual([400, 'invalid_request']);
+  const other = await newClient('by secret');
+  const plain = await ask(other.id, till.pair, { client_secret: other.secret });
+  expect(decodeJwt(String(plain.json.access_token))).not.toHaveProperty('cnf');
+});
+
+test('A-367 RFC 8705 3: a token is bound to the certificate, and every request must come with it', async () => {
+  const token = await tokenOf(till);
+  expect(decodeJwt(token).cnf).toEqual({ 'x5t#S256': thumbprintOf(till.pair) });
+  const check = { headers: { 'x-forwarded-method': 'GET', 'x-forwarded-uri': read } };
+  const targets: [string, ClientOptions?][] = [[read], ['/api/whoami'], ['/auth/check', check]];
+  for (const [target, more] of targets) {
+    expect((await use(token, till.pair, target, more)).status).toBe(200);
+    for (const pair of [undefined, bank.pair, own.issue({ name: 'till-1', use: 'client' })])
+      expect((await use(token, pair, target, more)).status).toBe(401);
+  }
+  const none = await stand.send('GET', read, { headers: { authorization: `Bearer ${token}` } });
+  expect(none.headers['www-authenticate']).toContain('error="invalid_token"');
+});
+
+test('A-367 a tool call of /mcp has the certificate of the request that brings it', async () => {
+  const token = await tokenOf(till);
+  const call = (pair?: Pair): Promise<Answer> =>
+    send('POST', '/mcp', {
+      ...pair,
+      headers: { ...jsonType, authorization: `Bearer ${token}` },
+      body: JSON.stringify(callOf('orders_list', {})),
+    });
+  const { status, json } = await call(till.pair);
+  expect([status, json.result]).toEqual([200, expect.not.objectContaining({ isError: true })]);
+  expect((await call()).status).toBe(401);
+  expect((await call(bank.pair)).status).toBe(401);
+});
+
+test('A-367 a resumed session and a kept connection have the certificate of their handshake, or none', async () => {
+  const token = await tokenOf(till);
+  const sessionWith = async (pair?: Pair): Promise<Buffer> => {
+    const socket = await shake(stand.port, { ca: stand.authority.cert, ...pair });
+    const got = new Promise<Buffer>((resolve) => socket.once('session', resolve));
+    socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
+    const session = await got;
+    socket.destroy();
+    return session;
+  };
+  expect((await use(token, till.pair, read, { session: await sessionWith(till.pair) })).status).toBe(200);
+  expect((await use(token, undefined, read, { session: await sessionWith() })).status).toBe(401);
+  expect((await use(token, undefined, read, { session: await sessionWith(bank.pair) })).status).toBe(401);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  for (const status of [200, 200]) expect((await use(token, till.pair, read, { agent })).status).toBe(status);
+  agent.destroy();
+});
+
+test('A-368 a client may take bound tokens only; then others are refused within a second', async () => {
+  const { id, secret } = await newClient('strict');
+  const bySecret = { client_secret: secret };
+  const unbound = String((await ask(id, undefined, bySecret)).json.access_token);
+  expect((await use(unbound)).status).toBe(200);
+  await command('client', 'certificate-binding', '--client-id', id, '--binding', 'required');
+  await expect.poll(async () => (await use(unbound)).status, withinASecond).toBe(401);
+  expect((await ask(id, undefined, bySecret)).json.error).toBe('invalid_request');
+  const { json } = await ask(id, till.pair, bySecret);
+  expect(decodeJwt(String(json.access_token)).cnf).toEqual({ 'x5t#S256': thumbprintOf(till.pair) });
+  expect((await use(String(json.access_token), till.pair)).status).toBe(200);
+  expect((await use(String(json.access_token), bank.pair)).status).toBe(401);
+});
+
+test('A-369 RFC 8705 3.2: introspection shows the certificate; revocation and introspection take one for a secret', async () => {
+  const token = await tokenOf(till);
+  const shown = await post('/api/oauth/introspect', { client_id: bank.id, token }, bank.pair);
+  expect(shown.json).toMatchObject({ active: true, cnf: { 'x5t#S256': thumbprintOf(till.pair) } });
+  expect((await post('/api/oauth/revoke', { client_id: till.id, token }, till.pair)).status).toBe(200);
+  await expect.poll(async () => (await use(token, till.pair)).status, withinASecond).toBe(401);
+});
+
+test('A-370 RFC 8705 3.3 and 5: the metadata names the methods, the binding and the host for certificates', async () => {
+  const { json } = await send('GET', '/.well-known/oauth-authorization-server', {});
+  expect(json.token_endpoint_auth_methods_supported).toEqual(
+    expect.arrayContaining(['tls_client_auth', 'self_signed_tls_client_auth']),
+  );
+  expect(json).toMatchObject({
+    tls_client_certificate_bound_access_tokens: true,
+    mtls_endpoint_aliases: {
+      token_endpoint: `${mtlsOrigin}/api/oauth/token`,
+      revocation_endpoint: `${mtlsOrigin}/api/oauth/revoke`,
+      introspection_endpoint: `${mtlsOrigin}/api/oauth/introspect`,
+    },
+  });
+  const resource = await send('GET', '/.well-known/oauth-protected-resource', {});
+  expect(resource.json.tls_client_certificate_bound_access_tokens).toBe(true);
+});
+
+test('A-373 oauth4webapi gets a bound token by a certificate and calls with it', async () => {
+  const dispatcher = new UndiciAgent({
+    connect: { ca: stand.authority.cert, servername: 'localhost', ...till.pair },
+  });
+  const mtlsFetch = async (url: string, options: object): Promise<Response> =>
+    (await undiciFetch(url, { ...options, dispatcher })) as unknown as Response;
+  const issuer = new URL(stand.url);
+  const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', [oauth.customFetch]: mtlsFetch });
+  const { mtls_endpoint_aliases: _elsewhere, ...server } = await oauth.processDiscoveryResponse(issuer, found);
+  const client = { client_id: till.id };
+  const more = { [oauth.customFetch]: mtlsFetch };
+  const reply = await oauth.clientCredentialsGrantRequest(server, client, oauth.TlsClientAuth(), {}, more);
+  const { access_token } = await oauth.processClientCredentialsResponse(server, client, reply);
+  const called = await oauth.protectedResourceRequest(
+    access_token,
+    'GET',
+    new URL(stand.url + read),
+    undefined,
+    null,
+    more,
+  );
+  expect(called.status).toBe(200);
+  await dispatcher.close();
+});
+
+test('A-373 commands and the audit name certificates by their thumbprints', async () => {
+  const shown = await command('client', 'show', '--client-id', till.id);
+  expect(shown.certificates).toEqual([
+    expect.objectContaining({ id: thumbprintOf(till.pair), subject: 'CN=till-1', state: 'active' }),
+  ]);
+  const again = command('client', 'add-certificate', '--client-id', till.id, '--thumbprint', thumbprintOf(till.pair));
+  await expect(again).rejects.toThrow(/already/);
+  const key = join(stand.files.folder, 'server.key');
+  await expect(command('client', 'add-certificate', '--client-id', till.id, '--file', key)).rejects.toThrow(
+    /private key/,
+  );
+  const trail = JSON.stringify(await command('audit', 'search', '--client', till.id));
+  expect(trail).toContain(`${till.id}/${thumbprintOf(till.pair)}`);
+  expect(trail).toContain('client_certificate.added');
+  expect(trail).toContain('token.issued');
+});
