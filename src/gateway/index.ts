@@ -202,8 +202,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const { refused, token: countToken, authenticated: countAuthentication } = metrics;
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
-  const { readAuditAuthorization: readAuthorization } = deps;
-  const audit = await openAudit({ settings, db, background, box, clock, log, readAuthorization });
+  const audit = await openAudit({ ...deps, background, readAuthorization: deps.readAuditAuthorization });
   const certificates = createClientCertificates(settings, deps.clientAuthorities);
   const known = { ...deps, limits, audit, keys, kv, certificates, fetchDocument: deps.fetchDocument ?? noDocuments };
   const access = openAccess({

@@ -110,10 +110,12 @@ test('A-419 CAEP 3: every change of a client and its credentials is the event th
   expect(await seen(() => credentials.setClientScopes(clientId, ['ssf.read']))).toEqual([
     ['token-claims-change', { claims: { scope: 'ssf.read' } }],
   ]);
-  expect(await seen(() => credentials.withdrawTenant(clientId, 'rst_1'))).toEqual([
-    ['token-claims-change', { claims: { tenants: [] } }],
+  await credentials.createTenant('rst_2');
+  // A client without any restaurant could not poll.
+  expect(await seen(() => credentials.grantTenant(clientId, 'rst_2'))).toEqual([
+    ['token-claims-change', { claims: { tenants: ['rst_1', 'rst_2'] } }],
   ]);
-  expect(await seen(() => credentials.grantTenant(clientId, 'rst_1'))).toEqual([
+  expect(await seen(() => credentials.withdrawTenant(clientId, 'rst_2'))).toEqual([
     ['token-claims-change', { claims: { tenants: ['rst_1'] } }],
   ]);
 });
