@@ -38,6 +38,7 @@ import { openLiveSecrets } from './settings/live-secrets.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
 import { hasInternal, runsGateway, runsWorker } from './settings/role-parts.ts';
 import { publishWebhookKeys } from './webhooks/publish-webhook-keys.ts';
+import { openSignalServices, pushProblemOf } from './webhooks/send-signals.ts';
 import { ownerRights, targetRules } from './webhooks/wire-engine.ts';
 
 export type Program = {
@@ -95,7 +96,7 @@ const startOnce = async ({ settings, source, log, stopping, supervising }: Start
     // Where there are several processes, the supervising one has the only internal listener.
     const internal = supervising === undefined && hasInternal(settings) ? await startInternal(context) : undefined;
     const front = runsGateway(settings) ? await startGateway(context, internal?.core) : undefined;
-    const worker = startWorkers(context);
+    const worker = await startWorkers(context);
     superviseServices(context);
     const readiness = readinessOf(context, front, worker);
     probes.serve(readiness);
@@ -201,11 +202,13 @@ const openKv = (settings: Settings, log: Logger): ReturnType<typeof createKv> =>
   });
 
 const openGateway = async (
-  { settings, installation, metrics, traces, secrets, certificates, closers, services, supervising, drain }: Context,
+  context: Context,
   { origin }: PublicListener,
   core: Listener | undefined,
   demo: Demo | undefined,
 ): Promise<Gateway> => {
+  const { settings, installation, metrics, traces, secrets, certificates, closers, services, supervising, drain } =
+    context;
   const { store, box, clock, log } = installation;
   const webhookKeys = await publishWebhookKeys(installation, settings, origin);
   const reference = createReference(settings, origin, demo?.samples);
@@ -228,6 +231,7 @@ const openGateway = async (
     box,
     clock,
     log,
+    pushProblem: pushProblemOf(settings, context.ownOrigins),
     moreDocuments: webhookKeys.documents,
     pages: (table) => new Map([...reference(table), ...webhookKeys.pages]),
     certificateState: certificates.state,
@@ -244,14 +248,14 @@ const openGateway = async (
   return gateway;
 };
 
-const startWorkers = ({
+const startWorkers = async ({
   settings,
   installation,
   secrets,
   services,
   ownOrigins,
   ...rest
-}: Context): Webhooks | undefined => {
+}: Context): Promise<Webhooks | undefined> => {
   if (!runsWorker(settings)) return undefined;
   const { store, box, clock, log } = installation;
   const webhooks = createWebhooks({
@@ -268,6 +272,9 @@ const startWorkers = ({
   });
   const ordering = createOrdering({ ...orderingDeps(settings, installation, secrets), db: store.background });
   services.push(...webhooks.services, ...ordering.services);
+  const signals = await openSignalServices(installation, settings, ownOrigins);
+  services.push(...signals.services);
+  rest.closers.add(signals.close);
   return webhooks;
 };
 

@@ -11,6 +11,7 @@ import { clientCommands } from './commands/clients/client.ts';
 import { keyCommands } from './commands/clients/key.ts';
 import { policyCommands } from './commands/clients/policy.ts';
 import { requestsCommand } from './commands/clients/requests.ts';
+import { signalCommands } from './commands/clients/signals.ts';
 import { signingKeyCommands } from './commands/clients/signing-key.ts';
 import { tokenCommands } from './commands/clients/token.ts';
 import { usageCommand } from './commands/clients/usage.ts';
@@ -97,7 +98,10 @@ const groups: readonly { heading: string; commands: readonly AddCommands[] }[] =
   },
   { heading: 'Credentials', commands: [keyCommands, clientCommands, usageCommand, requestsCommand, policyCommands] },
   { heading: 'Webhooks', commands: [endpointCommands, webhookCommands, notificationsCommands] },
-  { heading: 'Security', commands: [auditCommands, signingKeyCommands, masterKeyCommands, userCommands] },
+  {
+    heading: 'Security',
+    commands: [auditCommands, signalCommands, signingKeyCommands, masterKeyCommands, userCommands],
+  },
 ];
 
 const examples = `

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
+import { signalsSettings } from './audit/signals/config.ts';
 import { trustSettings } from './credentials/trust/config.ts';
 import { dpopSettings } from './dpop/config.ts';
 import { profileSettings } from './dpop/profile.ts';
@@ -15,6 +16,7 @@ import { addressesOf, policySettings } from './policy/config.ts';
 import { certificateSettings } from './request/certificate-config.ts';
 import { requestLogSettings } from './whoami/requests/config.ts';
 
+export { signalScopes } from './audit/signals/config.ts';
 export type { Route, RouteTable } from './model/route.ts';
 export { routeFileSchema } from './model/route-file.ts';
 export { turnedOnPaths } from './model/route-path.ts';
@@ -108,6 +110,7 @@ export const gatewaySettings = z.strictObject({
   ...mcpSettings.shape,
   ...leakSettings.shape,
   ...trustSettings.shape,
+  ...signalsSettings.shape,
 });
 
 export type GatewaySettings = z.infer<typeof gatewaySettings>;

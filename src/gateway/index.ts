@@ -7,6 +7,7 @@
  *
  * README.md beside this file shows the way of a request. pipeline.ts lists the steps; createGateway below joins the parts.
  */
+import type { Middleware } from 'koa';
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
@@ -25,6 +26,8 @@ import { type Access, openAccess } from './access/open-access.ts';
 import { type Answers, openAnswers } from './answer/open-answers.ts';
 import type { WriteAnswer } from './answer/write-answer.ts';
 import { type Audit, openAudit } from './audit/open-audit.ts';
+import { signalScopes } from './audit/signals/config.ts';
+import { openSignals, type Signals } from './audit/signals/endpoints/open-signals.ts';
 import { type GatewaySettings, type RouteTable, routesFileOf } from './config.ts';
 import { readEpoch } from './credentials/lookup/epoch-store.ts';
 import { type FetchDocument, noDocuments } from './credentials/trust/fetch-document.ts';
@@ -84,6 +87,10 @@ export {
   searchAudit,
   searchLimitMax,
 } from './audit/search/search-audit.ts';
+export { createSignalAdmin } from './audit/signals/admin/signal-admin.ts';
+export { openSignalSender } from './audit/signals/delivery/open-sender.ts';
+export { newestCheckpoint, proveConsistency, proveEvent } from './audit/tree/prove.ts';
+export { verifyCheckpoint } from './audit/tree/verify-checkpoint.ts';
 export { listHeads } from './audit/verify/verification-store.ts';
 export { verifyAgainst } from './audit/verify/verify-against.ts';
 export { type VerifiedAudit, verifyAudit } from './audit/verify/verify-audit.ts';
@@ -146,6 +153,8 @@ export type GatewayDeps = {
   upstreams: Readonly<Record<string, string>>;
   /** Path below /.well-known/ → body: public documents of other parts, served as the gateway's own. */
   moreDocuments?: Readonly<Record<string, () => string>>;
+  /** What forbids that security events are pushed to an address; undefined: nothing. Default: none may be. */
+  pushProblem?: (url: string) => Promise<string | undefined>;
   /** Public pages and documents at paths of their own, answered before any route. */
   pages?: (table: RouteTable) => ReadonlyMap<string, Page>;
   /** For /readyz. Default: the listeners have no certificate. */
@@ -195,8 +204,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const limits = createLimits(settings, kv);
   const { readAuditAuthorization: readAuthorization } = deps;
   const audit = await openAudit({ settings, db, background, box, clock, log, readAuthorization });
-  const certificates = createClientCertificates(settings, deps.clientAuthorities);
-  const known = { ...deps, limits, audit, keys, kv, certificates, fetchDocument: deps.fetchDocument ?? noDocuments };
+  const known = { ...deps, ...defaultsOf(deps), limits, audit, keys, kv };
   const access = openAccess({
     ...known,
     pool: deps.sessions ?? deps.pool,
@@ -222,6 +230,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const reload = openReload({ ...deps, background, file, first, requests, prepare, count: metrics.reloaded });
   const oauth = openOAuth({
     ...known,
+    moreDocuments: { ...deps.moreDocuments, '/.well-known/audit-log': audit.logDocument },
     access,
     countToken,
     resources: turnedOnPaths(settings),
@@ -230,8 +239,10 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     inspectToken: (token) => current.get().inspectToken(token),
   });
   const leakReports = openLeakReports({ ...known, access, count: metrics.leakReport });
+  const signals = await openSignals({ ...known, identifyCaller: (exchange) => current.get().identifyCaller(exchange) });
   const readiness = openReadiness(deps, kv, audit, reload);
-  const door = openDoor({ ...deps, current, answers, metrics, oauth, leakReports, mcp, readiness });
+  const answering = { oauth: withSignals(signals, oauth), leakReports, mcp, readiness };
+  const door = openDoor({ ...deps, current, answers, metrics, ...answering });
   metrics.watch({
     auditWaiting: audit.recorder.waiting,
     auditLag: audit.recorder.lag,
@@ -244,9 +255,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     upstreamAddresses: () => current.get().upstreamAddresses(),
     routeTable: () => ({ version: reload.current().version, isRefused: reload.problems().length > 0 }),
   });
-  const endUpgrades = (): void => {
-    for (const { upgrades } of current.all()) upgrades.close();
-  };
+  const endUpgrades = (): void => closeUpgrades(current.all());
   return {
     ...door,
     reloadRoutes: reload.reload,
@@ -256,12 +265,22 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     services: [...[...audit.services, ...access.services, keys.service], ...[...logs.services, ...reload.services]],
     close: async () => {
       limits.close();
+      signals?.close();
       endUpgrades();
       await Promise.all(current.all().map((served) => served.close()));
       await access.close();
     },
   };
 };
+
+const closeUpgrades = (tables: readonly Pick<ServedTable, 'upgrades'>[]): void => {
+  for (const { upgrades } of tables) upgrades.close();
+};
+
+const defaultsOf = ({ settings, clientAuthorities, fetchDocument = noDocuments }: GatewayDeps) => ({
+  certificates: createClientCertificates(settings, clientAuthorities),
+  fetchDocument,
+});
 
 /** What callers and staff read later about single requests, beside the audit. */
 const openLogs = (
@@ -282,6 +301,10 @@ const openLogs = (
   return { dryRuns, denials, requestLog, requestLists, services };
 };
 
+/** The transmitter answers its own paths and leaves the others. */
+const withSignals = (signals: Signals | undefined, oauth: Middleware): Middleware =>
+  signals === undefined ? oauth : (ctx, next) => signals.middleware(ctx, () => oauth(ctx, next));
+
 type Prepared = { swap: () => void; discard: () => Promise<void> };
 
 /** What every route table uses. */
@@ -299,7 +322,8 @@ type SharedParts = Omit<GatewayDeps, 'metrics'> & {
 };
 
 /** Everything that depends on one route table. Throws when the table cannot be served, with nothing left open. */
-const serveTable = (shared: SharedParts, table: RouteTable) => {
+const serveTable = (shared: SharedParts, described: RouteTable) => {
+  const table = withSignalScopes(described, shared.settings);
   const { settings, db, clock, access, answers, metrics, dryRuns, denials, requestLog } = shared;
   const routes = compileRoutes(table);
   const {
@@ -310,7 +334,7 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
     steps: accessSteps,
   } = access.forTable(table, upstreamNames(table.upstreams, shared.upstreams));
   const answerSelf = createAnswerSelf({ db, clock, table, denials, lists: shared.requestLists, write: answers.write });
-  const pages = shared.pages?.(table) ?? new Map<string, Page>();
+  const pages = shared.pages?.(described) ?? new Map<string, Page>();
   const upstreams = openUpstreams({
     ...shared,
     table,
@@ -339,6 +363,7 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
     scopes: table.scopes.map(({ name }) => name),
     authenticate,
     inspectToken,
+    identifyCaller: accessSteps.identifyCaller,
     pipeline: createPipeline(stepsFor('plain', steps), answers.writeFault),
     authCheck: openAuthCheck({ settings, steps: stepsFor('check', steps), identifyTo, answers }),
     mcp: shared.mcp && { toolSet: shared.mcp.describe(documentOf(pages), table), steps: accessSteps },
@@ -346,6 +371,13 @@ const serveTable = (shared: SharedParts, table: RouteTable) => {
     upstreamAddresses: upstreams.addresses,
     close: upstreams.close,
   };
+};
+
+/** The document of the operations does not have these scopes: no operation needs one. */
+const withSignalScopes = (table: RouteTable, settings: GatewaySettings): RouteTable => {
+  const names = signalScopes(settings).filter((name) => table.scopes.every((scope) => scope.name !== name));
+  const scopes = names.map((name) => ({ name, description: 'Streams of security events (Shared Signals)' }));
+  return scopes.length === 0 ? table : { ...table, scopes: [...table.scopes, ...scopes] };
 };
 
 /** The OpenAPI document among the pages. */

@@ -32,6 +32,7 @@ import { createTimeOutOrders } from './orders/time-out-orders.ts';
 import { onItsClock } from './restaurants/sandbox-clock.ts';
 
 export { createGenerator, generatorView, type NewGenerator } from './coupons/create-generator.ts';
+export { createStaffCustomers } from './customer-operations/staff-customers.ts';
 export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu/menu-list-store.ts';

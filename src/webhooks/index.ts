@@ -20,6 +20,7 @@ import type { Service } from '#src/platform/supervisor.ts';
 import type { Api, KindScopes } from './api/api.ts';
 import { deliveryOperations } from './api/delivery-operations.ts';
 import { endpointOperations } from './api/endpoint-operations.ts';
+import { type AuthorizedSend, createAuthorizedSend } from './auth/authorized-send.ts';
 import type { WebhooksSettings } from './config.ts';
 import { createDeliver, type Deliver, type DeliverLook } from './deliver/deliver.ts';
 import { createFastPath, type FastPath } from './deliver/fast-path.ts';
@@ -31,7 +32,7 @@ import { createForward, type Forward } from './forward/forward.ts';
 import { createForwardWithSecret, type SecretForward } from './forward/forward-with-secret.ts';
 import { looking } from './pacing/bounds.ts';
 import { createRedeliver } from './redeliver/redeliver.ts';
-import { createSend, type Send } from './send/send.ts';
+import { createSend } from './send/send.ts';
 import { endpointSecretLabel } from './signing/opened-secrets.ts';
 import { createSignedHeaders } from './signing/signed-headers.ts';
 import { resolverFor } from './target/resolve.ts';
@@ -65,6 +66,7 @@ export {
 export type { Forwarded } from './forward/forward.ts';
 export { createWebhookViews } from './log/webhook-views.ts';
 export { createFetchDocument } from './send/fetch-document.ts';
+export { createGuardedPost } from './send/guarded-post.ts';
 export { type SignatureScheme, signatureSchemes } from './signing/message-signature.ts';
 export { createSigningKeys, rotateWebhookKey } from './signing/signing-keys.ts';
 export { createWebhookSources } from './signing/webhook-sources.ts';
@@ -105,14 +107,21 @@ type WebhooksDeps = SendingDeps & {
 /** Interface 12.4. */
 const attemptTimeoutMsDefault = 15_000;
 
-const sendingWith = (deps: SendingDeps) => ({
-  ...createSend({
-    rules: deps.rules,
-    resolve: deps.resolve ?? resolverFor(deps.rules),
-    timeoutMs: deps.attemptTimeoutMs ?? attemptTimeoutMsDefault,
-  }),
-  headersFor: createSignedHeaders({ ...deps, signatureHeader: deps.settings.signature_header }),
-});
+/** `send` goes to receivers with what their endpoints log in with; `sendBare` without. */
+const sendingWith = (deps: SendingDeps) => {
+  const timeoutMs = deps.attemptTimeoutMs ?? attemptTimeoutMsDefault;
+  const connected = createSend({ rules: deps.rules, resolve: deps.resolve ?? resolverFor(deps.rules), timeoutMs });
+  const authorized = createAuthorizedSend({ box: deps.box, send: connected.send, timeoutMs });
+  return {
+    send: authorized.send,
+    sendBare: connected.send,
+    headersFor: createSignedHeaders({ ...deps, signatureHeader: deps.settings.signature_header }),
+    close: (): Promise<void> => {
+      authorized.close();
+      return connected.close();
+    },
+  };
+};
 
 /** `isLeaseHeld`: the database confirms this worker, so it may send. `oldestDueSeconds`: of receivers that answer. */
 export type WorkerState = { isLeaseHeld: boolean; oldestDueSeconds: number };
@@ -168,7 +177,8 @@ const createDelivering = (
 ): { deliver: Deliver; fastPath: FastPath | undefined; isLeaseHeld: () => boolean } => {
   const { db, pool, clock, log, settings } = deps;
   const { send, close, headersFor } = sendingWith(deps);
-  const observe = deps.observers === undefined ? (unseen: Send) => unseen : createObserveAttempts(deps.observers);
+  const observe =
+    deps.observers === undefined ? (unseen: AuthorizedSend) => unseen : createObserveAttempts(deps.observers);
   const identity = createWorkerIdentity({ db, pool, clock, log, onTakenOver: () => deliver.wake() });
   const sender = createSender({
     identity,
@@ -212,8 +222,9 @@ const createDelivering = (
 export const createForwarding = (
   deps: Pick<SendingDeps, 'db' | 'box' | 'clock' | 'settings'>,
 ): { forward: Forward; close(): Promise<void> } => {
-  const { close, ...sending } = sendingWith({ ...deps, rules: { allowPrivate: true, allowedOrigins: [] } });
-  return { forward: createForward({ ...deps, ...sending }), close };
+  const rules = { allowPrivate: true, allowedOrigins: [] };
+  const { close, sendBare, headersFor } = sendingWith({ ...deps, rules });
+  return { forward: createForward({ ...deps, send: sendBare, headersFor }), close };
 };
 
 /** The same without a store, with a secret that the developer gives. */

@@ -49,6 +49,19 @@ const newest = async (): Promise<{ chain: number; seq: number }> => {
   return row as { chain: number; seq: number };
 };
 
+test('A-432 commands print a checkpoint and proofs, and verify names a checkpoint of another audit', async () => {
+  const file = join(folder.path, 'kept.checkpoint');
+  const { vkey, checkpoint } = await runJson(['audit', 'checkpoint', '--out', file], env);
+  expect(String(checkpoint).startsWith(`${String(vkey).split('+')[0]}\n`)).toBe(true);
+  const event = await runCommand(['audit', 'prove', '--event', '0-1', '--checkpoint', file], env);
+  expect(event.stdout).toMatch(/^c2sp\.org\/tlog-proof@v1\nextra \S+\nindex 0\n/);
+  expect((await runCommand(['audit', 'prove', '--from', file], env)).stdout).toMatch(/^old [1-9]\d*\n/);
+  expect(await verify('--checkpoint', file)).toMatchObject({ ok: true, code: 0, checkpoint: { problem: null } });
+  writeFileSync(file, String(checkpoint).replace(/\n\d+\n/, '\n9999\n'));
+  expect(await verify('--checkpoint', file)).toMatchObject({ ok: false, code: 1 });
+  expect((await runCommand(['audit', 'prove', '--event', '0-1', '--from', file], env)).code).toBe(2);
+});
+
 test('F-37 changed settings of a restaurant are in the audit with their actor', async () => {
   await runJson(['restaurant', 'set', '--restaurant', restuid, '--countdown-minutes', '7'], env);
   const [event] = await query(

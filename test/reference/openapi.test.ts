@@ -175,7 +175,7 @@ test('A-340 members that several objects have stand in one object that these ext
   );
 });
 
-test('A-341 alternatives of which one is required are named schemas, and an operation without a body says so in its text', () => {
+test('A-341 alternatives of which one is required are named schemas, and an operation without a body names them in its text', () => {
   const { schemas } = document.components;
   const { anyOf } = schemas.NewCustomer;
   expect(anyOf.map(({ $ref }: Json) => deref({ $ref }).required)).toEqual([['email'], ['phone']]);

@@ -3,6 +3,9 @@ import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import {
   type ExportRequest,
   exportAudit,
+  newestCheckpoint,
+  proveConsistency,
+  proveEvent,
   readTrace,
   reportDryRuns,
   reportUnusedScopes,
@@ -10,6 +13,7 @@ import {
   searchAudit,
   verifyAgainst,
   verifyAudit,
+  verifyCheckpoint,
 } from '#src/gateway/index.ts';
 import type { AdminDeps } from './admin-deps.ts';
 
@@ -22,6 +26,11 @@ export const createAuditAdmin = ({ installation, settings, actor }: AdminDeps) =
     verifyAudit: (onProgress: (events: number) => void) => verifyAudit({ db: store.db, box }, onProgress),
     /** `lines`: of an export. Fault VALIDATION_ERROR when they are not. */
     verifyAgainst: (lines: AsyncIterable<string>) => verifyAgainst({ db: store.db, box }, lines),
+    /** The next four are about signed checkpoints (interface 34). Fault VALIDATION_ERROR when there is no such proof. */
+    auditCheckpoint: () => newestCheckpoint({ db: store.db, box }),
+    proveEvent: (event: string, checkpoint?: string) => proveEvent({ db: store.db, box }, event, checkpoint),
+    proveConsistency: (from: string) => proveConsistency({ db: store.db, box }, from),
+    verifyCheckpoint: (checkpoint: string) => verifyCheckpoint({ db: store.db, box }, checkpoint),
     /** The next four record the reader in the audit before they return what they read. */
     searchAudit: (search: Parameters<typeof searchAudit>[1]) =>
       searchAudit({ db: store.db, box, clock, actor }, search),

@@ -1,5 +1,6 @@
 /** Which restaurants there are, by id or name, and in which cell each one is. */
 import { Fault } from '#src/contract/fault.ts';
+import { isSandboxId } from '#src/contract/sandbox.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { pageClients } from '#src/gateway/index.ts';
 import { findRestaurant, searchRestaurants } from '#src/ordering/index.ts';
@@ -15,9 +16,13 @@ export const createDirectoryAdmin = ({ installation: { store }, settings, creden
   /** Newest first. `search`: the start of an id, or starts of words of the name. `next_before`: null on the last page. */
   listRestaurants: async (asked: { search: string; before: string | undefined; limit: number }) => {
     const found = await searchRestaurants(store.db, { ...asked, limit: asked.limit + 1 });
-    const restaurants = found
-      .slice(0, asked.limit)
-      .map(({ uid, name, timeZone, currency }) => ({ restuid: uid, name, time_zone: timeZone, currency }));
+    const restaurants = found.slice(0, asked.limit).map(({ uid, name, timeZone, currency }) => ({
+      restuid: uid,
+      name,
+      sandbox: isSandboxId(uid),
+      time_zone: timeZone,
+      currency,
+    }));
     return { restaurants, next_before: found.length > asked.limit ? (restaurants.at(-1)?.restuid ?? null) : null };
   },
   /** All settings, with the member names of the interface. Throws NOT_FOUND. */
@@ -27,7 +32,8 @@ export const createDirectoryAdmin = ({ installation: { store }, settings, creden
     const { name, currency, language } = found;
     const api_enabled = await credentials.isTenantApiEnabled(restuid);
     const cell = await credentials.showTenantCell(restuid);
-    return { restuid, name, currency, language, api_enabled, ...settingsOf(found), cell };
+    const sandbox = isSandboxId(restuid);
+    return { restuid, name, sandbox, currency, language, api_enabled, ...settingsOf(found), cell };
   },
   /** The ids that a text may mean: that restaurant, or those with this name, ignoring case. */
   restaurantsNamed: async (text: string): Promise<string[]> => {

@@ -4,9 +4,10 @@
  */
 import { assertionKeyLabel } from '#src/contract/assertion.ts';
 import { Fault } from '#src/contract/fault.ts';
-import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { loadScopeNames, readRouteTable, routesFileOf, signalScopes } from '#src/gateway/config.ts';
 import {
   createCredentials,
+  createSignalAdmin,
   readBounds,
   reportCallerUsage,
   reportUsage,
@@ -50,7 +51,7 @@ export type Admin = ReturnType<typeof createAdmin>;
 
 const createAdmin = (installation: Installation, settings: Settings) => {
   const { store, box, clock } = installation;
-  const scopes = loadScopeNames(routesFileOf(settings.gateway));
+  const scopes = [...loadScopeNames(routesFileOf(settings.gateway)), ...signalScopes(settings.gateway)];
   const actor = actorName();
   const credentials = createCredentials({ db: store.db, box, clock, scopes, actor });
   const webhooks = createWebhookAdmin(installation, settings, actor);
@@ -72,6 +73,7 @@ const createAdmin = (installation: Installation, settings: Settings) => {
     revokeKey: credentials.revokeApiKey,
     createClient: credentials.createClient,
     disableClient: credentials.disableClient,
+    signals: createSignalAdmin({ db: store.db, box, clock, actor }),
     /** All other changes of credentials (src/gateway/credentials). */
     credentials,
     ...usageAdmin({ db: store.db, clock }),

@@ -4,7 +4,7 @@ import type { DeliveryPorts, EndpointFields, EndpointPorts } from '#src/panel/in
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { parseParameters } from '#src/platform/http/validate.ts';
 import { createParams, endpointChangesOf, newEndpointOf, updateParams } from '#src/webhooks/index.ts';
-import { createNoteChange, type Payload, withOriginOnly } from '../webhooks/webhook-admin.ts';
+import { createNoteChange, type Payload, withoutSecrets } from '../webhooks/webhook-admin.ts';
 import { kindScopes, targetRules, webhookApiOf } from '../webhooks/wire-engine.ts';
 import type { PortDeps } from './port-deps.ts';
 
@@ -38,17 +38,17 @@ export const createWebhookChanges = ({ installation, settings, ownOrigins, onSto
   return {
     create: async (actor, restuid, fields) => {
       const params = parseParameters(createParams(kinds), valuesOf(fields), []);
-      await changes.checkUrl(params.url);
+      await changes.checkTargets(params);
       const wanted = newEndpointOf(params, owner, inOrder(params.kinds));
-      return change(actor, restuid, { operation: 'webhook/create', ...withOriginOnly(params) }, (request) =>
+      return change(actor, restuid, { operation: 'webhook/create', ...withoutSecrets(params) }, (request) =>
         changes.create(request, wanted),
       );
     },
     update: async (actor, restuid, uid, fields) => {
       const params = parseParameters(updateParams(kinds), { uid, ...valuesOf(fields) }, []);
-      if (params.url !== undefined) await changes.checkUrlOf(requestOf(restuid), uid, params.url);
+      await changes.checkTargetsOf(requestOf(restuid), uid, params);
       const wanted = endpointChangesOf(params, inOrder(params.kinds));
-      await change(actor, restuid, { operation: 'webhook/update', ...withOriginOnly(params) }, (request) =>
+      await change(actor, restuid, { operation: 'webhook/update', ...withoutSecrets(params) }, (request) =>
         changes.update(request, uid, wanted),
       );
     },

@@ -1,7 +1,13 @@
-/** The ports of the panel's pages about orders. */
+/** The ports of the panel's pages about orders and customers. */
 import { Fault } from '#src/contract/fault.ts';
 import { appendChange, createCredentials, createKeyViews } from '#src/gateway/index.ts';
-import { createStaffOrders, endOfDay, requireRestaurant, startOfDay } from '#src/ordering/index.ts';
+import {
+  createStaffCustomers,
+  createStaffOrders,
+  endOfDay,
+  requireRestaurant,
+  startOfDay,
+} from '#src/ordering/index.ts';
 import type { OrderingPorts } from '#src/panel/index.ts';
 import { readFeed } from '#src/platform/db/outbox/event-feed.ts';
 import type { PortDeps } from './port-deps.ts';
@@ -14,6 +20,7 @@ const eventsMax = 20;
 export const createOrderingPorts = ({ installation }: PortDeps, users: FindUser): OrderingPorts => {
   const { store, box, clock } = installation;
   const orders = createStaffOrders(store.db, box.derive('order-token'));
+  const customers = createStaffCustomers(store.db);
   const keys = createKeyViews({ db: store.db, clock });
   const credentials = createCredentials({ db: store.db, box, clock, scopes: [], actor: 'panel' });
   return {
@@ -53,5 +60,52 @@ export const createOrderingPorts = ({ installation }: PortDeps, users: FindUser)
         }),
       ),
     mark: orders.mark,
+    customers: async (restuid, search) => {
+      const { items, next } = await customers.list(restuid, search);
+      return { items: items.map(shown), next };
+    },
+    customer: async (restuid, uid) => {
+      const customer = await customers.find(restuid, uid);
+      return customer && shown(customer);
+    },
+    entriesOf: async (restuid, uid, limit) =>
+      (await customers.entries(restuid, uid, limit)).map(({ loyaltyPoints: balance, ...entry }) => ({
+        ...entry,
+        balance,
+      })),
+    movePoints: (actor, restuid, uid, change) =>
+      customers.movePoints({ restuid, uid, ...change, now: clock.now() }, (tx) =>
+        appendChange(tx, box, clock.now(), {
+          action: 'tenant.changed',
+          actor,
+          tenants: [restuid],
+          reason: change.reason,
+          details: JSON.stringify({ operation: 'loyaltylog/create', client_uid: uid, diff_op: change.diffOp }),
+        }),
+      ),
   };
+};
+
+type Customer = NonNullable<Awaited<ReturnType<ReturnType<typeof createStaffCustomers>['find']>>>;
+
+const shown = ({ first_name, last_name, orders_count, orders_total, loyalty_points, ...customer }: Customer) => ({
+  uid: customer.uid,
+  firstName: first_name,
+  lastName: last_name,
+  email: customer.email,
+  phone: customer.phone,
+  address: addressOf(customer),
+  code: customer.code,
+  added: customer.added,
+  ordersCount: orders_count,
+  ordersTotal: orders_total,
+  firstOrder: customer.first_order,
+  lastOrder: customer.last_order,
+  points: loyalty_points,
+});
+
+/** In one line; null without any part. */
+const addressOf = ({ address, number, zip, city }: Pick<Customer, 'address' | 'number' | 'zip' | 'city'>) => {
+  const parts = [address, number, zip, city].filter((part) => part !== null && part !== '');
+  return parts.length === 0 ? null : parts.join(' ');
 };

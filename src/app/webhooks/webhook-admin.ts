@@ -27,10 +27,17 @@ export const createNoteChange =
       details: JSON.stringify(details),
     });
 
-/** For the audit: without path and query of an address, which often hold a secret of the receiver. */
-export const withOriginOnly = (params: Payload): Payload => {
-  const { url, ...others } = params;
-  return { ...others, ...(typeof url === 'string' && { origin: new URL(url).origin }) };
+/**
+ * For the audit: without path and query of an address, which often hold a secret of the receiver, and without secrets that the
+ * endpoint logs in with.
+ */
+export const withoutSecrets = (params: Payload): Payload => {
+  const { url, auth, ...others } = params;
+  return {
+    ...others,
+    ...(typeof url === 'string' && { origin: new URL(url).origin }),
+    ...(auth !== undefined && { auth: (auth as { type: string } | null)?.type ?? null }),
+  };
 };
 
 export type WebhookAdmin = ReturnType<typeof createWebhookAdmin>;
@@ -88,7 +95,7 @@ const createCall =
             await note(
               tx,
               restuid,
-              withOriginOnly({ operation: operation.path.slice(1), ...params, secret: undefined }),
+              withoutSecrets({ operation: operation.path.slice(1), ...params, secret: undefined }),
             );
             return operation.handle({ ...input, db: tx }, checked);
           });

@@ -118,6 +118,16 @@ const (
 	DetailCodeSandboxOnly          DetailCode = "SANDBOX_ONLY"
 )
 
+// EndpointAuthType is a string, because versions 1.x may add values.
+type EndpointAuthType string
+
+// Values of EndpointAuthType.
+const (
+	EndpointAuthTypeCertificate EndpointAuthType = "certificate"
+	EndpointAuthTypeOauth       EndpointAuthType = "oauth"
+	EndpointAuthTypeHeader      EndpointAuthType = "header"
+)
+
 // EndpointDisabledReason is a string, because versions 1.x may add values.
 type EndpointDisabledReason string
 
@@ -145,6 +155,15 @@ type EndpointOwnerKind string
 const (
 	EndpointOwnerKindAPIClient EndpointOwnerKind = "api_client"
 	EndpointOwnerKindPanel     EndpointOwnerKind = "panel"
+)
+
+// EndpointSignature is a string, because versions 1.x may add values.
+type EndpointSignature string
+
+// Values of EndpointSignature.
+const (
+	EndpointSignatureRfc9421Ed25519   EndpointSignature = "rfc9421:ed25519"
+	EndpointSignatureRfc9421EcdsaP256 EndpointSignature = "rfc9421:ecdsa-p256"
 )
 
 // EndpointStatus is a string, because versions 1.x may add values.
@@ -421,15 +440,6 @@ type MenuImportUpdateMode string
 const (
 	MenuImportUpdateModeReplace MenuImportUpdateMode = "replace"
 	MenuImportUpdateModeMerge   MenuImportUpdateMode = "merge"
-)
-
-// NewEndpointSignature is a string, because versions 1.x may add values.
-type NewEndpointSignature string
-
-// Values of NewEndpointSignature.
-const (
-	NewEndpointSignatureRfc9421Ed25519   NewEndpointSignature = "rfc9421:ed25519"
-	NewEndpointSignatureRfc9421EcdsaP256 NewEndpointSignature = "rfc9421:ecdsa-p256"
 )
 
 // NewOrderPaymentMethod is a string, because versions 1.x may add values.
@@ -2548,12 +2558,14 @@ type Endpoint struct {
 	NextAttempt *NextAttempt `json:"next_attempt"`
 	// Name of the header with the hexadecimal signature of the body
 	SignatureHeader string `json:"signature_header"`
-	// Message signature that is added
-	Signature *NewEndpointSignature `json:"signature"`
+	// Message signature
+	Signature *EndpointSignature `json:"signature"`
 	// Attempts in one second, at most; null when there is no bound
 	MaxPerSecond *int64 `json:"max_per_second"`
 	// True: it also gets `webhook.digest`, each hour
 	Digest bool `json:"digest"`
+	// Login at the receiver
+	Auth *EndpointAuth `json:"auth"`
 	// Until then the secret before the last rotation signs as well; null when none
 	// does
 	//
@@ -2624,7 +2636,7 @@ func (x *Endpoint) GetNextAttempt() (value NextAttempt) {
 }
 
 // GetSignature is Signature, or its zero value when it is null.
-func (x *Endpoint) GetSignature() (value NewEndpointSignature) {
+func (x *Endpoint) GetSignature() (value EndpointSignature) {
 	if x != nil && x.Signature != nil {
 		value = *x.Signature
 	}
@@ -2639,11 +2651,55 @@ func (x *Endpoint) GetMaxPerSecond() (value int64) {
 	return value
 }
 
+// GetAuth is Auth, or nil when it is null.
+func (x *Endpoint) GetAuth() (value *EndpointAuth) {
+	if x != nil {
+		value = x.Auth
+	}
+	return value
+}
+
 // GetPreviousSecretExpiresISO is PreviousSecretExpiresISO, or its zero value
 // when it is null.
 func (x *Endpoint) GetPreviousSecretExpiresISO() (value string) {
 	if x != nil && x.PreviousSecretExpiresISO != nil {
 		value = *x.PreviousSecretExpiresISO
+	}
+	return value
+}
+
+// EndpointAuth: Login at the receiver
+type EndpointAuth struct {
+	// Its kind
+	Type EndpointAuthType `json:"type"`
+	// What names it
+	ID string `json:"id"`
+	// End of the certificate
+	//
+	// A date-time of RFC 3339 with an offset.
+	ExpiresISO *string `json:"expires_iso"`
+}
+
+// GetType is Type, or its zero value when it is null.
+func (x *EndpointAuth) GetType() (value EndpointAuthType) {
+	if x != nil {
+		value = x.Type
+	}
+	return value
+}
+
+// GetID is ID, or its zero value when it is null.
+func (x *EndpointAuth) GetID() (value string) {
+	if x != nil {
+		value = x.ID
+	}
+	return value
+}
+
+// GetExpiresISO is ExpiresISO, or its zero value when it is null.
+func (x *EndpointAuth) GetExpiresISO() (value string) {
+	if x != nil && x.ExpiresISO != nil {
+		value = *x.ExpiresISO
 	}
 	return value
 }
@@ -2675,12 +2731,14 @@ type EndpointChange struct {
 	//
 	// 1 to 64 characters.
 	SignatureHeader Nullable[string] `json:"signature_header,omitzero"`
-	// Message signature that is added; null for none
-	Signature Nullable[NewEndpointSignature] `json:"signature,omitzero"`
+	// Message signature
+	Signature Nullable[EndpointSignature] `json:"signature,omitzero"`
 	// Attempts in one second, at most; null for no bound
 	//
 	// 1 to 1000.
 	MaxPerSecond Nullable[int64] `json:"max_per_second,omitzero"`
+	// Login at the receiver
+	Auth Nullable[NewEndpointAuth] `json:"auth,omitzero"`
 	// True enables it again and forgets its failures; false disables it and
 	// cancels what is still to be sent
 	Enabled *bool `json:"enabled,omitzero"`
@@ -4385,12 +4443,14 @@ type NewEndpoint struct {
 	//
 	// 1 to 64 characters.
 	SignatureHeader Nullable[string] `json:"signature_header,omitzero"`
-	// Message signature that is added; null for none
-	Signature Nullable[NewEndpointSignature] `json:"signature,omitzero"`
+	// Message signature
+	Signature Nullable[EndpointSignature] `json:"signature,omitzero"`
 	// Attempts in one second, at most; null for no bound
 	//
 	// 1 to 1000.
 	MaxPerSecond Nullable[int64] `json:"max_per_second,omitzero"`
+	// Login at the receiver
+	Auth Nullable[NewEndpointAuth] `json:"auth,omitzero"`
 	// False: nothing is sent until it is enabled
 	//
 	// By default `true`.
@@ -4409,6 +4469,52 @@ type NewEndpoint struct {
 	//
 	// 1 to 64 characters.
 	Restuid string `json:"restuid,omitzero"`
+}
+
+// NewEndpointAuth: Login at the receiver
+type NewEndpointAuth struct {
+	// Kind of login
+	Type EndpointAuthType `json:"type"`
+	// PEM
+	//
+	// 1 to 20000 characters.
+	Certificate string `json:"certificate,omitzero"`
+	// PEM
+	//
+	// 1 to 10000 characters.
+	PrivateKey string `json:"private_key,omitzero"`
+	// Token endpoint
+	//
+	// 1 to 2048 characters.
+	TokenURL string `json:"token_url,omitzero"`
+	// OAuth client
+	//
+	// 1 to 255 characters.
+	ClientID string `json:"client_id,omitzero"`
+	// Or `private_key`
+	//
+	// 1 to 1024 characters.
+	ClientSecret string `json:"client_secret,omitzero"`
+	// `kid` of assertions
+	//
+	// 1 to 255 characters.
+	KeyID string `json:"key_id,omitzero"`
+	// `aud` of assertions
+	//
+	// 1 to 2048 characters.
+	Audience string `json:"audience,omitzero"`
+	// OAuth scope
+	//
+	// 1 to 1024 characters.
+	Scope string `json:"scope,omitzero"`
+	// Header
+	//
+	// 1 to 64 characters.
+	Name string `json:"name,omitzero"`
+	// Its value
+	//
+	// 1 to 4096 characters.
+	Value string `json:"value,omitzero"`
 }
 
 // NewLoyaltyEntry: Points to add or subtract by hand

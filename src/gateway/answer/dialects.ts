@@ -34,7 +34,7 @@ const problemType = 'application/problem+json';
 
 /**
  * RFC 6750 section 3.1: the error of each status. It has one for 403, so a refusal that more scopes would not change has it too
- * (interface 6.3, A-024, A-026); what tells it apart is that its challenge has no `scope`. A client of the Model Context Protocol,
+ * (interface 6.3, A-024, A-026); its challenge differs by having no `scope`. A client of the Model Context Protocol,
  * which would ask for another token, gets such a refusal as the result of its call instead (edge/mcp/tool-result.ts).
  */
 export const oauthErrors: Readonly<Record<number, string>> = {

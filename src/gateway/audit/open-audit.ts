@@ -6,6 +6,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import type { ChainRow } from './chain/event-store.ts';
 import { openExternalHeads } from './chain/external-heads.ts';
 import type { AuditSettings } from './config.ts';
 import { createFingerprint, type Fingerprint } from './event/fingerprint.ts';
@@ -13,6 +14,7 @@ import { openRecorder, type Recorder } from './record/recorder.ts';
 import { createAuditRetention } from './retention/retention.ts';
 import { createAuditHours, createHoursPoll } from './search/hours.ts';
 import { createAuditSinks } from './sinks/feed-sinks.ts';
+import { createTreeWatch } from './tree/tree-watch.ts';
 import { createAuditGuard } from './verify/guard.ts';
 
 type AuditDeps = {
@@ -32,6 +34,8 @@ export type Audit = {
   fingerprint: Fingerprint;
   /** Places at which the audit was found changed or removed. */
   problems: () => number;
+  /** Body of /.well-known/audit-log. */
+  logDocument: () => string;
   services: Service[];
 };
 
@@ -39,15 +43,21 @@ export const openAudit = async (deps: AuditDeps): Promise<Audit> => {
   const { settings, db, background, box, clock, log, readAuthorization } = deps;
   const process = processName();
   const hours = createHoursPoll();
+  const tree = createTreeWatch({ db: background, box, log });
+  const onHeads = (rows: readonly ChainRow[]): Promise<void> => {
+    hours.onHeads(rows);
+    return tree.onHeads(rows);
+  };
   const recorder = await openRecorder({ db, box, clock, log, process });
   return {
     recorder,
     fingerprint: createFingerprint(box),
     problems: () => openExternalHeads(box).problems().length,
+    logDocument: tree.document,
     services: [
       recorder.service,
       createAuditRetention({ db, box, clock, log }, settings.audit_days),
-      createAuditGuard({ db: background, box, clock, log, onHeads: hours.onHeads }),
+      createAuditGuard({ db: background, box, clock, log, onHeads }),
       createAuditHours({ db: background, clock, log, poll: hours.poll }),
       ...createAuditSinks({ db, box, log, readAuthorization, holder: `${process}:${randomUUID()}` }, settings),
     ],

@@ -11,7 +11,7 @@ import { deliveryState, pathOfDelivery } from '../webhooks/delivery-parts.ts';
 import { ordersPath } from './order-list-page.ts';
 import { moveForms } from './order-moves.ts';
 import { customerName, delivery, fact, money, orderBadge, orderNumber } from './order-parts.ts';
-import { pathOfOrders } from './paths.ts';
+import { pathOfCustomer, pathOfOrders } from './paths.ts';
 import { ordersTopic } from './topics.ts';
 
 const orderPath = `${ordersPath}/:order`;
@@ -93,9 +93,7 @@ const facts = (view: View, restuid: string, order: PanelOrder): Html => {
   const name = customerName(order);
   return html`<dl class="facts">${fact(t.delivery, delivery(view, order))}${fact(
     t.customer,
-    customerUid === null
-      ? name
-      : html`${name ?? t.noName} · <a href="${pathOfOrders(restuid, { customer: customerUid })}">${t.ordersOfCustomer}</a>`,
+    customerUid === null ? name : html`<a href="${pathOfCustomer(restuid, customerUid)}">${name ?? t.noName}</a>`,
   )}${fact(t.phone, client?.phone)}${fact(t.email, client?.email)}${fact(
     t.address,
     address === null ? null : addressText(address),

@@ -23,12 +23,17 @@ export const money = ({ language }: Pick<View, 'language'>, hundredths: number, 
 export const orderNumber = ({ number, locationCode }: Pick<PanelOrder, 'number' | 'locationCode'>): string =>
   locationCode === null ? String(number) : `${locationCode}-${number}`;
 
-/** Undefined without a customer, and after the customer was removed. */
-export const customerName = ({ client }: Pick<PanelOrder, 'client'>): string | undefined => {
-  if (client === null) return undefined;
-  const name = [client.first_name, client.last_name].filter((part) => part !== null && part !== '').join(' ');
-  return name === '' ? (client.phone ?? client.email ?? undefined) : name;
+type Named = Record<'firstName' | 'lastName' | 'phone' | 'email', string | null>;
+
+/** The name, or else a phone or email. */
+export const nameOfCustomer = ({ firstName, lastName, phone, email }: Named): string | undefined => {
+  const name = [firstName, lastName].filter((part) => part !== null && part !== '').join(' ');
+  return name === '' ? (phone ?? email ?? undefined) : name;
 };
+
+/** Undefined without a customer, and after the customer was removed. */
+export const customerName = ({ client }: Pick<PanelOrder, 'client'>): string | undefined =>
+  client === null ? undefined : nameOfCustomer({ ...client, firstName: client.first_name, lastName: client.last_name });
 
 /** The delivery method in words, and its code where the restaurant has its own one. */
 export const delivery = ({ texts }: Pick<View, 'texts'>, { dmethod, table }: PanelOrder): HtmlValue => {

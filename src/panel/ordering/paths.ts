@@ -1,4 +1,4 @@
-/** Paths of the pages about orders. */
+/** Paths of the pages about orders and customers. */
 import { withQuery } from '../page/page-path.ts';
 import type { OrderStatus } from '../ports/ordering.ts';
 import { pathOfRestaurant } from '../restaurant/paths.ts';
@@ -17,3 +17,7 @@ export const pathOfOrders = (restuid: string, filter: Partial<OrderFilter> = {},
 /** `more` begins with a slash. */
 export const pathOfOrder = (restuid: string, uid: string, more = ''): string =>
   pathOfRestaurant(restuid, `/orders/${encodeURIComponent(uid)}${more}`);
+
+/** `more` begins with a slash. */
+export const pathOfCustomer = (restuid: string, uid: string, more = ''): string =>
+  pathOfRestaurant(restuid, `/customers/${encodeURIComponent(uid)}${more}`);

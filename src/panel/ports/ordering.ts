@@ -79,7 +79,52 @@ export type OrderEvent = { id: string; event: string; recorded: Date };
 
 export type OrderMoveByStaff = 'confirm' | 'close' | 'cancel';
 
+/** Amounts and points are hundredths. */
+export type PanelCustomer = {
+  uid: string;
+  firstName: string | null;
+  lastName: string | null;
+  email: string | null;
+  phone: string | null;
+  /** In one line. */
+  address: string | null;
+  code: string | null;
+  added: Date;
+  ordersCount: number;
+  ordersTotal: number;
+  firstOrder: Date | null;
+  lastOrder: Date | null;
+  points: number;
+};
+
+/** An entry of the ledger of points. Points are hundredths. */
+export type LedgerEntry = {
+  created: Date;
+  type: 'order' | 'order_cancelled' | 'redemption' | 'signup' | 'coupon' | 'manual';
+  orderUid: string | null;
+  notes: string | null;
+  diffOp: 'add' | 'subtract';
+  diffPoints: number;
+  balance: number;
+};
+
 export type OrderingPorts = {
+  /** Newest first. `start`: of a name, an email or a phone. */
+  customers(
+    restuid: string,
+    search: { start: string | undefined; after: string | undefined; limit: number },
+  ): Promise<Listed<PanelCustomer>>;
+  customer(restuid: string, uid: string): Promise<PanelCustomer | undefined>;
+  /** Newest first. */
+  entriesOf(restuid: string, uid: string, limit: number): Promise<readonly LedgerEntry[]>;
+  /** Throws NOT_FOUND, INSUFFICIENT_POINTS, and VALIDATION_ERROR above the largest balance. */
+  movePoints(
+    actor: string,
+    restuid: string,
+    uid: string,
+    change: { diffOp: 'add' | 'subtract'; points: number; reason: string },
+  ): Promise<void>;
+
   /** Newest first. */
   orders(restuid: string, search: OrderSearch): Promise<Listed<PanelOrder>>;
   order(restuid: string, uid: string): Promise<PanelOrder | undefined>;

@@ -99,6 +99,8 @@ export type WebhookEndpoint = {
   signatureHeader: string | null;
   /** How deliveries are signed beside Standard Webhooks, such as `rfc9421:ed25519`; null for not at all. */
   signature: string | null;
+  /** What it logs in with at its receiver. `id`: subject, client or name of the header; `expires`: in ISO form. */
+  authShown: { type: 'certificate' | 'oauth' | 'header'; id: string; expires: string | null } | null;
   maxPerSecond: number | null;
   digest: boolean;
   /** Until then events are signed with the former secret too. */

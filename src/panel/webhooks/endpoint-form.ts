@@ -6,7 +6,7 @@ import type { EndpointFields, WebhookEndpoint } from '../ports/restaurant.ts';
 import { kinds } from '../restaurant/notification-pages.ts';
 import { fieldNote } from '../view/field.ts';
 
-const fieldNames = ['url', 'description', 'kinds', 'signature_header', 'signature', 'max_per_second'] as const;
+const fieldNames = ['url', 'description', 'kinds', 'signature_header', 'signature', 'auth', 'max_per_second'] as const;
 /** The schemes of interface 31. */
 const schemes = ['rfc9421:ed25519', 'rfc9421:ecdsa-p256'] as const;
 export type FieldProblems = Partial<Record<(typeof fieldNames)[number], string>>;
@@ -49,7 +49,8 @@ export const problemsOf = ({ texts }: View, error: unknown): FieldProblems | und
   for (const { pointer, code, message } of error.errors) {
     const name = fieldNames.find((one) => pointer === one || pointer.startsWith(`/${one}/`));
     if (name === undefined) return undefined;
-    if (name === 'url') problems.url = code === 'REQUIRED' ? t.required : t.url(message);
+    if (name === 'auth') problems.url = t.auth;
+    else if (name === 'url') problems.url = code === 'REQUIRED' ? t.required : t.url(message);
     else problems[name] = t[name];
   }
   return problems;

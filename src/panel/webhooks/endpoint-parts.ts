@@ -67,7 +67,7 @@ ${previousSecretExpires !== null && html`<dt>${t.overlapRuns}</dt><dd>${time(pre
 /** The settings of an endpoint. */
 export const endpointSettings = (view: View, endpoint: WebhookEndpoint): Html => {
   const { webhooks: t, notifications } = view.texts.restaurant;
-  const { ownerKind, ownerId, signatureHeader, signature, maxPerSecond } = endpoint;
+  const { ownerKind, ownerId, signatureHeader, signature, authShown, maxPerSecond } = endpoint;
   return html`<dl class="facts">
 <dt>${t.url}</dt><dd><code>${endpoint.url}</code></dd>
 ${endpoint.description !== null && html`<dt>${t.description}</dt><dd>${endpoint.description}</dd>`}
@@ -76,6 +76,12 @@ ${endpoint.description !== null && html`<dt>${t.description}</dt><dd>${endpoint.
     .join(', ')}</dd>
 ${signatureHeader !== null && html`<dt>${t.signatureHeader}</dt><dd><code>${signatureHeader}</code></dd>`}
 ${signature !== null && html`<dt>${t.signature}</dt><dd><code>${signature}</code></dd>`}
+${
+  authShown !== null &&
+  html`<dt>${t.auth}</dt><dd>${t.authTypes[authShown.type]}: <code>${authShown.id}</code>${
+    authShown.expires !== null && html` (${t.authExpires} ${time(new Date(authShown.expires))})`
+  }</dd>`
+}
 ${maxPerSecond !== null && html`<dt>${t.maxPerSecond}</dt><dd>${maxPerSecond}</dd>`}
 ${endpoint.digest && html`<dt>${t.more}</dt><dd>${t.digest}</dd>`}
 <dt>${t.owner}</dt><dd>${ownerKind === 'panel' ? t.ownerPanel : t.ownerClient(ownerId)}</dd>

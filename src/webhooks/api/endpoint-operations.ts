@@ -114,7 +114,7 @@ const createOperation = (api: Api) =>
     answer: one.extend({ secret: z.string().describe('Secret that signs its events; it is shown only now') }),
     isSecret: true,
     scopesOf: ({ kinds }) => scopesOfKinds(api, kinds),
-    check: ({ params }) => api.changes.checkUrl(params.url),
+    check: ({ params }) => api.changes.checkTargets(params),
     handle: async (input) => {
       const { db, caller, params, now } = input;
       const viewer = viewerOf(input);
@@ -134,10 +134,8 @@ const updateOperation = (api: Api) =>
     params: updateParams(Object.keys(api.kindScopes)),
     answer: one,
     scopesOf: ({ kinds }) => scopesOfKinds(api, kinds),
-    check: async (input) => {
-      const { uid: uidOfOne, url } = input.params;
-      if (url !== undefined) await api.changes.checkUrlOf({ db: input.db, viewer: viewerOf(input) }, uidOfOne, url);
-    },
+    check: (input) =>
+      api.changes.checkTargetsOf({ db: input.db, viewer: viewerOf(input) }, input.params.uid, input.params),
     handle: async (input) => {
       const { db, caller, params, now } = input;
       const viewer = viewerOf(input);

@@ -13,10 +13,12 @@ import {
   withDefault,
 } from '#src/platform/http/values.ts';
 import type { WatchedEndpoint } from '../endpoints/endpoint-store.ts';
-import { type EndpointChanges, isSecret, type NewEndpoint, secretRule } from '../endpoints/endpoints.ts';
+import { isSecret, type NewEndpoint, secretRule } from '../endpoints/endpoints.ts';
 import { nextTryAnswer, nextTryOfEndpoint, nextTryView } from '../log/next-try.ts';
 import { signatureSchemes } from '../signing/message-signature.ts';
 import { signatureHeaderPattern, signatureHeaderProblem } from '../signing/signature-header-name.ts';
+import type { WantedChanges } from '../use-cases/change-endpoints.ts';
+import { authAnswer, authParam, authView } from './auth-params.ts';
 
 const signatureHeader = () =>
   clearable(
@@ -42,10 +44,11 @@ const settable = {
   signature_header: signatureHeader().describe(
     'Name of the header with the hexadecimal signature of the body; null for the name that the operator has set',
   ),
-  signature: clearable(oneOf(signatureSchemes)).describe('Message signature that is added; null for none'),
+  signature: clearable(oneOf(signatureSchemes)).describe('Message signature'),
   max_per_second: clearable(integer({ min: 1, max: 1000 })).describe(
     'Attempts in one second, at most; null for no bound',
   ),
+  auth: authParam(),
 };
 
 export const createParams = (kinds: readonly string[]) =>
@@ -94,14 +97,15 @@ export const newEndpointOf = (
   signature: params.signature ?? null,
   maxPerSecond: params.max_per_second ?? null,
   digest: params.digest,
+  auth: params.auth ?? null,
 });
 
 /** The named values alone. `kinds`: undefined when none are named. */
 export const endpointChangesOf = (
   params: z.infer<ReturnType<typeof updateParams>>,
   kinds: readonly string[] | undefined,
-): EndpointChanges => {
-  const { url, enabled, digest, description, signature } = params;
+): WantedChanges => {
+  const { url, enabled, digest, description, signature, auth } = params;
   const { signature_header: signatureHeader, max_per_second: maxPerSecond } = params;
   return {
     ...(url === undefined ? undefined : { url }),
@@ -111,6 +115,7 @@ export const endpointChangesOf = (
     ...(kinds === undefined ? undefined : { kinds }),
     ...(signatureHeader === undefined ? undefined : { signatureHeader }),
     ...(signature === undefined ? undefined : { signature }),
+    ...(auth === undefined ? undefined : { auth }),
     ...(maxPerSecond === undefined ? undefined : { maxPerSecond }),
   };
 };
@@ -152,9 +157,10 @@ export const endpointAnswer = z
     last_failure_iso: instant.nullable().describe('The last attempt that failed; null when none did'),
     ...nextTryAnswer,
     signature_header: z.string().describe('Name of the header with the hexadecimal signature of the body'),
-    signature: z.enum(signatureSchemes).nullable().describe('Message signature that is added'),
+    signature: z.enum(signatureSchemes).nullable().describe('Message signature'),
     max_per_second: z.int().nullable().describe('Attempts in one second, at most; null when there is no bound'),
     digest: z.boolean().describe(digestText),
+    auth: authAnswer,
     previous_secret_expires_iso: instant
       .nullable()
       .describe('Until then the secret before the last rotation signs as well; null when none does'),
@@ -194,6 +200,7 @@ export const endpointView = (
     signature: row.signature,
     max_per_second: row.maxPerSecond,
     digest: row.digest,
+    auth: authView(row.authShown, dates.iso),
     previous_secret_expires_iso: expires !== null && expires > now ? dates.iso(expires) : null,
     created: dates.legacy(row.created),
     created_iso: dates.iso(row.created),

@@ -6,6 +6,7 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
+import type { AuthorizedSend } from '../auth/authorized-send.ts';
 import type { BatchedStarts } from '../pacing/batched-starts.ts';
 import { claiming, slotting } from '../pacing/bounds.ts';
 import { quick, slow } from '../pacing/concurrency-limit.ts';
@@ -13,7 +14,6 @@ import { nextDelayMs, parseRetryAfter } from '../pacing/retry-schedule.ts';
 import type { Slot } from '../pacing/slots.ts';
 import { type ClaimedDelivery, returnLease } from '../queue/claim-store.ts';
 import { redactResponse } from '../send/redact-response.ts';
-import type { Send } from '../send/send.ts';
 import type { Failure, SendResult } from '../send/send-result.ts';
 import type { Leased } from './leased.ts';
 import type { AttemptResult, Recorder } from './record.ts';
@@ -22,7 +22,7 @@ import type { WorkerIdentity } from './worker-identity.ts';
 export type AttemptDeps = {
   db: Kysely<unknown>;
   clock: Clock;
-  send: Send;
+  send: AuthorizedSend;
   /** Headers of a delivery, signatures included. */
   headersFor: (delivery: ClaimedDelivery, timestampSeconds: number) => Promise<Record<string, string>>;
   /** Secrets that must not appear in the stored response. */
@@ -109,7 +109,7 @@ const waitAndSend = async (deps: AttemptDeps, { delivery, slot, leasedMs }: Task
       return { nextAttemptAt: new Date(started.getTime() + claiming.unsignedRetryMs), error };
     }
     const sending = deps.identity.sending();
-    const result = await deps.send(delivery.url, headers, delivery.body, sending);
+    const result = await deps.send(delivery, headers, delivery.body, sending);
     // The end of this worker cut the attempt: it does not count, and the next one has the same number.
     return sending.aborted && result.status === null ? { nextAttemptAt: started } : { result, started };
   } finally {

@@ -7,6 +7,9 @@ export type Leased = ClaimedDelivery & { endpoint: DueEndpoint };
 type OfDelivery = Omit<LeasedDelivery, 'body'> & Pick<ClaimedDelivery, 'body' | 'leaseToken'>;
 
 export const leasedTo = (endpoint: DueEndpoint, delivery: OfDelivery): Leased => {
-  const { url, secret, previousSecret, previousSecretExpires, signatureHeader, signature } = endpoint;
-  return { ...delivery, url, secret, previousSecret, previousSecretExpires, signatureHeader, signature, endpoint };
+  const { url, secret, previousSecret, previousSecretExpires, signatureHeader, signature, auth } = endpoint;
+  return {
+    ...delivery,
+    ...{ url, secret, previousSecret, previousSecretExpires, signatureHeader, signature, auth, endpoint },
+  };
 };

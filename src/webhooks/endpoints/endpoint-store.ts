@@ -3,13 +3,17 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Listed, type ListQuery, readList } from '#src/platform/db/bounded-list.ts';
 import type { Endpoint, EndpointHealth, Viewer } from './endpoint.ts';
 
+const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
+
 export const insertEndpoint = async (db: Kysely<unknown>, row: Endpoint): Promise<void> => {
   await sql`
     insert into webhooks.endpoints (tenant, uid, owner_kind, owner_id, url, description, kinds, enabled, disabled_reason,
-      signature_header, signature, max_per_second, digest, secret, created)
+      signature_header, signature, max_per_second, digest, auth, auth_shown, secret, created)
     values (${row.tenant}, ${row.uid}, ${row.ownerKind}, ${row.ownerId}, ${row.url}, ${row.description},
       ${row.kinds}::text[], ${row.enabled}, ${row.disabledReason}, ${row.signatureHeader}, ${row.signature},
-      ${row.maxPerSecond}, ${row.digest}, ${row.secret}, ${row.created})`.execute(db);
+      ${row.maxPerSecond}, ${row.digest}, ${row.auth}, ${jsonOf(row.authShown)}::jsonb, ${row.secret}, ${row.created})`.execute(
+    db,
+  );
 };
 
 /** Holds off other creations of the same owner until the transaction ends, so that none is counted too late. */
@@ -43,7 +47,8 @@ export const updateEndpointUrl = async (
 
 const columns = sql`
   endpoint.tenant, endpoint.uid, owner_kind as "ownerKind", owner_id as "ownerId", url, description, kinds, enabled,
-  disabled_reason as "disabledReason", signature_header as "signatureHeader", signature, max_per_second as "maxPerSecond", digest,
+  disabled_reason as "disabledReason", signature_header as "signatureHeader", signature, max_per_second as "maxPerSecond", digest, auth,
+  auth_shown as "authShown",
   withheld_kinds as "withheldKinds", secret, previous_secret as "previousSecret", previous_secret_expires as "previousSecretExpires",
   cancel_through as "cancelThrough", endpoint.created`;
 
@@ -140,7 +145,8 @@ export const saveEndpoint = async (tx: Kysely<unknown>, row: Endpoint): Promise<
   await sql`
     update webhooks.endpoints set url = ${row.url}, description = ${row.description}, kinds = ${row.kinds}::text[],
       enabled = ${row.enabled}, disabled_reason = ${row.disabledReason}, signature_header = ${row.signatureHeader},
-      signature = ${row.signature}, max_per_second = ${row.maxPerSecond}, digest = ${row.digest}, secret = ${row.secret},
+      signature = ${row.signature}, max_per_second = ${row.maxPerSecond}, digest = ${row.digest}, auth = ${row.auth},
+      auth_shown = ${jsonOf(row.authShown)}::jsonb, secret = ${row.secret},
       previous_secret = ${row.previousSecret}, previous_secret_expires = ${row.previousSecretExpires}
     where tenant = ${row.tenant} and uid = ${row.uid}`.execute(tx);
 };
@@ -156,7 +162,7 @@ export const forgetFailures = async (tx: Kysely<unknown>, uid: string): Promise<
 export const markRemoved = async (tx: Kysely<unknown>, uid: string, now: Date): Promise<void> => {
   await sql`
     update webhooks.endpoints set removed = ${now}, secret = ''::bytea, previous_secret = null,
-      previous_secret_expires = null
+      previous_secret_expires = null, auth = null, auth_shown = null
     where uid = ${uid}`.execute(tx);
 };
 

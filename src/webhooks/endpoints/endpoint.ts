@@ -1,3 +1,4 @@
+import type { StoredAuth } from '../auth/endpoint-auth.ts';
 import type { SignatureScheme } from '../signing/message-signature.ts';
 
 /** An endpoint: a receiver's address with its settings. */
@@ -29,7 +30,7 @@ export type Endpoint = {
   /** Deliveries that were made until then are being cancelled. */
   cancelThrough: Date | null;
   created: Date;
-};
+} & StoredAuth;
 
 /** The kinds that are sent. */
 export const sentKindsOf = ({ kinds, withheldKinds }: Pick<Endpoint, 'kinds' | 'withheldKinds'>): readonly string[] =>

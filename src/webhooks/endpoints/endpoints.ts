@@ -9,12 +9,13 @@ import { type Clock, hourMs } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import { type EndpointAuth, sealAuth } from '../auth/endpoint-auth.ts';
 import type { SignatureScheme } from '../signing/message-signature.ts';
 import { endpointSecretLabel } from '../signing/opened-secrets.ts';
 import { secretBytes } from '../signing/sign.ts';
 import { resolverFor } from '../target/resolve.ts';
 import { checkTarget, type Resolve, type TargetRules, urlProblem } from '../target/target.ts';
-import { assertFitting } from './assert-fitting.ts';
+import { assertAuthStays, assertFitting } from './assert-fitting.ts';
 import type { Endpoint, Viewer } from './endpoint.ts';
 import {
   countEndpoints,
@@ -42,6 +43,7 @@ export type NewEndpoint = {
   signature?: SignatureScheme | null;
   maxPerSecond?: number | null;
   digest?: boolean;
+  auth?: EndpointAuth | null;
 };
 
 export type EndpointsDeps = {
@@ -128,6 +130,7 @@ export const addEndpoint = async (
     signature: wanted.signature ?? null,
     maxPerSecond: wanted.maxPerSecond ?? null,
     digest: wanted.digest ?? false,
+    ...sealAuth(box, uid, wanted.auth ?? null),
     secret: box.seal(secret, endpointSecretLabel(uid)),
     previousSecret: null,
     previousSecretExpires: null,
@@ -153,8 +156,9 @@ export const isSecret = (secret: string): boolean => {
 export const targetProblem = async (
   { rules, resolve }: Pick<EndpointsDeps, 'rules' | 'resolve'>,
   url: string,
+  pointer = 'url',
 ): Promise<FaultDetail | undefined> => {
-  const refused = (message: string): FaultDetail => ({ pointer: 'url', code: 'TARGET_REFUSED', message });
+  const refused = (message: string): FaultDetail => ({ pointer, code: 'TARGET_REFUSED', message });
   const problem = urlProblem(url, rules);
   if (problem !== undefined) return refused(problem);
   const verdict = await checkTarget(new URL(url), rules, resolve ?? resolverFor(rules));
@@ -164,7 +168,16 @@ export const targetProblem = async (
 export type EndpointChanges = Partial<
   Pick<
     Endpoint,
-    'url' | 'description' | 'kinds' | 'enabled' | 'signatureHeader' | 'signature' | 'maxPerSecond' | 'digest'
+    | 'url'
+    | 'description'
+    | 'kinds'
+    | 'enabled'
+    | 'signatureHeader'
+    | 'signature'
+    | 'maxPerSecond'
+    | 'digest'
+    | 'auth'
+    | 'authShown'
   >
 >;
 
@@ -186,6 +199,7 @@ export const updateEndpoint = async (
   const isEnabling = !before.enabled && changes.enabled === true;
   const after: Endpoint = { ...before, ...changes, disabledReason: isEnabling ? null : before.disabledReason };
   assertFitting(after, operatorsHeader);
+  assertAuthStays(before, after);
   await saveEndpoint(tx, after);
   if (isEnabling) await forgetFailures(tx, uid);
   if (isDisabling) await disableEndpoint(tx, uid, 'owner', now);

@@ -19,7 +19,7 @@ import { type NextTry, nextTryOf, nextTryOfEndpoint } from './next-try.ts';
 /** `nextTry`: undefined when no attempt follows. `previousSecretExpires`: null when no overlap runs. */
 type ShownEndpoint = Omit<
   WatchedEndpoint,
-  'secret' | 'previousSecret' | 'cancelThrough' | 'nextAttempt' | 'heldUntil'
+  'secret' | 'previousSecret' | 'auth' | 'cancelThrough' | 'nextAttempt' | 'heldUntil'
 > & { nextTry: NextTry | undefined };
 
 type ShownDelivery = Omit<LoggedDelivery, 'nextAttemptAt' | 'heldUntil' | 'isGivenUp'> & {
@@ -112,6 +112,7 @@ const showEndpoint = (
   {
     secret: _secret,
     previousSecret: _previous,
+    auth: _auth,
     cancelThrough: _cancel,
     nextAttempt,
     heldUntil,

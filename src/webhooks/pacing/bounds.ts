@@ -130,6 +130,19 @@ export const breaking = {
   rateStepMs: 10,
 } as const;
 
+/** Access tokens for receivers, in `auth/access-tokens.ts`. */
+export const authorizing = {
+  /** chosen: time for a request for a token; a delivery fits into the rest of its attempt. */
+  tokenMs: 5_000,
+  /** chosen: a token is renewed so long before its end, or in its last quarter. */
+  renewMs: 60_000,
+  /** chosen: pause after a failed renewal, while the old token still serves. */
+  retryMs: 5_000,
+  /** chosen: how long a token without `expires_in` is used, and any other at most. */
+  lifeMsDefault: 5 * minuteMs,
+  lifeMsMax: 24 * 60 * minuteMs,
+} as const;
+
 /** Writing results, in `deliver/record.ts`. */
 export const recording = {
   /** chosen: attempts in one transaction at most. */

@@ -25,12 +25,21 @@ export type ClaimedDelivery = {
   previousSecretExpires: Date | null;
   signatureHeader: string | null;
   signature: SignatureScheme | null;
+  /** Sealed; null where the receiver asks for nothing. */
+  auth: Buffer | null;
 };
 
 /** An endpoint that is due, with its settings and its health. */
 export type DueEndpoint = Pick<
   ClaimedDelivery,
-  'endpointUid' | 'url' | 'secret' | 'previousSecret' | 'previousSecretExpires' | 'signatureHeader' | 'signature'
+  | 'endpointUid'
+  | 'url'
+  | 'secret'
+  | 'previousSecret'
+  | 'previousSecretExpires'
+  | 'signatureHeader'
+  | 'signature'
+  | 'auth'
 > & {
   class: EndpointClass;
   dueAt: Date;
@@ -60,7 +69,7 @@ const described = sql`
     cancel_through is not null or withheld_through is not null as cancelling, max_per_second as "maxPerSecond",
     coalesce(failures_count, 0) as "failuresCount",
     health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",
-    previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader", signature`;
+    previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader", signature, auth`;
 
 const joined = sql`
   join webhooks.endpoints as endpoint on endpoint.uid = turn.endpoint_uid

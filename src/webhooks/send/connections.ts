@@ -1,6 +1,6 @@
 /**
  * Connections to receivers. A connection carries one request at a time, so that its timings belong to one attempt. It
- * goes only to addresses that were checked, and is reused only for the same origin and addresses.
+ * goes only to addresses that were checked, and is reused only for the same origin, addresses and client certificate.
  */
 import { isIP, Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
@@ -16,8 +16,11 @@ export type Connection = {
 
 type Opening = { connectMs: number; tlsMs: number | null };
 
+/** For TLS, in PEM. Connections belong to the object: another one never gets them, even with the same certificate. */
+export type ClientCertificate = { certificate: string; privateKey: string };
+
 export type Connections = {
-  take(origin: string, addresses: readonly string[]): Connection;
+  take(origin: string, addresses: readonly string[], certificate?: ClientCertificate): Connection;
   /** `reusable`: the last response was read to its end. */
   release(connection: Connection, reusable: boolean): void;
   close(): Promise<void>;
@@ -33,6 +36,8 @@ const keepAliveMsMax = 60_000;
 export const createConnections = (timeoutMs: number): Connections => {
   const idle = new Map<string, Connection[]>();
   const keys = new Map<Connection, string>();
+  const numbers = new WeakMap<ClientCertificate, number>();
+  let certificatesCount = 0;
   let idleCount = 0;
 
   const end = (connection: Connection): void => {
@@ -48,9 +53,17 @@ export const createConnections = (timeoutMs: number): Connections => {
     idleCount -= 1;
     end(connection);
   };
+  const numberOf = (certificate: ClientCertificate): number => {
+    const known = numbers.get(certificate);
+    if (known !== undefined) return known;
+    certificatesCount += 1;
+    numbers.set(certificate, certificatesCount);
+    return certificatesCount;
+  };
   return {
-    take: (origin, addresses) => {
-      const key = `${origin} ${addresses.length === 1 ? addresses[0] : [...addresses].sort().join(' ')}`;
+    take: (origin, addresses, certificate) => {
+      const target = `${origin} ${addresses.length === 1 ? addresses[0] : [...addresses].sort().join(' ')}`;
+      const key = certificate === undefined ? target : `${target} #${numberOf(certificate)}`;
       const kept = idle.get(key);
       const connection = kept?.pop();
       if (kept?.length === 0) idle.delete(key);
@@ -58,7 +71,7 @@ export const createConnections = (timeoutMs: number): Connections => {
         idleCount -= 1;
         return connection;
       }
-      const opened = open(origin, addresses, timeoutMs);
+      const opened = open(origin, addresses, timeoutMs, certificate);
       keys.set(opened, key);
       return opened;
     },
@@ -82,13 +95,19 @@ export const createConnections = (timeoutMs: number): Connections => {
   };
 };
 
-const open = (origin: string, addresses: readonly string[], timeoutMs: number): Connection => {
+const open = (
+  origin: string,
+  addresses: readonly string[],
+  timeoutMs: number,
+  certificate: ClientCertificate | undefined,
+): Connection => {
   let opening: Opening | undefined;
   let address: string | null = null;
   const checked = addresses.map((one) => ({ address: one, family: isIP(one) }));
   const connect = buildConnector({
     timeout: timeoutMs,
     allowH2: false,
+    ...(certificate && { cert: certificate.certificate, key: certificate.privateKey }),
     // The name is not resolved again, because a second answer could differ from the checked one.
     lookup: (_host, options, done) => {
       const [first] = checked;

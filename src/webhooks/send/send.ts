@@ -12,7 +12,7 @@ import {
   type TargetVerdict,
   urlProblem,
 } from '../target/target.ts';
-import type { Connections } from './connections.ts';
+import type { ClientCertificate, Connections } from './connections.ts';
 import { post, sinceMs } from './post.ts';
 import type { Failure, SendResult } from './send-result.ts';
 import { createTimeLimits, type TimeLimit } from './time-limits.ts';
@@ -22,6 +22,7 @@ export type Send = (
   headers: Record<string, string>,
   body: string,
   signal: AbortSignal,
+  certificate?: ClientCertificate,
 ) => Promise<SendResult>;
 
 type SendDeps = { rules: TargetRules; resolve: Resolve; timeoutMs: number };
@@ -64,7 +65,7 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
   };
   const targetOf = createTargets(deps.rules);
   const beginLimit = createTimeLimits(deps.timeoutMs);
-  const send: Send = async (url, headers, body, signal) => {
+  const send: Send = async (url, headers, body, signal, certificate) => {
     const startedMs = performance.now();
     const target = targetOf(url);
     if (target.problem !== undefined) return unsent('target_refused', target.problem, startedMs, null);
@@ -77,7 +78,7 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
       if (verdict.kind === 'unresolved') return unsent('dns', verdict.reason, startedMs, dns);
       const { origin, path } = target;
       const connections = await open();
-      const connection = connections.take(origin, verdict.addresses);
+      const connection = connections.take(origin, verdict.addresses, certificate);
       const { status, failure, retryAfter, response, firstByteMs, reusable } = await post(connection, {
         path,
         headers,

@@ -27,9 +27,27 @@ export const signatureBase = (components: readonly Component[], parameters: stri
 
 /** Signs a base. ECDSA gives 64 bytes, r and s one after the other (section 3.3.4). */
 export const signBase = (algorithm: SignatureAlgorithm, key: KeyObject, base: string): Buffer =>
-  algorithm === 'ed25519'
-    ? signWith(null, Buffer.from(base), key)
-    : signWith('sha256', Buffer.from(base), { key, dsaEncoding: 'ieee-p1363' });
+  algorithm === 'ed25519' ? signWith(null, Buffer.from(base), key) : joined(signWith('sha256', Buffer.from(base), key));
+
+const integerBytes = 32;
+
+/**
+ * r and s of a signature in DER: a sequence of two integers, with a byte for each length below 128. `dsaEncoding` gives
+ * the same and takes twice as long as the signature itself.
+ */
+const joined = (der: Buffer): Buffer => {
+  const raw = Buffer.alloc(2 * integerBytes);
+  let at = 2;
+  for (const end of [integerBytes, 2 * integerBytes]) {
+    const length = der[at + 1] ?? 0;
+    const value = der.subarray(at + 2, at + 2 + length);
+    // A leading zero keeps an integer positive; a short one is filled up on the left.
+    const digits = value.subarray(Math.max(0, length - integerBytes));
+    digits.copy(raw, end - digits.length);
+    at += 2 + length;
+  }
+  return raw;
+};
 
 /** The value of `Content-Digest` for a body. */
 export const contentDigest = (body: string): string => `sha-256=:${hash('sha256', body, 'base64')}:`;

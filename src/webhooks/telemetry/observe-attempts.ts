@@ -1,11 +1,11 @@
 /**
- * Counts and traces attempts around `send`. An attempt is a trace of its own, because the change behind the event ended
+ * Counts and traces attempts around what sends them. An attempt is a trace of its own, because the change behind the event ended
  * long before. Receivers get no trace context, since they belong to third parties. Spans hold only the host of the
  * address: path and query often contain a secret.
  */
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { TraceSpan, Traces } from '#src/platform/telemetry/traces.ts';
-import type { Send } from '../send/send.ts';
+import type { AuthorizedSend } from '../auth/authorized-send.ts';
 import type { Failure, SendResult } from '../send/send-result.ts';
 
 export type Observers = {
@@ -31,20 +31,20 @@ const outcomes: readonly Outcome[] = [
 
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
-export const createObserveAttempts = ({ metrics, traces }: Observers): ((send: Send) => Send) => {
+export const createObserveAttempts = ({ metrics, traces }: Observers): ((send: AuthorizedSend) => AuthorizedSend) => {
   const attempts = metrics.counter('webhook_attempts_total', 'Attempts to deliver, by outcome', ['outcome']);
   const seconds = metrics
     .histogram('webhook_attempt_duration_seconds', 'From the start of an attempt to its outcome', buckets)
     .child({});
   const counters = new Map(outcomes.map((outcome) => [outcome, attempts.child({ outcome })]));
-  return (send) => async (url, headers, body, signal) => {
+  return (send) => async (to, headers, body, signal) => {
     const span = traces?.start('client', 'POST');
     try {
-      const result = await send(url, headers, body, signal);
+      const result = await send(to, headers, body, signal);
       const outcome = outcomeOf(result, signal);
       counters.get(outcome)?.inc();
       seconds.observe(result.timings.total / 1000);
-      if (span?.isRecording === true) describe(span, url, headers, result, outcome);
+      if (span?.isRecording === true) describe(span, to.url, headers, result, outcome);
       return result;
     } finally {
       span?.end();

@@ -4,6 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import { Fault, validationFault } from '#src/contract/fault.ts';
+import { type EndpointAuth, sealAuth } from '../auth/endpoint-auth.ts';
 import type { Viewer } from '../endpoints/endpoint.ts';
 import { findEndpoint } from '../endpoints/endpoint-store.ts';
 import {
@@ -32,18 +33,24 @@ type Request = { db: Kysely<unknown>; viewer: Viewer; now: Date };
 /** One event, or the events of a span. */
 type RedeliverWanted = { endpointUid: string } & ({ eventId: string } | Span);
 
+/** Addresses that are called: undefined where nothing changes. */
+type Targets = { url?: string | undefined; auth?: EndpointAuth | null | undefined };
+
+/** `auth`: null to remove it. */
+export type WantedChanges = Omit<EndpointChanges, 'auth' | 'authShown'> & { auth?: EndpointAuth | null };
+
 export type ChangeEndpoints = {
-  /** Resolves the host of a new address over the network. Throws VALIDATION_ERROR. */
-  checkUrl(url: string): Promise<void>;
+  /** Resolves the hosts of new addresses over the network. Throws VALIDATION_ERROR. */
+  checkTargets(targets: Targets): Promise<void>;
   /** The same for an endpoint that exists; without one it resolves nothing. */
-  checkUrlOf(request: Omit<Request, 'now'>, uid: string, url: string): Promise<void>;
+  checkTargetsOf(request: Omit<Request, 'now'>, uid: string, targets: Targets): Promise<void>;
   /** Adds an endpoint with checked values; the secret is shown once. Throws CONFLICT at the 21st of an owner, and VALIDATION_ERROR. */
   create(
     request: Request,
     endpoint: Omit<NewEndpoint, 'tenant'> & Required<Pick<NewEndpoint, 'kinds'>>,
   ): Promise<{ uid: string; secret: string }>;
   /** Throws NOT_FOUND and VALIDATION_ERROR. */
-  update(request: Request, uid: string, changes: EndpointChanges): Promise<void>;
+  update(request: Request, uid: string, changes: WantedChanges): Promise<void>;
   /** Throws NOT_FOUND. */
   remove(request: Request, uid: string): Promise<void>;
   /** Returns the new secret. Throws NOT_FOUND, and CONFLICT while an overlap runs. */
@@ -59,21 +66,27 @@ export type ChangeEndpoints = {
 const noEndpoint = (): Fault => new Fault('NOT_FOUND', 'No such endpoint');
 
 export const createChangeEndpoints = (deps: ChangeEndpointsDeps): ChangeEndpoints => {
-  const checkUrl = async (url: string): Promise<void> => {
-    const problem = await targetProblem(deps, url);
-    if (problem !== undefined) throw validationFault([problem]);
+  const checkTargets = async ({ url, auth }: Targets): Promise<void> => {
+    const found = await Promise.all([
+      url === undefined ? undefined : targetProblem(deps, url),
+      auth?.type === 'oauth' ? targetProblem(deps, auth.tokenUrl, '/auth/token_url') : undefined,
+    ]);
+    const problems = found.filter((one) => one !== undefined);
+    if (problems.length > 0) throw validationFault(problems);
   };
   return {
-    checkUrl,
-    checkUrlOf: async ({ db, viewer }, uid, url) => {
+    checkTargets,
+    checkTargetsOf: async ({ db, viewer }, uid, targets) => {
+      if (targets.url === undefined && targets.auth?.type !== 'oauth') return;
       // The owner is checked first, so that requests of others resolve no names.
-      if ((await findEndpoint(db, viewer, uid)) !== undefined) await checkUrl(url);
+      if ((await findEndpoint(db, viewer, uid)) !== undefined) await checkTargets(targets);
     },
     create: async ({ db, viewer: { tenant } }, wanted) => {
       const { endpoint, secret } = await addEndpoint({ ...deps, db, kinds: wanted.kinds }, { ...wanted, tenant });
       return { uid: endpoint.uid, secret };
     },
-    update: async ({ db, viewer, now }, uid, changes) => {
+    update: async ({ db, viewer, now }, uid, { auth, ...others }) => {
+      const changes = { ...others, ...(auth === undefined ? undefined : sealAuth(deps.box, uid, auth)) };
       if ((await updateEndpoint(db, viewer, uid, changes, now, deps.signatureHeader)) === undefined) throw noEndpoint();
     },
     remove: async ({ db, viewer, now }, uid) => {

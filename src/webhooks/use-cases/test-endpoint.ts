@@ -3,16 +3,16 @@ import { buildEventBody } from '#src/contract/event.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
+import type { AuthorizedSend } from '../auth/authorized-send.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { LoggedAttempt } from '../log/delivery-log-store.ts';
 import { parseRetryAfter } from '../pacing/retry-schedule.ts';
 import { redactResponse } from '../send/redact-response.ts';
-import type { Send } from '../send/send.ts';
 import type { SignedHeaders } from '../signing/signed-headers.ts';
 
 export type TestEndpoint = (endpoint: Endpoint, signal: AbortSignal) => Promise<LoggedAttempt>;
 
-type TestEndpointDeps = { send: Send; clock: Clock; headersFor: SignedHeaders };
+type TestEndpointDeps = { send: AuthorizedSend; clock: Clock; headersFor: SignedHeaders };
 
 /** chosen: tests at once in this process; each may take as long as an attempt. */
 const atOnceMax = 64;
@@ -60,7 +60,7 @@ const attempt = async (
     attemptsCount: 0,
   };
   const headers = await headersFor(delivery, Math.floor(started.getTime() / 1000));
-  const { address, status, failure, retryAfter, response, timings } = await send(endpoint.url, headers, body, signal);
+  const { address, status, failure, retryAfter, response, timings } = await send(delivery, headers, body, signal);
   const asked = status === 429 || status === 503 ? parseRetryAfter(retryAfter, clock.now()) : undefined;
   return {
     uid: newId('att', started.getTime()),

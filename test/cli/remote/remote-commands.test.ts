@@ -166,8 +166,14 @@ test('A-357 restaurants are listed and shown, and an option takes a name that on
   const next = await runJson(['restaurant', 'list', '--before', String(first.next_before)], env);
   expect(next).toMatchObject({ restaurants: [{ restuid, name: 'Osteria', currency: 'EUR' }], next_before: null });
   expect(await runJson(['restaurant', 'show', '--restaurant', 'osteria'], env)).toMatchObject({
-    ...{ restuid, name: 'Osteria', api_enabled: true, countdown_minutes: 10, cell: 'default' },
+    ...{ restuid, name: 'Osteria', sandbox: false, api_enabled: true, countdown_minutes: 10, cell: 'default' },
   });
+  const trial = await runJson(['restaurant', 'create', '--name', 'Trial', '--sandbox'], env);
+  const [firstListed] = ((await runJson(['restaurant', 'list'], env)) as Record<string, unknown>).restaurants as Record<
+    string,
+    unknown
+  >[];
+  expect(firstListed).toMatchObject({ restuid: trial.restuid, sandbox: true });
   const several = await runCommand(['restaurant', 'show', '--restaurant', 'Due Torri'], env);
   expect(several.code).toBe(2);
   for (const uid of twins) expect(several.stderr).toContain(uid);
@@ -191,13 +197,13 @@ test('A-357 a list is a table on a terminal, with colours unless NO_COLOR is set
       });
       child.once('error', reject).once('close', () => resolve(text.replaceAll('\r', '')));
     });
-  const row = `${restuid}  Osteria  UTC        EUR`;
+  const row = `${restuid}  Osteria  false    UTC        EUR`;
   expect(await atTerminal({ NO_COLOR: '1' })).toBe(
-    `restuid${' '.repeat(restuid.length - 7)}  name     time_zone  currency\n${row}\n`,
+    `restuid${' '.repeat(restuid.length - 7)}  name     sandbox  time_zone  currency\n${row}\n`,
   );
   expect(await atTerminal({})).toContain('\u001b[1mrestuid');
   const piped = await runCommand(['restaurant', 'list', '--search', 'Osteria'], env);
-  expect(piped.stdout).toBe(`${restuid}  name=Osteria  time_zone=UTC  currency=EUR\n`);
+  expect(piped.stdout).toBe(`${restuid}  name=Osteria  sandbox=false  time_zone=UTC  currency=EUR\n`);
 });
 
 test('A-309 trigger makes a real event with the credential of a sandbox, and nothing with that of a real restaurant', async () => {

@@ -21,6 +21,7 @@ import {
 } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { verifyMessage } from '../../webhooks/harness/guide-verifier.ts';
 import { boxOfEarlierStore } from './earlier-store.ts';
 
 const origin = 'http://localhost:4000';
@@ -102,12 +103,17 @@ const makeEverything = async (): Promise<void> => {
   await runJson(['notifications', 'set', ...of, '--customers', 'on'], { ...env, ...withOld });
   const [endpoint, client, key, user] = await Promise.all(
     [
-      ['endpoint', 'create', ...of, '--url', receiver.url],
+      ['endpoint', 'create', ...of, '--url', receiver.url, '--signature', 'rfc9421:ed25519'],
       ['client', 'create', '--name', 'Till', ...of],
       ['key', 'create', ...of],
       ['user', 'create', '--email', 'ada@example.com', '--role', 'support'],
     ].map((args) => runJson(args, { ...env, ...withOld })),
   );
+  const valueFile = join(folder, 'header-value');
+  writeFileSync(valueFile, 'of-the-receiver');
+  const ofEndpoint = [...of, '--endpoint', endpoint?.endpoint_uid ?? ''];
+  const header = ['--header', 'X-Api-Key', '--value-file', valueFile];
+  await runJson(['endpoint', 'auth', ...ofEndpoint, ...header], { ...env, ...withOld });
   const link = new URL(user?.link ?? '');
   const token = link.searchParams.get('token') ?? '';
   const asClient = { 'x-client-id': client?.client_id ?? '', 'x-client-secret': client?.client_secret ?? '' };
@@ -157,6 +163,10 @@ const expectAllToWork = async ({ url }: RunningProgram): Promise<void> => {
   await until(() => receiver.received.length > before);
   const { body, headers } = receiver.received.at(-1) ?? { body: '', headers: {} };
   made.webhook.verify(body, headers as Record<string, string>);
+  const published = await fetch(`${url}/.well-known/webhook-signature-keys`);
+  const { keys } = (await published.json()) as { keys: Parameters<typeof verifyMessage>[0] };
+  const isSigned = verifyMessage(keys, receiver.url, headers as Record<string, string>, Buffer.from(body));
+  expect([isSigned, headers]).toMatchObject([true, { 'x-api-key': 'of-the-receiver' }]);
 };
 
 const auditVerifies = async (of: Record<string, string>): Promise<void> => {

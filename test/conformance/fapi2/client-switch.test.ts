@@ -35,7 +35,7 @@ test('A-380 `fapi2 required` ends secrets, unbound tokens and RS256 of that clie
   await until(async () => (await useUnbound()).status === 401, withinASecond.timeout);
   const refused = await bySecret(client);
   expect([refused.status, refused.json.error]).toEqual([401, 'invalid_client']);
-  expect(refused.json.error_description).toContain('client_assertion only');
+  expect(refused.json.error_description).toContain('client_assertion');
   expect(await withHeaders(client)).toMatchObject({ status: 401, json: { error: 'INVALID_AUTH' } });
   expect((await client.ask({ assertion: { signedBy: rs256 } })).status).toBe(401);
   expect((await client.ask({ proof: 'none' })).json.error).toBe('invalid_dpop_proof');

@@ -28,6 +28,8 @@ export type AuditHarness = {
   /** Runs SQL with write access to every table. */
   attack(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   start(): Promise<void>;
+  /** Address of the running gateway. */
+  url(): string;
   stop(): Promise<void>;
   /** Makes a change as the command line does, with keys of its own, like another process. */
   change(): Promise<void>;
@@ -88,6 +90,7 @@ export const openAuditHarness = async (database: TestDatabase): Promise<AuditHar
     boxOf,
     attack: async (text, values) => (await database.pool.query(text, values)).rows as Record<string, unknown>[],
     start,
+    url: () => url,
     stop: async () => stop?.(),
     change: async () => {
       const other = boxOf();
@@ -104,7 +107,8 @@ export const openAuditHarness = async (database: TestDatabase): Promise<AuditHar
       await stop?.();
       await upstream.close();
       await database.pool.query(`truncate gateway.audit_chains, gateway.audit_events, gateway.audit_sink_positions,
-        gateway.audit_hours, gateway.audit_hour_positions, gateway.audit_verifications, gateway.tenants cascade`);
+        gateway.audit_hours, gateway.audit_hour_positions, gateway.audit_verifications,
+        gateway.audit_tree_leaves, gateway.audit_tree_nodes, gateway.tenants cascade`);
       rmSync(dataDir, { recursive: true, force: true });
     },
   };

@@ -44,6 +44,7 @@ const harmless: Readonly<Record<string, string>> = {
   '/restaurants/:restaurant/webhooks/:endpoint/redeliver': 'sends again',
   '/restaurants/:restaurant/orders/:order/confirm': 'accepts the order, which can still be cancelled',
   '/restaurants/:restaurant/orders/:order/close': 'ends the order, which can still be cancelled',
+  '/restaurants/:restaurant/customers/:customer/points': 'books an entry, which another entry takes back',
   '/support/restaurants/new': 'makes a restaurant',
   '/support/restaurant-choice': 'searches',
   '/clients/new': 'makes a client',

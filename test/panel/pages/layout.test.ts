@@ -65,6 +65,7 @@ beforeAll(async () => {
     notes: long('SenzaGlutine', 900),
     external_id: long('scontrino', 100),
   });
+  const customers = await (await page.request.get(`${harness.url}/panel/restaurants/${restuid}/customers`)).text();
   const { client_id = '', client_secret = '' } = client;
   const headers = { 'x-client-id': client_id, 'x-client-secret': client_secret };
   for (const path of ['orders/list', 'none']) await fetch(`${harness.url}/api/${path}?restuid=${restuid}`, { headers });
@@ -80,6 +81,7 @@ beforeAll(async () => {
     ...{
       restaurant: restuid,
       order: order.uid,
+      customer: /cus_\w+/.exec(customers)?.[0],
       client: client_id,
       key: key.key_id,
       user: user.user_id,

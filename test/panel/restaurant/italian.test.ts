@@ -36,6 +36,7 @@ test.skipIf(browserBinary === undefined)(
     const { uid: order } = await (await openTill(harness, restuid, { client: 'Cassa' })).order();
     const params: Record<string, string> = {
       order,
+      customer: await one('select uid as id from ordering.customers where restuid = $1'),
       restaurant: restuid,
       endpoint,
       delivery: await one('select uid as id from webhooks.deliveries where tenant = $1'),

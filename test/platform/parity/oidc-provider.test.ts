@@ -120,3 +120,16 @@ test('the model makes a JWT for its resource server, signed by the method of an 
   );
   expect(stored, changed('a JWT is not stored')).toEqual([]);
 });
+
+test('members of the model that narrow a token are written as they are set', async () => {
+  const { provider } = createProvider();
+  const token = new provider.ClientCredentials({ client: clientOf(provider), scope: 'things:read', resourceServer });
+  const exp = Math.floor(Date.now() / 1000) + 17;
+  Object.assign(token, { aud: [origin], rar: [{ type: 'parity' }], exp });
+  const [, payload] = (await token.save().catch(String)).split('.');
+  expect(decoded(payload), changed('aud, rar and exp of a token')).toMatchObject({
+    aud: [origin],
+    authorization_details: [{ type: 'parity' }],
+    exp,
+  });
+});

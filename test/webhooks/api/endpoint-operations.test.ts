@@ -50,6 +50,7 @@ test('create answers with the endpoint and its secret, which no later answer sho
     signature: null,
     max_per_second: null,
     digest: false,
+    auth: null,
     previous_secret_expires_iso: null,
     created: '2026-03-01 12:00:00',
     created_iso: '2026-03-01T12:00:00+01:00',
@@ -129,6 +130,7 @@ test('update changes named members and clears null ones, and disabling cancels u
     (await api.post('/webhook/update', { uid, ...changes }, caller)).json.endpoint;
   expect(await update({ digest: true, max_per_second: null, description: '', signature_header: null })).toMatchObject({
     digest: true,
+    auth: null,
     max_per_second: null,
     description: null,
     signature_header: 'X-Orderpass-Signature',

@@ -1,6 +1,5 @@
 /** Deliveries that are signed as HTTP messages (interface 31), checked by libraries of others. */
 import { createHash, createPublicKey, type JsonWebKey, verify as verifyWith } from 'node:crypto';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { verifySignature } from 'http-message-sig';
 import { createVerifier, httpbis } from 'http-message-signatures';
@@ -9,10 +8,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSigningKeys, type SignatureScheme, signatureSchemes } from '#src/webhooks/index.ts';
 import { endpointSecretLabel } from '#src/webhooks/signing/opened-secrets.ts';
 import { createSignedHeaders, type SignedHeaders } from '#src/webhooks/signing/signed-headers.ts';
-import { root } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { type ReceivedRequest, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Engine, startEngine } from '../harness/engine.ts';
+import { verifyMessage } from '../harness/guide-verifier.ts';
 
 const times = Number(process.env.FUZZ_TIMES ?? 1);
 const seed = process.env.FUZZ_SEED === undefined ? undefined : Number(process.env.FUZZ_SEED);
@@ -24,11 +23,8 @@ let engine: Engine;
 let receiver: WebhookReceiver;
 let headersFor: SignedHeaders;
 let keys: Jwk[];
-/** The code of the guide, as readers copy it. */
-let verifyMessage: (keys: Jwk[], url: string, headers: Record<string, string>, body: Buffer) => boolean;
 
 beforeAll(async () => {
-  ({ verifyMessage } = await import(join(root, 'src/app/reference/snippets/message/verify-message.mjs')));
   engine = await startEngine();
   receiver = await startReceiver();
   headersFor = createSignedHeaders({ ...engine, signatureHeader: 'X-Orderpass-Signature' });

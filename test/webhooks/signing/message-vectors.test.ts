@@ -104,6 +104,10 @@ test('A-404 RFC 9421 B.2.4: the ecdsa-p256-sha256 example verifies, and so does 
   const own = signBase('ecdsa-p256-sha256', keys.p256, base);
   expect([isByP256(base, Buffer.from(published, 'base64')), isByP256(base, own), own.length]).toEqual([true, true, 64]);
   expect(isByP256(base.replace('200', '201'), own)).toBe(false);
+  // Among so many some have integers that are a byte short, or two.
+  const many = Array.from({ length: 5_000 }, () => signBase('ecdsa-p256-sha256', keys.p256, base));
+  expect(many.filter((one) => one.length !== 64 || !isByP256(base, one))).toEqual([]);
+  expect(many.some((one) => one[0] === 0) && many.some((one) => one[32] === 0)).toBe(true);
 });
 
 test('A-404 RFC 9421 B.2.5: the hmac-sha256 example is the MAC of the base', () => {

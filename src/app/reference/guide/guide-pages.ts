@@ -78,7 +78,10 @@ export const areaOrder: readonly AreaOrder[] = [
         title: 'Access',
         pages: ['secure/gateway', 'secure/credentials', 'secure/fapi2', 'secure/panel', 'secure/accounts'],
       },
-      { title: 'Evidence and keys', pages: ['secure/audit', 'secure/installation'] },
+      {
+        title: 'Evidence and keys',
+        pages: ['secure/audit', 'secure/audit-checkpoints', 'secure/signals', 'secure/installation'],
+      },
     ],
   },
 ];
@@ -116,6 +119,7 @@ export const documentSources: readonly DocumentSource[] = [
   { file: 'src/gateway/README.md', area: 'secure', path: '/docs/secure/gateway' },
   { file: 'src/gateway/credentials/README.md', area: 'secure', path: '/docs/secure/credentials' },
   { file: 'src/gateway/audit/README.md', area: 'secure', path: '/docs/secure/audit' },
+  { file: 'src/gateway/audit/signals/README.md', area: 'secure', path: '/docs/secure/signals' },
   { file: 'src/panel/README.md', area: 'secure', path: '/docs/secure/panel' },
   { file: 'src/staff/README.md', area: 'secure', path: '/docs/secure/accounts', title: 'Accounts of the panel' },
   {

@@ -3,8 +3,9 @@ import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
+import { readCheckpoint } from './read-checkpoint.ts';
 
-type Options = { against?: string };
+type Options = { against?: string; checkpoint?: string };
 
 /** The number of problems that a verification reports at most. */
 const problemsMax = 100;
@@ -22,30 +23,40 @@ export const auditVerifyCommand = (group: Command, output: Output): void => {
       'check that no event of the audit was changed or removed; reports up to 100 problems, exit code 1 if there are any',
     )
     .option('--against <file>', 'also check that each event of an earlier export, or of a sink, still exists')
-    .action(async ({ against }: Options, command: Command) => {
+    .option('--checkpoint <file>', 'also check that the audit continues this older checkpoint')
+    .action(async ({ against, checkpoint }: Options, command: Command) => {
       if (against !== undefined && !existsSync(against)) throw new UsageError(`There is no file ${against}`);
+      const kept = checkpoint === undefined ? undefined : readCheckpoint(checkpoint);
       const shows = process.stderr.isTTY && !output.json;
       const progress = (events: number): void => void (shows && process.stderr.write(`\r${events} events`));
       const found = await withAdmin(command, async (admin) => ({
         verified: await admin.verifyAudit(progress),
         compared: against === undefined ? undefined : await admin.verifyAgainst(linesOf(against)),
+        checkpoint: kept === undefined ? undefined : await admin.verifyCheckpoint(kept),
       }));
       if (shows) process.stderr.write('\r\u001b[K');
       const { firstProblem: first, problems: verified, ...counts } = found.verified;
-      const problems = [...verified, ...(found.compared?.problems ?? [])];
-      const all = found.compared === undefined ? counts : { ...counts, compared: found.compared.compared };
+      const tree = found.checkpoint;
+      const problems = [...verified, ...(found.compared?.problems ?? []), ...(tree?.problems ?? [])];
+      const ok = problems.length === 0 && (tree?.problem ?? null) === null;
+      const all = {
+        ...counts,
+        ...(found.compared === undefined ? undefined : { compared: found.compared.compared }),
+        ...(tree === undefined ? undefined : { checkpoint: { size: tree.size, problem: tree.problem } }),
+      };
       if (output.json) {
-        output.result({ ok: problems.length === 0, ...all, first_problem: first ?? problems[0] ?? null, problems });
+        output.result({ ok, ...all, first_problem: first ?? problems[0] ?? null, problems });
       } else {
         output.result(all);
-        if (problems.length === 0) output.line(`\n${soundText(found.verified.unsigned)}`);
+        if (ok) output.line(`\n${soundText(found.verified.unsigned)}`);
+        if (tree?.problem) output.error(`checkpoint: ${tree.problem}`);
         for (const { chain, seq, problem } of problems) {
           output.error(`${seq === null ? `chain ${chain}` : `event ${chain}-${seq}`}: ${problem}`);
         }
         if (verified.length >= problemsMax)
           output.error(`There may be more: at most ${problemsMax} problems are reported.`);
       }
-      if (problems.length > 0) output.fail();
+      if (!ok) output.fail();
     });
 };
 

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import type { Output } from '../../terminal/output.ts';
+import { auditCheckpointCommand } from './audit-checkpoint.ts';
 import { auditExportCommand } from './audit-export.ts';
+import { auditProveCommand } from './audit-prove.ts';
 import { auditSearchCommand } from './audit-search.ts';
 import { auditUnusedScopesCommand } from './audit-unused-scopes.ts';
 import { auditVerifyCommand } from './audit-verify.ts';
@@ -13,6 +15,8 @@ export const auditCommands = (program: Command, output: Output): void => {
   auditSearchCommand(group, output);
   auditExportCommand(group, output);
   auditVerifyCommand(group, output);
+  auditCheckpointCommand(group, output);
+  auditProveCommand(group, output);
   auditWhoCommand(group, output);
   auditUnusedScopesCommand(group, output);
 };

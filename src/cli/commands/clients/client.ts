@@ -6,6 +6,7 @@ import { clientSecretCommands } from './client-secrets.ts';
 import { clientStateCommands } from './client-states.ts';
 import { clientTrustCommands } from './client-trusts.ts';
 import { limitCommands, networks } from './limits.ts';
+import { clientSignalsCommand } from './signals.ts';
 
 type CreateOptions = {
   name: string;
@@ -34,6 +35,7 @@ export const clientCommands = (program: Command, output: Output): void => {
   clientSecretCommands(group, output);
   clientCertificateCommands(group, output);
   clientTrustCommands(group, output);
+  clientSignalsCommand(group, output);
   clientStateCommands(group, output);
   limitCommands(group, output, 'client');
 };

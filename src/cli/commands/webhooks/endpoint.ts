@@ -4,11 +4,13 @@ import { type SignatureScheme, signatureSchemes } from '#src/app/admin/admin-web
 import type { Output } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { callWebhook, onEndpoint } from './call-webhook.ts';
+import { authCommand } from './endpoint-auth.ts';
 
 export const endpointCommands = (program: Command, output: Output): void => {
   const group = program.command('endpoint').description('webhook endpoints');
   createCommand(group, output);
   updateCommand(group, output);
+  authCommand(group, output);
 };
 
 const signatureOption = (more: readonly string[]): Option =>

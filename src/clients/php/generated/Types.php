@@ -2825,12 +2825,14 @@ final class Endpoint implements \JsonSerializable
         public readonly ?string $nextAttempt,
         /** Name of the header with the hexadecimal signature of the body */
         public readonly string $signatureHeader,
-        /** @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null Message signature that is added */
+        /** @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null Message signature */
         public readonly ?string $signature,
         /** Attempts in one second, at most; null when there is no bound */
         public readonly ?int $maxPerSecond,
         /** True: it also gets `webhook.digest`, each hour */
         public readonly bool $digest,
+        /** Login at the receiver */
+        public readonly ?EndpointAuth $auth,
         /**
          * Until then the secret before the last rotation signs as well; null when none does
          *
@@ -2872,6 +2874,7 @@ final class Endpoint implements \JsonSerializable
             signature: isset($members['signature']) ? Json::string($members['signature'], 'Endpoint.signature') : null,
             maxPerSecond: isset($members['max_per_second']) ? Json::integer($members['max_per_second'], 'Endpoint.max_per_second') : null,
             digest: Json::boolean($members['digest'] ?? null, 'Endpoint.digest'),
+            auth: isset($members['auth']) ? EndpointAuth::from(Json::members($members['auth'], 'Endpoint.auth')) : null,
             previousSecretExpiresIso: isset($members['previous_secret_expires_iso']) ? Json::string($members['previous_secret_expires_iso'], 'Endpoint.previous_secret_expires_iso') : null,
             created: Json::string($members['created'] ?? null, 'Endpoint.created'),
             createdIso: Json::string($members['created_iso'] ?? null, 'Endpoint.created_iso'),
@@ -2901,9 +2904,47 @@ final class Endpoint implements \JsonSerializable
             'signature' => $this->signature,
             'max_per_second' => $this->maxPerSecond,
             'digest' => $this->digest,
+            'auth' => $this->auth,
             'previous_secret_expires_iso' => $this->previousSecretExpiresIso,
             'created' => $this->created,
             'created_iso' => $this->createdIso,
+        ]);
+    }
+}
+
+/** Login at the receiver */
+final class EndpointAuth implements \JsonSerializable
+{
+    public function __construct(
+        /** @var 'certificate'|'oauth'|'header' Its kind */
+        public readonly string $type,
+        /** What names it */
+        public readonly string $id,
+        /**
+         * End of the certificate
+         *
+         * A date-time of RFC 3339 with an offset.
+         */
+        public readonly ?string $expiresIso,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            type: Json::string($members['type'] ?? null, 'EndpointAuth.type'),
+            id: Json::string($members['id'] ?? null, 'EndpointAuth.id'),
+            expiresIso: isset($members['expires_iso']) ? Json::string($members['expires_iso'], 'EndpointAuth.expires_iso') : null,
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'type' => $this->type,
+            'id' => $this->id,
+            'expires_iso' => $this->expiresIso,
         ]);
     }
 }
@@ -2945,10 +2986,7 @@ final class EndpointChange implements \JsonSerializable
          * 1 to 64 characters.
          */
         public readonly string|Omitted|null $signatureHeader = Omitted::Member,
-        /**
-         * @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null|Omitted Message signature that is added; null for
-         * none
-         */
+        /** @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null|Omitted Message signature */
         public readonly string|Omitted|null $signature = Omitted::Member,
         /**
          * Attempts in one second, at most; null for no bound
@@ -2956,6 +2994,8 @@ final class EndpointChange implements \JsonSerializable
          * 1 to 1000.
          */
         public readonly int|Omitted|null $maxPerSecond = Omitted::Member,
+        /** Login at the receiver */
+        public readonly NewEndpointAuth|Omitted|null $auth = Omitted::Member,
         /**
          * True enables it again and forgets its failures; false disables it and cancels what is still to be
          * sent
@@ -2983,6 +3023,7 @@ final class EndpointChange implements \JsonSerializable
             signatureHeader: \array_key_exists('signature_header', $members) ? (isset($members['signature_header']) ? Json::string($members['signature_header'], 'EndpointChange.signature_header') : null) : Omitted::Member,
             signature: \array_key_exists('signature', $members) ? (isset($members['signature']) ? Json::string($members['signature'], 'EndpointChange.signature') : null) : Omitted::Member,
             maxPerSecond: \array_key_exists('max_per_second', $members) ? (isset($members['max_per_second']) ? Json::integer($members['max_per_second'], 'EndpointChange.max_per_second') : null) : Omitted::Member,
+            auth: \array_key_exists('auth', $members) ? (isset($members['auth']) ? NewEndpointAuth::from(Json::members($members['auth'], 'EndpointChange.auth')) : null) : Omitted::Member,
             enabled: isset($members['enabled']) ? Json::boolean($members['enabled'], 'EndpointChange.enabled') : null,
             digest: isset($members['digest']) ? Json::boolean($members['digest'], 'EndpointChange.digest') : null,
             restuid: isset($members['restuid']) ? Json::string($members['restuid'], 'EndpointChange.restuid') : null,
@@ -2999,6 +3040,7 @@ final class EndpointChange implements \JsonSerializable
             'signature_header' => $this->signatureHeader,
             'signature' => $this->signature,
             'max_per_second' => $this->maxPerSecond,
+            'auth' => $this->auth,
             'enabled' => $this->enabled ?? Omitted::Member,
             'digest' => $this->digest ?? Omitted::Member,
             'restuid' => $this->restuid ?? Omitted::Member,
@@ -5955,10 +5997,7 @@ final class NewEndpoint implements \JsonSerializable
          * 1 to 64 characters.
          */
         public readonly string|Omitted|null $signatureHeader = Omitted::Member,
-        /**
-         * @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null|Omitted Message signature that is added; null for
-         * none
-         */
+        /** @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null|Omitted Message signature */
         public readonly string|Omitted|null $signature = Omitted::Member,
         /**
          * Attempts in one second, at most; null for no bound
@@ -5966,6 +6005,8 @@ final class NewEndpoint implements \JsonSerializable
          * 1 to 1000.
          */
         public readonly int|Omitted|null $maxPerSecond = Omitted::Member,
+        /** Login at the receiver */
+        public readonly NewEndpointAuth|Omitted|null $auth = Omitted::Member,
         /**
          * False: nothing is sent until it is enabled
          *
@@ -6004,6 +6045,7 @@ final class NewEndpoint implements \JsonSerializable
             signatureHeader: \array_key_exists('signature_header', $members) ? (isset($members['signature_header']) ? Json::string($members['signature_header'], 'NewEndpoint.signature_header') : null) : Omitted::Member,
             signature: \array_key_exists('signature', $members) ? (isset($members['signature']) ? Json::string($members['signature'], 'NewEndpoint.signature') : null) : Omitted::Member,
             maxPerSecond: \array_key_exists('max_per_second', $members) ? (isset($members['max_per_second']) ? Json::integer($members['max_per_second'], 'NewEndpoint.max_per_second') : null) : Omitted::Member,
+            auth: \array_key_exists('auth', $members) ? (isset($members['auth']) ? NewEndpointAuth::from(Json::members($members['auth'], 'NewEndpoint.auth')) : null) : Omitted::Member,
             enabled: isset($members['enabled']) ? Json::boolean($members['enabled'], 'NewEndpoint.enabled') : null,
             digest: isset($members['digest']) ? Json::boolean($members['digest'], 'NewEndpoint.digest') : null,
             secret: isset($members['secret']) ? Json::string($members['secret'], 'NewEndpoint.secret') : null,
@@ -6020,10 +6062,116 @@ final class NewEndpoint implements \JsonSerializable
             'signature_header' => $this->signatureHeader,
             'signature' => $this->signature,
             'max_per_second' => $this->maxPerSecond,
+            'auth' => $this->auth,
             'enabled' => $this->enabled ?? Omitted::Member,
             'digest' => $this->digest ?? Omitted::Member,
             'secret' => $this->secret ?? Omitted::Member,
             'restuid' => $this->restuid ?? Omitted::Member,
+        ]);
+    }
+}
+
+/** Login at the receiver */
+final class NewEndpointAuth implements \JsonSerializable
+{
+    public function __construct(
+        /** @var 'certificate'|'oauth'|'header' Kind of login */
+        public readonly string $type,
+        /**
+         * PEM
+         *
+         * 1 to 20000 characters.
+         */
+        public readonly ?string $certificate = null,
+        /**
+         * PEM
+         *
+         * 1 to 10000 characters.
+         */
+        public readonly ?string $privateKey = null,
+        /**
+         * Token endpoint
+         *
+         * 1 to 2048 characters.
+         */
+        public readonly ?string $tokenUrl = null,
+        /**
+         * OAuth client
+         *
+         * 1 to 255 characters.
+         */
+        public readonly ?string $clientId = null,
+        /**
+         * Or `private_key`
+         *
+         * 1 to 1024 characters.
+         */
+        public readonly ?string $clientSecret = null,
+        /**
+         * `kid` of assertions
+         *
+         * 1 to 255 characters.
+         */
+        public readonly ?string $keyId = null,
+        /**
+         * `aud` of assertions
+         *
+         * 1 to 2048 characters.
+         */
+        public readonly ?string $audience = null,
+        /**
+         * OAuth scope
+         *
+         * 1 to 1024 characters.
+         */
+        public readonly ?string $scope = null,
+        /**
+         * Header
+         *
+         * 1 to 64 characters.
+         */
+        public readonly ?string $name = null,
+        /**
+         * Its value
+         *
+         * 1 to 4096 characters.
+         */
+        public readonly ?string $value = null,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            type: Json::string($members['type'] ?? null, 'NewEndpointAuth.type'),
+            certificate: isset($members['certificate']) ? Json::string($members['certificate'], 'NewEndpointAuth.certificate') : null,
+            privateKey: isset($members['private_key']) ? Json::string($members['private_key'], 'NewEndpointAuth.private_key') : null,
+            tokenUrl: isset($members['token_url']) ? Json::string($members['token_url'], 'NewEndpointAuth.token_url') : null,
+            clientId: isset($members['client_id']) ? Json::string($members['client_id'], 'NewEndpointAuth.client_id') : null,
+            clientSecret: isset($members['client_secret']) ? Json::string($members['client_secret'], 'NewEndpointAuth.client_secret') : null,
+            keyId: isset($members['key_id']) ? Json::string($members['key_id'], 'NewEndpointAuth.key_id') : null,
+            audience: isset($members['audience']) ? Json::string($members['audience'], 'NewEndpointAuth.audience') : null,
+            scope: isset($members['scope']) ? Json::string($members['scope'], 'NewEndpointAuth.scope') : null,
+            name: isset($members['name']) ? Json::string($members['name'], 'NewEndpointAuth.name') : null,
+            value: isset($members['value']) ? Json::string($members['value'], 'NewEndpointAuth.value') : null,
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'type' => $this->type,
+            'certificate' => $this->certificate ?? Omitted::Member,
+            'private_key' => $this->privateKey ?? Omitted::Member,
+            'token_url' => $this->tokenUrl ?? Omitted::Member,
+            'client_id' => $this->clientId ?? Omitted::Member,
+            'client_secret' => $this->clientSecret ?? Omitted::Member,
+            'key_id' => $this->keyId ?? Omitted::Member,
+            'audience' => $this->audience ?? Omitted::Member,
+            'scope' => $this->scope ?? Omitted::Member,
+            'name' => $this->name ?? Omitted::Member,
+            'value' => $this->value ?? Omitted::Member,
         ]);
     }
 }

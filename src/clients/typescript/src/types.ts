@@ -1390,12 +1390,14 @@ export type Endpoint = {
   next_attempt: NextAttempt;
   /** Name of the header with the hexadecimal signature of the body */
   signature_header: string;
-  /** Message signature that is added */
-  signature: 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
+  /** Message signature */
+  signature: EndpointSignature;
   /** Attempts in one second, at most; null when there is no bound */
   max_per_second: number | null;
   /** True: it also gets `webhook.digest`, each hour */
   digest: boolean;
+  /** Login at the receiver */
+  auth: EndpointAuth | null;
   /**
    * Until then the secret before the last rotation signs as well; null when none does
    *
@@ -1410,6 +1412,20 @@ export type Endpoint = {
    * A date-time of RFC 3339 with an offset.
    */
   created_iso: string;
+};
+
+/** Login at the receiver */
+export type EndpointAuth = {
+  /** Its kind */
+  type: 'certificate' | 'oauth' | 'header';
+  /** What names it */
+  id: string;
+  /**
+   * End of the certificate
+   *
+   * A date-time of RFC 3339 with an offset.
+   */
+  expires_iso: string | null;
 };
 
 /** Changes of an endpoint; members that are absent stay as they are */
@@ -1445,14 +1461,16 @@ export type EndpointChange = {
    * 1 to 64 characters.
    */
   signature_header?: string | null | undefined;
-  /** Message signature that is added; null for none */
-  signature?: NewEndpointSignature | undefined;
+  /** Message signature */
+  signature?: EndpointSignature | undefined;
   /**
    * Attempts in one second, at most; null for no bound
    *
    * 1 to 1000.
    */
   max_per_second?: number | null | undefined;
+  /** Login at the receiver */
+  auth?: NewEndpointAuth | null | undefined;
   /** True enables it again and forgets its failures; false disables it and cancels what is still to be sent */
   enabled?: boolean | undefined;
   /** True: it also gets `webhook.digest`, each hour */
@@ -1472,6 +1490,9 @@ export type EndpointOwner = {
   /** Id of the API client; a fixed word when `kind` is `panel` */
   id: string;
 };
+
+/** Message signature */
+export type EndpointSignature = 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
 
 /** Code of the error; it does not change within version 1 */
 export type ErrorCode =
@@ -2977,14 +2998,16 @@ export type NewEndpoint = {
    * 1 to 64 characters.
    */
   signature_header?: string | null | undefined;
-  /** Message signature that is added; null for none */
-  signature?: NewEndpointSignature | undefined;
+  /** Message signature */
+  signature?: EndpointSignature | undefined;
   /**
    * Attempts in one second, at most; null for no bound
    *
    * 1 to 1000.
    */
   max_per_second?: number | null | undefined;
+  /** Login at the receiver */
+  auth?: NewEndpointAuth | null | undefined;
   /**
    * False: nothing is sent until it is enabled
    *
@@ -3012,8 +3035,71 @@ export type NewEndpoint = {
   restuid?: string | undefined;
 };
 
-/** Message signature that is added; null for none */
-export type NewEndpointSignature = 'rfc9421:ed25519' | 'rfc9421:ecdsa-p256' | null;
+/** Login at the receiver */
+export type NewEndpointAuth = {
+  /** Kind of login */
+  type: 'certificate' | 'oauth' | 'header';
+  /**
+   * PEM
+   *
+   * 1 to 20000 characters.
+   */
+  certificate?: string | undefined;
+  /**
+   * PEM
+   *
+   * 1 to 10000 characters.
+   */
+  private_key?: string | undefined;
+  /**
+   * Token endpoint
+   *
+   * 1 to 2048 characters.
+   */
+  token_url?: string | undefined;
+  /**
+   * OAuth client
+   *
+   * 1 to 255 characters.
+   */
+  client_id?: string | undefined;
+  /**
+   * Or `private_key`
+   *
+   * 1 to 1024 characters.
+   */
+  client_secret?: string | undefined;
+  /**
+   * `kid` of assertions
+   *
+   * 1 to 255 characters.
+   */
+  key_id?: string | undefined;
+  /**
+   * `aud` of assertions
+   *
+   * 1 to 2048 characters.
+   */
+  audience?: string | undefined;
+  /**
+   * OAuth scope
+   *
+   * 1 to 1024 characters.
+   */
+  scope?: string | undefined;
+  /**
+   * Header
+   *
+   * 1 to 64 characters.
+   */
+  name?: string | undefined;
+  /**
+   * Its value
+   *
+   * 1 to 4096 characters.
+   */
+  value?: string | undefined;
+};
 
 /** Points to add or subtract by hand */
 export type NewLoyaltyEntry = {

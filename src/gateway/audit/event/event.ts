@@ -43,6 +43,7 @@ export const auditActions = {
   'signing_key.rotated': 'the key that signs access tokens got a successor',
   'master_key.added': 'the keys of the installation were sealed by one more master key',
   'master_key.removed': 'a master key was removed: it does not open the keys of the installation any more',
+  'signals.changed': 'a stream of security events, or the right of a client to them, was changed; `done` says how',
   'webhook.changed': 'the operator changed webhook endpoints or kinds of events, or had events delivered again',
   'user.created': 'a staff account was created',
   'user.changed': 'a staff account was changed, disabled or enabled',

@@ -23,8 +23,8 @@ export type AuditGuardDeps = {
   box: Pick<SecretBox, 'derive'>;
   clock: Clock;
   log: Logger;
-  /** Called with the heads of all chains after each reading. */
-  onHeads?: (rows: readonly ChainRow[]) => void;
+  /** Called with the sound heads of all chains after each reading, and awaited. */
+  onHeads?: (rows: readonly ChainRow[]) => Promise<void>;
 };
 
 const everyMs = 3_000;
@@ -134,7 +134,7 @@ export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
         const fresh = looked.findings.filter(({ problem }) => !reported.some((one) => isSameProblem(one, problem)));
         await recordFindings(deps, fresh);
         await abandoned.look(rows);
-        deps.onHeads?.(rows);
+        await deps.onHeads?.(rows);
         for (const problem of external.problems()) {
           if (reported.some((one) => isSameProblem(one, problem))) continue;
           reported.push(problem);

@@ -4,6 +4,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { AuditAction, NewAuditEvent } from '../../audit/event/event.ts';
 import { createFingerprint } from '../../audit/event/fingerprint.ts';
 import { appendChange } from '../../audit/record/append-change.ts';
+import { recordSignals } from '../../audit/signals/events/record-signals.ts';
 import { type ChangedCredentials, raiseEpoch } from '../lookup/epoch-store.ts';
 import type { CredentialsDeps } from '../state/credentials-deps.ts';
 import { insertStateChange, type StateChange } from '../state/state-store.ts';
@@ -50,10 +51,15 @@ export const storedForm = ({ box }: CredentialsDeps, value: string): { digest: B
 });
 
 /**
- * Adds an event to the audit, in the transaction of the change. The actor is that of the deps unless the event has one.
+ * Adds an event to the audit, and what it means to the streams of receivers (../../audit/signals), in the transaction of the change.
+ * The actor is that of the deps unless the event has one.
  */
-export const noteChange = (deps: CredentialsDeps, tx: Tx, event: NewAuditEvent): Promise<void> =>
-  appendChange(tx, deps.box, deps.clock.now(), { actor: deps.actor ?? 'system', ...event });
+export const noteChange = async (deps: CredentialsDeps, tx: Tx, event: NewAuditEvent): Promise<void> => {
+  const now = deps.clock.now();
+  const noted = { actor: deps.actor ?? 'system', ...event };
+  await recordSignals(tx, noted, now);
+  await appendChange(tx, deps.box, now, noted);
+};
 
 type StateKind = Exclude<StateChange['kind'], 'token'>;
 

@@ -4,6 +4,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { appendChange } from '../../audit/record/append-change.ts';
+import { recordSignals } from '../../audit/signals/events/record-signals.ts';
 import { lockEpoch, raiseTokenEpoch } from '../lookup/epoch-store.ts';
 import { deleteEndedRevocations, insertRevokedToken, isTokenRevoked } from '../lookup/revoked-token-store.ts';
 import { insertStateChange } from '../state/state-store.ts';
@@ -22,8 +23,9 @@ export const createRevokeToken =
       const now = clock.now();
       await deleteEndedRevocations(tx, now);
       await insertStateChange(tx, { kind: 'token', credential: jti, state: 'revoked', ...by, at: now });
-      const event = { token_id: jti, client_id: clientId, ...by } as const;
-      await appendChange(tx, box, now, { action: 'token.revoked', ...event });
+      const event = { action: 'token.revoked', token_id: jti, client_id: clientId, ...by } as const;
+      await recordSignals(tx, event, now);
+      await appendChange(tx, box, now, event);
       // Locked late, because the epoch stays locked to the end of the transaction. The lock serialises the revocations.
       await lockEpoch(tx);
       // Each epoch number has a row, by which a gateway checks that the store still holds the history it has read.

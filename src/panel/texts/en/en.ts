@@ -1,5 +1,6 @@
 /** English. One file per area in `en/`. */
 import { account } from './account.ts';
+import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
@@ -17,6 +18,7 @@ export const en = {
   account,
   restaurant,
   ordering,
+  customers,
   support,
   limits,
   requests,

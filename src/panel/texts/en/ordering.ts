@@ -51,7 +51,6 @@ export const ordering = {
   paid: 'paid',
   notPaid: 'not paid yet',
   details: 'Details',
-  ordersOfCustomer: 'orders of this customer',
   phone: 'Phone',
   email: 'Email',
   address: 'Address',

@@ -2,6 +2,7 @@
 
 import type { Texts } from '../en/en.ts';
 import { account } from './account.ts';
+import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
@@ -19,6 +20,7 @@ export const it: Texts = {
   account,
   restaurant,
   ordering,
+  customers,
   support,
   limits,
   requests,

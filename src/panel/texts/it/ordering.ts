@@ -53,7 +53,6 @@ export const ordering: Texts['ordering'] = {
   paid: 'pagato',
   notPaid: 'non ancora pagato',
   details: 'Dettagli',
-  ordersOfCustomer: 'ordini di questo cliente',
   phone: 'Telefono',
   email: 'Email',
   address: 'Indirizzo',

@@ -1,8 +1,9 @@
 /** Where a token comes from: it ends with each token that it was exchanged from, and audits and incidents show the parent. */
-import { decodeJwt } from 'jose';
+import { decodeJwt, SignJWT } from 'jose';
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listLiveTokens, readTrace, revokeTraced } from '#src/gateway/index.ts';
+import { openSigningKeys } from '#src/gateway/oauth/keys/signing-keys.ts';
 import { until, withinASecond } from '../../../support/until.ts';
 import { bearer, type Door, type Harness, openHarness, pick, postToken, read } from '../../harness/gateway-harness.ts';
 import { type Reply, sendRequest } from '../../harness/public-door.ts';
@@ -79,6 +80,27 @@ test('A-400 when all tokens of a client end, what came of them ends too', async 
   harness.clock.move(-2_000);
   // Tokens hold whole seconds, and those of the present second have ended with the others.
   await until(async () => (await use(await parentToken())) === 200);
+});
+
+test('A-400 a token that was exchanged counts as old as the first one of its chain', async () => {
+  const own = pick(await harness.createClient([tenant]));
+  const settings = { token_lifetime: 3_600, signing_key_days: 90 };
+  const { db } = harness.database;
+  const keys = await openSigningKeys({ db, box: harness.box, clock: harness.clock, settings });
+  const { kid, privateKey } = keys.current();
+  const now = Math.floor(Date.now() / 1000);
+  // Issued in the moment in which the tokens of its client ended, so that its own time is later.
+  const late = { iss: harness.url, client_id: own.client_id, sub: own.client_id, scope: 'read:orders', iat: now + 60 };
+  const sign = (jti: string, claims: Record<string, unknown>): Promise<string> =>
+    new SignJWT({ ...late, exp: now + 600, jti, ...claims })
+      .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid })
+      .sign(privateKey);
+  const plain = await sign('plain', { aud: harness.url });
+  const child = await sign('child', { aud: [harness.url], ancestors: ['parent'], ancestors_iat: now - 60 });
+  expect([await use(plain), await use(child)]).toEqual([200, 200]);
+  await harness.credentials.revokeClientTokens(own.client_id);
+  await expect.poll(() => use(child), withinASecond).toBe(401);
+  expect(await use(plain)).toBe(200);
 });
 
 test('A-400 four exchanges in a row and a thousand of one token, over all gateways, are the most', async () => {

@@ -19,6 +19,7 @@ from .types import (
     DeliveryWithAttempts,
     Denial,
     Endpoint,
+    EndpointSignature,
     EventsListAnswer,
     ImportReport,
     ImportedCategory,
@@ -30,7 +31,7 @@ from .types import (
     MenuImport,
     MenuImportsAnswer,
     MenuProductsAnswer,
-    NewEndpointSignature,
+    NewEndpointAuth,
     NewOrderCoupon,
     NewOrderCustomer,
     NewOrderDelivery,
@@ -1693,8 +1694,9 @@ class Webhooks:
         kinds: Union[List[Literal["orders", "customers", "menu", "loyaltylog"]], Omitted] = OMIT,
         description: Union[Optional[str], Omitted] = OMIT,
         signature_header: Union[Optional[str], Omitted] = OMIT,
-        signature: Union[NewEndpointSignature, Omitted] = OMIT,
+        signature: Union[EndpointSignature, Omitted] = OMIT,
         max_per_second: Union[Optional[int], Omitted] = OMIT,
+        auth: Union[Optional[NewEndpointAuth], Omitted] = OMIT,
         enabled: Union[bool, Omitted] = OMIT,
         digest: Union[bool, Omitted] = OMIT,
         secret: Union[str, Omitted] = OMIT,
@@ -1716,8 +1718,9 @@ class Webhooks:
         description: Text of its owner, for people; null for none. 1 to 200 characters.
         signature_header: Name of the header with the hexadecimal signature of the body; null for the
         name that the operator has set. 1 to 64 characters.
-        signature: Message signature that is added; null for none
+        signature: Message signature
         max_per_second: Attempts in one second, at most; null for no bound. 1 to 1000.
+        auth: Login at the receiver
         enabled: False: nothing is sent until it is enabled. By default `true`.
         digest: True: it also gets `webhook.digest`, each hour. By default `false`.
         secret: Secret that signs its events: whsec_ and base64 of 24 to 64 bytes, or 24 to 128 visible
@@ -1742,6 +1745,7 @@ class Webhooks:
             "signature_header": signature_header,
             "signature": signature,
             "max_per_second": max_per_second,
+            "auth": auth,
             "enabled": enabled,
             "digest": digest,
             "secret": secret,
@@ -1758,8 +1762,9 @@ class Webhooks:
         kinds: Union[List[Literal["orders", "customers", "menu", "loyaltylog"]], Omitted] = OMIT,
         description: Union[Optional[str], Omitted] = OMIT,
         signature_header: Union[Optional[str], Omitted] = OMIT,
-        signature: Union[NewEndpointSignature, Omitted] = OMIT,
+        signature: Union[EndpointSignature, Omitted] = OMIT,
         max_per_second: Union[Optional[int], Omitted] = OMIT,
+        auth: Union[Optional[NewEndpointAuth], Omitted] = OMIT,
         enabled: Union[bool, Omitted] = OMIT,
         digest: Union[bool, Omitted] = OMIT,
         restuid: Union[str, Omitted] = OMIT,
@@ -1781,8 +1786,9 @@ class Webhooks:
         description: Text of its owner, for people; null for none. 1 to 200 characters.
         signature_header: Name of the header with the hexadecimal signature of the body; null for the
         name that the operator has set. 1 to 64 characters.
-        signature: Message signature that is added; null for none
+        signature: Message signature
         max_per_second: Attempts in one second, at most; null for no bound. 1 to 1000.
+        auth: Login at the receiver
         enabled: True enables it again and forgets its failures; false disables it and cancels what is
         still to be sent
         digest: True: it also gets `webhook.digest`, each hour
@@ -1808,6 +1814,7 @@ class Webhooks:
             "signature_header": signature_header,
             "signature": signature,
             "max_per_second": max_per_second,
+            "auth": auth,
             "enabled": enabled,
             "digest": digest,
             "restuid": restuid,

@@ -34,6 +34,10 @@ DeliveryState = Literal["pending", "waiting", "succeeded", "exhausted", "cancell
 DetailCode = Literal["REQUIRED", "TYPE", "FORMAT", "RANGE", "LENGTH", "ENUM", "DUPLICATE", "CONFLICTING_VALUES", "READ_ONLY", "INVALID_JSON", "TOO_DEEP", "NOT_ENABLED", "AMBIGUOUS_CREDENTIALS", "UNSUPPORTED_VERSION", "CURSOR_INVALID", "CURSOR_EXPIRED", "MIXED_PAGING", "OPTION_COUNT", "ORDER_MIN", "CLOSED", "TARGET_REFUSED", "SANDBOX_ONLY"]
 
 
+# Message signature
+EndpointSignature = Optional[Literal["rfc9421:ed25519", "rfc9421:ecdsa-p256"]]
+
+
 # Code of the error; it does not change within version 1
 ErrorCode = Literal["INVALID_AUTH", "INVALID_KEY", "RESTAURANT_NOT_FOUND", "API_DISABLED", "ADDRESS_NOT_ALLOWED", "INSUFFICIENT_SCOPE", "UNAUTHORIZED", "MISSING_PARAMETER", "VALIDATION_ERROR", "INVALID_TOKEN", "INVALID_ACTION", "NOT_FOUND", "CUSTOMER_NOT_FOUND", "CATEGORY_NOT_FOUND", "PRODUCT_NOT_FOUND", "METHOD_NOT_ALLOWED", "REQUEST_TIMEOUT", "TIMEOUT", "CONFLICT", "PAYLOAD_TOO_LARGE", "URI_TOO_LONG", "UNSUPPORTED_MEDIA_TYPE", "PRODUCT_NOT_AVAILABLE", "OPTION_NOT_FOUND", "OPTION_VALUE_NOT_FOUND", "INVALID_ADDRESS", "COUPON_ERROR", "SUBRESTAURANT_NOT_FOUND", "IMPORT_ERROR", "CANNOT_APPLY", "IDEMPOTENCY_KEY_REUSED", "INSUFFICIENT_POINTS", "RATE_LIMIT_EXCEEDED", "HEADERS_TOO_LARGE", "INTERNAL_ERROR", "UPSTREAM_UNREACHABLE", "OVERLOADED", "UPSTREAM_TIMEOUT"]
 
@@ -48,10 +52,6 @@ MenuImportState = Literal["planned", "running", "applied", "failed"]
 
 # As in the request; null for a revert, and while a plan is being applied
 MenuImportUpdateMode = Optional[Literal["replace", "merge"]]
-
-
-# Message signature that is added; null for none
-NewEndpointSignature = Optional[Literal["rfc9421:ed25519", "rfc9421:ecdsa-p256"]]
 
 
 # `planned`: at `next_attempt_iso`; `due`: now, it is being sent or waits for a slot or the rate of its endpoint; `behind`: after an earlier event of the same entity; null: no further attempt
@@ -1307,12 +1307,14 @@ class Endpoint(TypedDict):
     """
     signature_header: str
     """Name of the header with the hexadecimal signature of the body"""
-    signature: Optional[Literal["rfc9421:ed25519", "rfc9421:ecdsa-p256"]]
-    """Message signature that is added"""
+    signature: EndpointSignature
+    """Message signature"""
     max_per_second: Optional[int]
     """Attempts in one second, at most; null when there is no bound"""
     digest: bool
     """True: it also gets `webhook.digest`, each hour"""
+    auth: Optional[EndpointAuth]
+    """Login at the receiver"""
     previous_secret_expires_iso: Optional[str]
     """Until then the secret before the last rotation signs as well; null when none does
 
@@ -1322,6 +1324,19 @@ class Endpoint(TypedDict):
     """`created_iso` as a legacy date"""
     created_iso: str
     """When it was made
+
+    A date-time of RFC 3339 with an offset.
+    """
+
+
+class EndpointAuth(TypedDict):
+    """Login at the receiver"""
+    type: Literal["certificate", "oauth", "header"]
+    """Its kind"""
+    id: str
+    """What names it"""
+    expires_iso: Optional[str]
+    """End of the certificate
 
     A date-time of RFC 3339 with an offset.
     """
@@ -1360,13 +1375,15 @@ class EndpointChange(_EndpointChangeRequired, total=False):
 
     1 to 64 characters.
     """
-    signature: NewEndpointSignature
-    """Message signature that is added; null for none"""
+    signature: EndpointSignature
+    """Message signature"""
     max_per_second: Optional[int]
     """Attempts in one second, at most; null for no bound
 
     1 to 1000.
     """
+    auth: Optional[NewEndpointAuth]
+    """Login at the receiver"""
     enabled: bool
     """True enables it again and forgets its failures; false disables it and cancels what is still to
     be sent
@@ -2768,13 +2785,15 @@ class NewEndpoint(_NewEndpointRequired, total=False):
 
     1 to 64 characters.
     """
-    signature: NewEndpointSignature
-    """Message signature that is added; null for none"""
+    signature: EndpointSignature
+    """Message signature"""
     max_per_second: Optional[int]
     """Attempts in one second, at most; null for no bound
 
     1 to 1000.
     """
+    auth: Optional[NewEndpointAuth]
+    """Login at the receiver"""
     enabled: bool
     """False: nothing is sent until it is enabled
 
@@ -2795,6 +2814,66 @@ class NewEndpoint(_NewEndpointRequired, total=False):
     """The restaurant; required when the client has several. A POST may send it as a member of the body
 
     1 to 64 characters.
+    """
+
+
+class _NewEndpointAuthRequired(TypedDict):
+    """Members of NewEndpointAuth that are always there."""
+    type: Literal["certificate", "oauth", "header"]
+    """Kind of login"""
+
+
+class NewEndpointAuth(_NewEndpointAuthRequired, total=False):
+    """Login at the receiver"""
+    certificate: str
+    """PEM
+
+    1 to 20000 characters.
+    """
+    private_key: str
+    """PEM
+
+    1 to 10000 characters.
+    """
+    token_url: str
+    """Token endpoint
+
+    1 to 2048 characters.
+    """
+    client_id: str
+    """OAuth client
+
+    1 to 255 characters.
+    """
+    client_secret: str
+    """Or `private_key`
+
+    1 to 1024 characters.
+    """
+    key_id: str
+    """`kid` of assertions
+
+    1 to 255 characters.
+    """
+    audience: str
+    """`aud` of assertions
+
+    1 to 2048 characters.
+    """
+    scope: str
+    """OAuth scope
+
+    1 to 1024 characters.
+    """
+    name: str
+    """Header
+
+    1 to 64 characters.
+    """
+    value: str
+    """Its value
+
+    1 to 4096 characters.
     """
 
 

@@ -1,0 +1,22 @@
+/** Security events (Shared Signals) go to receivers under the rules of webhooks. */
+import { openSignalSender } from '#src/gateway/index.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import { createGuardedPost } from '#src/webhooks/index.ts';
+import type { Installation } from '../installation/installation.ts';
+import type { Settings } from '../settings/config.ts';
+import { targetRules } from './wire-engine.ts';
+
+/** What a gateway asks when a receiver names an address. */
+export const pushProblemOf = (settings: Settings, ownOrigins: readonly string[]) =>
+  createGuardedPost(targetRules(settings, ownOrigins)).problemOf;
+
+/** The services of a worker; none where the setting is off. */
+export const openSignalServices = async (
+  { store, box, clock, log }: Installation,
+  settings: Settings,
+  ownOrigins: readonly string[],
+): Promise<{ services: readonly Service[]; close: () => Promise<void> }> => {
+  if (settings.gateway.signals === 'off') return { services: [], close: () => Promise.resolve() };
+  const { send, close } = createGuardedPost(targetRules(settings, ownOrigins));
+  return { services: await openSignalSender({ db: store.background, box, clock, log, send }), close };
+};

@@ -1,0 +1,28 @@
+/** SQL of the key that signs security events. */
+import type { JWK } from 'jose';
+import { type Kysely, sql } from 'kysely';
+
+type Db = Kysely<unknown>;
+
+export type SignalKeyRow = { kid: string; publicJwk: JWK; privateSealed: Buffer };
+
+export const listSignalKeys = async (db: Db): Promise<SignalKeyRow[]> =>
+  (
+    await sql<SignalKeyRow>`
+      select kid, public_jwk as "publicJwk", private_sealed as "privateSealed"
+      from gateway.signal_keys order by created desc, kid`.execute(db)
+  ).rows;
+
+/** A constant that no other lock of this program uses. */
+const lockKey = 7_203_517_031;
+
+/** Of several processes that start together only one makes the key. */
+export const lockSignalKeys = async (tx: Db): Promise<void> => {
+  await sql`select pg_advisory_xact_lock(${lockKey})`.execute(tx);
+};
+
+export const insertSignalKey = async (tx: Db, key: SignalKeyRow, created: Date): Promise<void> => {
+  await sql`
+    insert into gateway.signal_keys (kid, public_jwk, private_sealed, created)
+    values (${key.kid}, ${JSON.stringify(key.publicJwk)}::jsonb, ${key.privateSealed}, ${created})`.execute(tx);
+};

@@ -1,0 +1,133 @@
+/**
+ * Pushes waiting events to receivers (RFC 8935), each stream in order and by one worker at a time. An event is deleted after
+ * its receiver has answered, so a crash sends it again, with the same `jti`, and loses none.
+ */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { newId } from '#src/platform/ids.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { deleteEvents, type QueuedEvent, readEvents } from '../events/queue-store.ts';
+import { authorizationLabel } from '../stream/stream-config.ts';
+import { endLease, leaseStreams, renewLease, type Stream } from '../stream/stream-store.ts';
+import type { SignSet } from './sign-set.ts';
+
+/** One POST to a checked address. `status` null: there was no answer. `response`: the start of its body. */
+type SendSet = (
+  url: string,
+  headers: Record<string, string>,
+  body: string,
+  signal: AbortSignal,
+) => Promise<{ status: number | null; failure: string | null; response: string | null }>;
+
+export type PushDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'open'>;
+  clock: Clock;
+  log: Logger;
+  send: SendSet;
+  sign: SignSet;
+};
+
+/** chosen: an event is at its receiver well within a second of the commit. */
+const lookEveryMs = 200;
+/** Longer than an attempt may last (15 s), so that a lease never ends during one. */
+const leaseMs = 40_000;
+const streamsMax = 50;
+const eventsMax = 50;
+const pauseMsMax = 300_000;
+
+export const createSignalPush = (deps: PushDeps): Service => ({
+  name: 'signal-push',
+  run: async (signal) => {
+    const by = newId('wrk');
+    const running = new Map<string, Promise<void>>();
+    while (!signal.aborted) {
+      const free = streamsMax - running.size;
+      const leased = free > 0 ? await leaseStreams(deps.db, leaseOf(deps, by), free) : [];
+      for (const streamId of leased) {
+        const pushing = pushStream(deps, by, streamId, signal)
+          .catch((err: unknown) => deps.log.warn({ err, stream_id: streamId }, 'a stream of signals was not pushed'))
+          .finally(() => running.delete(streamId));
+        running.set(streamId, pushing);
+      }
+      await pause(lookEveryMs, signal);
+    }
+    await Promise.all(running.values());
+  },
+});
+
+const leaseOf = ({ clock }: PushDeps, by: string) => {
+  const now = clock.now();
+  return { by, now, until: new Date(now.getTime() + leaseMs) };
+};
+
+const pushStream = async (deps: PushDeps, by: string, streamId: string, signal: AbortSignal): Promise<void> => {
+  const { db, clock } = deps;
+  let failures = 0;
+  try {
+    for (const event of await readEvents(db, streamId, eventsMax)) {
+      // Read anew before each event, so that a changed address or status holds for the next one.
+      const stream = signal.aborted ? undefined : await renewLease(db, streamId, leaseOf(deps, by));
+      if (stream === undefined) break;
+      failures = stream.failures;
+      if (stream.status !== 'enabled' && event.type.includes('/caep/')) break;
+      if (!(await pushEvent(deps, stream, event, signal))) {
+        failures += 1;
+        break;
+      }
+      failures = 0;
+      await deleteEvents(db, streamId, [event.jti]);
+    }
+  } finally {
+    const waitMs = failures === 0 ? 0 : Math.min(pauseMsMax, 500 * 2 ** Math.min(failures, 10));
+    await endLease(db, streamId, by, { failures, nextTry: new Date(clock.now().getTime() + waitMs) });
+  }
+};
+
+/** True: the receiver has the event, or refused it for good. */
+const pushEvent = async (
+  { box, log, send, sign }: PushDeps,
+  stream: Stream,
+  event: QueuedEvent,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const { streamId, endpointUrl, authorizationSealed } = stream;
+  if (endpointUrl === null) return false;
+  const authorization =
+    authorizationSealed === null ? undefined : box.open(authorizationSealed, authorizationLabel(streamId));
+  const headers = {
+    'content-type': 'application/secevent+jwt',
+    accept: 'application/json',
+    'user-agent': 'Orderpass-Signals/1',
+    ...(authorization === undefined ? undefined : { authorization }),
+  };
+  const { status, failure, response } = await send(endpointUrl, headers, await sign(event, stream), signal);
+  if (status !== null && status >= 200 && status < 300) return true;
+  const refusal = status === 400 ? readError(response) : undefined;
+  const about = { stream_id: streamId, jti: event.jti, status, failure };
+  if (refusal !== undefined && !temporary.has(refusal)) {
+    log.warn({ ...about, err_code: refusal }, 'a receiver refused a security event; it is not sent again');
+    return true;
+  }
+  log.info(about, 'a security event was not delivered; it is sent again');
+  return false;
+};
+
+/** RFC 8935 section 2.4: the same event is accepted later, once the receiver or the configuration was put right. */
+const temporary: ReadonlySet<string> = new Set(['authentication_failed', 'access_denied', 'invalid_key']);
+const refusals: ReadonlySet<string> = new Set([
+  ...['invalid_request', 'invalid_key', 'invalid_issuer', 'invalid_audience'],
+  ...['authentication_failed', 'access_denied'],
+]);
+
+const readError = (response: string | null): string | undefined => {
+  try {
+    const body: unknown = JSON.parse(response ?? '');
+    const err = typeof body === 'object' && body !== null && 'err' in body ? body.err : undefined;
+    return typeof err === 'string' && refusals.has(err) ? err : undefined;
+  } catch {
+    return undefined;
+  }
+};

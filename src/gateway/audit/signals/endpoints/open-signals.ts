@@ -1,0 +1,150 @@
+/**
+ * The Shared Signals transmitter as Koa middleware: its metadata, its key set and the endpoints of streams. Other paths are
+ * passed on. A caller is a client with a Bearer token and a scope of the CAEP interoperability profile.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Context, Middleware } from 'koa';
+import { validationFault } from '#src/contract/fault.ts';
+import { readJsonObject } from '#src/platform/http/read-body.ts';
+import { readQuery } from '#src/platform/http/validate.ts';
+import type { Kv } from '#src/platform/kv/index.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { createThrottle, type Throttle } from '../../../limits/throttle.ts';
+import { insufficientScope, methodNotAllowed, noCredential, rateLimited } from '../../../model/faults.ts';
+import { type Route, routeOfGateway } from '../../../model/route.ts';
+import type { Exchange, Step } from '../../../request/exchange.ts';
+import { manageScope, readScope, type SignalsSettings } from '../config.ts';
+import { createPollWaits } from '../delivery/poll-waits.ts';
+import { openSignalKeys } from '../delivery/sign-set.ts';
+import { metadataOf, paths } from './paths.ts';
+import { createPoll } from './poll-endpoint.ts';
+import { createStreamEndpoints, type SignalAnswer, type SignalRequest, type StreamDeps } from './stream-endpoints.ts';
+
+type SignalsDeps = Omit<StreamDeps, 'box'> & {
+  box: StreamDeps['box'] & Parameters<typeof openSignalKeys>[0]['box'];
+  settings: SignalsSettings;
+  kv: Kv;
+  log: Logger;
+  /** With the current route table. */
+  identifyCaller: Step;
+};
+
+export type Signals = { middleware: Middleware; close: () => void };
+
+type Answer = (request: SignalRequest, gone: AbortSignal) => Promise<SignalAnswer>;
+/** `scope`: the one that is needed; `manageScope` includes the other. */
+type Endpoint = { scope: typeof manageScope | typeof readScope; answer: Answer };
+
+const bodyBounds = { bytesMax: 64 * 1024, timeoutMs: 10_000 };
+const callsMax = 600;
+
+/** For limits, the audit and logs. */
+const signalsRoute: Route = routeOfGateway({
+  id: 'signals',
+  method: 'POST',
+  path: paths.streams,
+  upstream: 'signals',
+  body: 'any',
+});
+
+/** Undefined: the setting is off. */
+export const openSignals = async (deps: SignalsDeps): Promise<Signals | undefined> => {
+  if (deps.settings.signals === 'off') return undefined;
+  const keys = await openSignalKeys(deps);
+  const waits = createPollWaits(deps.db);
+  const endpoints = endpointsOf(createStreamEndpoints(deps), createPoll({ ...deps, waits, sign: keys.sign }));
+  const documents = new Map<string, string>([
+    [paths.metadata, JSON.stringify(metadataOf(deps.origin))],
+    [paths.jwks, JSON.stringify(keys.jwks)],
+  ]);
+  const throttle = createThrottle({ kv: deps.kv, name: 'signals', callsMax, windowSeconds: 60 });
+  const middleware: Middleware = async (ctx, next) => {
+    const document = documents.get(ctx.path);
+    if (document !== undefined) return serveDocument(ctx, document);
+    const methods = endpoints.get(ctx.path);
+    if (methods === undefined) return next();
+    const allow = Object.keys(methods).join(', ');
+    if (ctx.method === 'OPTIONS') {
+      ctx.status = 204;
+      ctx.set('allow', allow);
+      return;
+    }
+    const endpoint = methods[ctx.method];
+    if (endpoint === undefined) throw methodNotAllowed(allow);
+    const clientId = await identify(ctx, deps.identifyCaller, throttle, endpoint.scope);
+    write(ctx, await endpoint.answer(await readRequest(ctx, clientId), goneSignal(ctx)));
+  };
+  return { middleware, close: waits.close };
+};
+
+const endpointsOf = (
+  streams: ReturnType<typeof createStreamEndpoints>,
+  poll: Answer,
+): ReadonlyMap<string, Readonly<Record<string, Endpoint>>> => {
+  const managed = (answer: Answer): Endpoint => ({ scope: manageScope, answer });
+  const reading = (answer: Answer): Endpoint => ({ scope: readScope, answer });
+  return new Map<string, Record<string, Endpoint>>([
+    [
+      paths.streams,
+      {
+        GET: reading(streams.read),
+        POST: managed(streams.create),
+        PATCH: managed(streams.update),
+        PUT: managed(streams.replace),
+        DELETE: managed(streams.remove),
+      },
+    ],
+    [paths.status, { GET: reading(streams.readStatus), POST: managed(streams.setStatus) }],
+    [paths.addSubject, { POST: managed(streams.addSubject) }],
+    [paths.removeSubject, { POST: managed(streams.removeSubject) }],
+    [paths.verify, { POST: managed(streams.verify) }],
+    [paths.poll, { POST: reading(poll) }],
+  ]);
+};
+
+const serveDocument = (ctx: Context, text: string): void => {
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed('GET, HEAD');
+  ctx.status = 200;
+  ctx.set('cache-control', 'public, max-age=300');
+  ctx.set('content-type', 'application/json; charset=utf-8');
+  ctx.body = text;
+};
+
+/** Id of the client. Throws INVALID_AUTH, INSUFFICIENT_SCOPE or RATE_LIMIT_EXCEEDED. */
+const identify = async (ctx: Context, identifyCaller: Step, throttle: Throttle, scope: string): Promise<string> => {
+  const { exchange } = ctx.req as IncomingMessage & { exchange?: Exchange };
+  if (exchange === undefined) throw new Error('a request bypassed the gateway');
+  exchange.route = signalsRoute;
+  await identifyCaller(exchange);
+  const { principal } = exchange;
+  if (principal?.kind !== 'bearer') throw noCredential();
+  if (!principal.scopes.has(manageScope) && !principal.scopes.has(scope)) throw insufficientScope([scope]);
+  const seconds = await throttle(principal.id);
+  if (seconds !== undefined) throw rateLimited(seconds);
+  return principal.id;
+};
+
+const readRequest = async (ctx: Context, clientId: string): Promise<SignalRequest> => {
+  const { values, errors } = readQuery(ctx.querystring);
+  if (errors.length > 0) throw validationFault(errors);
+  return { clientId, streamId: values.stream_id, body: await readJsonObject(ctx.req, bodyBounds) };
+};
+
+const goneSignal = (ctx: Context): AbortSignal => {
+  const gone = new AbortController();
+  ctx.res.once('close', () => gone.abort());
+  return gone.signal;
+};
+
+const write = (ctx: Context, { status, body }: SignalAnswer): void => {
+  ctx.status = status;
+  ctx.set('cache-control', 'no-store');
+  if (status === 204) return;
+  if (body === undefined) {
+    ctx.body = '';
+    ctx.remove('content-type');
+    return;
+  }
+  ctx.set('content-type', 'application/json; charset=utf-8');
+  ctx.body = JSON.stringify(body);
+};

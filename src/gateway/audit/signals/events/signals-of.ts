@@ -1,0 +1,78 @@
+/** The security events that an event of the audit means for receivers. */
+import { type AuditAction, auditActions, type NewAuditEvent } from '../../event/event.ts';
+import { credentialChange, sessionRevoked, tokenClaimsChange } from './event-types.ts';
+
+/** `session`: the token that ended, when it is one token alone. `tenants`: the claim is read from the store. */
+export type Signal = {
+  type: string;
+  payload: Readonly<Record<string, unknown>>;
+  session?: string;
+  tenants?: true;
+};
+
+type Change = 'create' | 'revoke' | 'update' | 'delete';
+
+/** Values of CAEP 1.0 section 3.3.1: secrets and API keys are shared secrets, public keys those of an application. */
+const credentialTypes: Readonly<Partial<Record<AuditAction, 'password' | 'app'>>> = {
+  'client_key.added': 'app',
+  'client_key.revoked': 'app',
+};
+
+export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
+  const common = {
+    event_timestamp: Math.floor(at.getTime() / 1000),
+    initiating_entity: initiatorOf(event),
+    reason_admin: { en: event.reason ?? auditActions[event.action] },
+  };
+  const session = (): Signal => ({ type: sessionRevoked, payload: common });
+  const credential = (change_type: Change): Signal => ({
+    type: credentialChange,
+    payload: {
+      ...common,
+      credential_type: credentialTypes[event.action] ?? 'password',
+      change_type,
+      ...(event.credential_id == null ? undefined : { friendly_name: event.credential_id }),
+    },
+  });
+  const details = JSON.parse(event.details ?? '{}') as { state?: string; all?: boolean; may_use_tokens?: boolean };
+  switch (event.action) {
+    case 'secret.created':
+    case 'key.created':
+    case 'client_key.added':
+      return [credential('create')];
+    case 'secret.retired':
+    case 'key.rotated':
+      return [credential(details.state === 'expiring' ? 'update' : 'revoke')];
+    case 'key.revoked':
+    case 'client_key.revoked':
+      return [credential('revoke')];
+    case 'secret.state_changed':
+    case 'key.state_changed':
+      return [credential(details.state === 'quarantined' ? 'revoke' : 'update')];
+    case 'client.state_changed':
+      return [details.state === 'quarantined' ? session() : credential('update')];
+    case 'client.disabled':
+      return [session(), credential('delete')];
+    case 'client.tokens_revoked':
+      return [session()];
+    case 'token.revoked':
+      return [{ ...session(), ...(event.token_id == null ? undefined : { session: event.token_id }) }];
+    case 'client.rights_changed':
+      return details.may_use_tokens === false ? [session()] : [];
+    case 'client.scopes_changed': {
+      const scope = details.all === true ? '*' : (event.scopes ?? []).join(' ');
+      return [{ type: tokenClaimsChange, payload: { ...common, claims: { scope } } }];
+    }
+    case 'client.granted':
+    case 'client.withdrawn':
+      return [{ type: tokenClaimsChange, payload: common, tenants: true }];
+    default:
+      return [];
+  }
+};
+
+/** CAEP 1.0 section 2: a client that revokes its own token is the user of it. */
+const initiatorOf = ({ actor, client_id }: NewAuditEvent): 'admin' | 'user' | 'system' => {
+  if (actor == null || actor === 'system') return 'system';
+  return actor === client_id ? 'user' : 'admin';
+};

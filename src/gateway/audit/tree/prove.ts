@@ -1,0 +1,69 @@
+/** Checkpoints of the tree, and proofs against them (C2SP tlog-proof, and the body of C2SP tlog-witness). */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { addAllLeaves } from './add-leaves.ts';
+import { consistencyPath, inclusionPath, nodesRead, type ReadNode, rootOf } from './merkle.ts';
+import { type Checkpoint, type CheckpointKey, openCheckpointKey } from './signed-note.ts';
+import { findLeaf, leafText, readNodes, treeSize } from './tree-store.ts';
+
+type Db = Kysely<unknown>;
+export type TreeDeps = { db: Db; box: Pick<SecretBox, 'derive'> };
+
+/** Runs a computation over the nodes that it needs, which are read at once. */
+const compute = async <T>(db: Db, work: (node: ReadNode) => T): Promise<T> =>
+  work(await readNodes(db, nodesRead(work)));
+
+export const rootAt = (db: Db, size: number): Promise<Buffer> => compute(db, (node) => rootOf(0, size, node));
+
+/** The checkpoint of what is committed. */
+export const signTree = async (db: Db, key: CheckpointKey): Promise<string> => {
+  const size = await treeSize(db);
+  return key.write(size, await rootAt(db, size));
+};
+
+/** The newest checkpoint, after everything that is committed was added to the tree. */
+export const newestCheckpoint = async (deps: TreeDeps): Promise<{ checkpoint: string; vkey: string }> => {
+  await addAllLeaves(deps);
+  const key = openCheckpointKey(deps.box);
+  return { checkpoint: await signTree(deps.db, key), vkey: key.vkey };
+};
+
+const refuse = (text: string): Fault => new Fault('VALIDATION_ERROR', text);
+
+/** A checkpoint that was kept, whose signature was checked and which the tree still contains. */
+const readKept = async ({ db, box }: TreeDeps, text: string): Promise<Checkpoint> => {
+  const kept = openCheckpointKey(box).read(text);
+  if (kept === undefined) throw refuse('The checkpoint is not signed by the key of this audit');
+  if (kept.size > (await treeSize(db)) || !(await rootAt(db, kept.size)).equals(kept.root)) {
+    throw refuse('The audit is not the one of this checkpoint: run audit verify --checkpoint with it');
+  }
+  return kept;
+};
+
+/**
+ * Shows that an event is in the tree of a checkpoint; default: of the newest. Fault VALIDATION_ERROR when it is not.
+ * `extra` holds the bytes of the leaf.
+ */
+export const proveEvent = async (deps: TreeDeps, event: string, against?: string): Promise<string> => {
+  const [, chain, seq] = /^(\d{1,9})-(\d{1,15})(?:-\d+)?$/.exec(event) ?? [];
+  if (chain === undefined || seq === undefined) throw refuse('The id of an event is CHAIN-NUMBER, e.g. 0-17');
+  const checkpoint = against ?? (await newestCheckpoint(deps)).checkpoint;
+  const { size } = await readKept(deps, checkpoint);
+  const leaf = await findLeaf(deps.db, Number(chain), Number(seq));
+  if (leaf === undefined) throw refuse(`The audit has no event ${event}`);
+  if (leaf.position >= size) throw refuse(`The event ${event} is newer than the checkpoint`);
+  const path = await compute(deps.db, (node) => inclusionPath(leaf.position, size, node));
+  const extra = Buffer.from(leafText(leaf)).toString('base64');
+  return `c2sp.org/tlog-proof@v1\nextra ${extra}\nindex ${leaf.position}\n${lines(path)}\n${checkpoint}`;
+};
+
+/** Shows that the newest checkpoint continues an older one. */
+export const proveConsistency = async (deps: TreeDeps, from: string): Promise<string> => {
+  const { checkpoint } = await newestCheckpoint(deps);
+  const [old, { size }] = [await readKept(deps, from), await readKept(deps, checkpoint)];
+  const path = old.size === 0 ? [] : await compute(deps.db, (node) => consistencyPath(old.size, size, node));
+  return `old ${old.size}\n${lines(path)}\n${checkpoint}`;
+};
+
+const lines = (hashes: readonly Buffer[]): string => hashes.map((hash) => `${hash.toString('base64')}\n`).join('');

@@ -1,0 +1,65 @@
+/** Customers for staff: the list, one customer with the ledger, and points moved by hand, as in the API. */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import { type Page, readPlace, writePlace } from '#src/platform/db/age-pages.ts';
+import { firstItems } from '#src/platform/db/bounded-list.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Customer } from '../customers/customer.ts';
+import { findCustomer } from '../customers/customer-store.ts';
+import { listCustomers } from '../customers/list-store.ts';
+import { createEntry } from '../loyalty/create-entry.ts';
+import { listEntries } from '../loyalty/list-store.ts';
+import type { ShownEntry } from '../loyalty/loyalty-entry.ts';
+import { requireRestaurant } from '../restaurants/require-restaurant.ts';
+import { timeOf } from '../restaurants/sandbox-clock.ts';
+
+/** `start`: of a first or last name, an email or a phone. */
+type CustomerSearch = { start: string | undefined; after: string | undefined; limit: number };
+
+type PointsByStaff = {
+  restuid: string;
+  uid: string;
+  diffOp: 'add' | 'subtract';
+  /** Hundredths, more than 0. */
+  points: number;
+  /** Stored as the note of the entry. */
+  reason: string;
+  /** The real time. */
+  now: Date;
+};
+
+type StaffCustomers = {
+  /** Newest first. A page may have fewer customers than `limit`, and a next page. */
+  list(restuid: string, search: CustomerSearch): Promise<Page<Customer>>;
+  find(restuid: string, uid: string): Promise<Customer | undefined>;
+  /** The newest entries of the ledger. */
+  entries(restuid: string, uid: string, limit: number): Promise<readonly ShownEntry[]>;
+  /**
+   * `note` runs in the transaction of the entry. Throws NOT_FOUND, INSUFFICIENT_POINTS, and VALIDATION_ERROR above the largest
+   * balance.
+   */
+  movePoints(change: PointsByStaff, note: (tx: Kysely<unknown>) => Promise<void>): Promise<void>;
+};
+
+export const createStaffCustomers = (db: Kysely<unknown>): StaffCustomers => ({
+  list: async (restuid, { start, after, limit }) => {
+    const place = readPlace(after);
+    const query = { ...firstItems(limit), ...(place && { after: [place.created.toISOString(), place.id] as const }) };
+    const { rows, more, last } = await listCustomers(db, restuid, { start }, query);
+    const next = more && last !== undefined ? { created: new Date(last[0] ?? 0), id: String(last[1]) } : undefined;
+    return { items: rows, next: next && writePlace(next) };
+  },
+  find: (restuid, uid) => findCustomer(db, restuid, { uid }),
+  entries: async (restuid, clientUid, limit) => (await listEntries(db, restuid, { clientUid }, firstItems(limit))).rows,
+  movePoints: ({ restuid, uid, diffOp, points, reason, now: realNow }, note) =>
+    inTransaction(db, async (tx) => {
+      const restaurant = await requireRestaurant(tx, restuid);
+      const now = await timeOf(tx, restuid, realNow);
+      const movement = { customer: { uid }, diffOp, amount: { points }, notes: reason, subrestaurantUid: null };
+      const { kind } = await createEntry(tx, restaurant, movement, now);
+      if (kind === 'no_customer') throw new Fault('NOT_FOUND', 'No such customer');
+      if (kind === 'insufficient') throw new Fault('INSUFFICIENT_POINTS', 'The balance is too small');
+      if (kind !== 'posted') throw new Fault('VALIDATION_ERROR', 'The balance would be too large');
+      await note(tx);
+    }),
+});

@@ -1,0 +1,265 @@
+/** Checkpoints and proofs of the audit, by what others run, and forgeries by someone who has the master key. */
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { writeAttestedHeads } from '#src/gateway/audit/chain/attested-heads.ts';
+import { appendToChain, chainStart, headLabel, signHead } from '#src/gateway/audit/chain/chain.ts';
+import { replaceHead } from '#src/gateway/audit/chain/chain-store.ts';
+import { listChainEvents, listChains } from '#src/gateway/audit/chain/event-store.ts';
+import { addLeaves } from '#src/gateway/audit/tree/add-leaves.ts';
+import {
+  createCredentials,
+  newestCheckpoint,
+  proveConsistency,
+  proveEvent,
+  verifyCheckpoint,
+} from '#src/gateway/index.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import { until } from '../../../support/until.ts';
+import { type AuditHarness, openAuditHarness } from '../../harness/audit-harness.ts';
+
+let database: TestDatabase;
+let harness: AuditHarness;
+let folder: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+beforeEach(async () => {
+  harness = await openAuditHarness(database);
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-'));
+});
+
+afterEach(async () => {
+  await harness.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+afterAll(() => database.drop());
+
+const deps = () => ({ db: database.db, box: harness.boxOf({ blind: true }) });
+const newest = async () => (await newestCheckpoint(deps())).checkpoint;
+const changes = async (count: number): Promise<void> => {
+  for (let n = 0; n < count; n += 1) await harness.change();
+};
+const sizeOf = (checkpoint: string): number => Number(checkpoint.split('\n')[1]);
+
+/** The programs of the guide. */
+const guide = readFileSync(
+  new URL('../../../../src/app/reference/guide/secure/audit-checkpoints.md', import.meta.url),
+  'utf8',
+);
+const program = (language: string): string => new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(guide)?.[1] ?? '';
+
+const runProgram = (command: string, file: string, vkey: string, proof: string): number | null => {
+  const path = join(folder, file);
+  writeFileSync(path, program(file.endsWith('.mjs') ? 'js' : 'python'));
+  writeFileSync(join(folder, 'event.proof'), proof);
+  return spawnSync(command, [path, join(folder, 'event.proof'), vkey], { encoding: 'utf8' }).status;
+};
+
+const has = (command: string): boolean => spawnSync(command, ['-c', 'import cryptography']).status === 0;
+
+test('A-424 the programs of the guide accept a proof of each event, below 2 kB, and refuse an altered one', async () => {
+  await changes(11);
+  const { checkpoint, vkey } = await newestCheckpoint(deps());
+  const python = has('python3');
+  for (const seq of [1, 2, 8, 11]) {
+    const proof = await proveEvent(deps(), `0-${seq}`, checkpoint);
+    expect(proof.length).toBeLessThan(2_000);
+    expect(runProgram('node', 'check.mjs', vkey, proof)).toBe(0);
+    if (python) expect(runProgram('python3', 'check.py', vkey, proof)).toBe(0);
+  }
+  const proof = await proveEvent(deps(), '0-8', checkpoint);
+  const leaf = /extra (\S+)/.exec(proof)?.[1] ?? '';
+  const other = Buffer.from(Buffer.from(leaf, 'base64').toString().replace('0-8', '0-9')).toString('base64');
+  const altered = [proof.replace(leaf, other), proof.replace('index 7', 'index 6'), proof.replace('\n11\n', '\n12\n')];
+  for (const text of altered) {
+    expect(text).not.toBe(proof);
+    expect(runProgram('node', 'check.mjs', vkey, text)).not.toBe(0);
+    if (python) expect(runProgram('python3', 'check.py', vkey, text)).not.toBe(0);
+  }
+});
+
+const sumdb = '/usr/local/go/src/cmd/vendor/golang.org/x/mod';
+
+test.skipIf(!existsSync(sumdb))(
+  'A-425 the libraries of the Go checksum database accept proofs of events and of consistency',
+  async () => {
+    await changes(5);
+    const old = await newest();
+    await changes(8);
+    const { checkpoint, vkey } = await newestCheckpoint(deps());
+    mkdirSync(join(folder, 'mod'));
+    cpSync(join(sumdb, 'sumdb/note'), join(folder, 'mod/sumdb/note'), { recursive: true });
+    cpSync(join(sumdb, 'sumdb/tlog'), join(folder, 'mod/sumdb/tlog'), { recursive: true });
+    writeFileSync(join(folder, 'mod/go.mod'), 'module golang.org/x/mod\ngo 1.22\n');
+    writeFileSync(
+      join(folder, 'go.mod'),
+      'module check\ngo 1.22\nrequire golang.org/x/mod v0.0.0\nreplace golang.org/x/mod => ./mod\n',
+    );
+    cpSync(new URL('./check.go.txt', import.meta.url), join(folder, 'main.go'));
+    const run = (proof: string, against: string): number | null =>
+      spawnSync('/usr/local/go/bin/go', ['run', '.', vkey, proof, against], {
+        cwd: folder,
+        encoding: 'utf8',
+        env: { ...process.env, GOFLAGS: '-mod=mod', GOPROXY: 'off', GOTOOLCHAIN: 'local' },
+      }).status;
+    const event = await proveEvent(deps(), '0-4', checkpoint);
+    const continues = await proveConsistency(deps(), old);
+    expect([run(event, checkpoint), run(continues, old)]).toEqual([0, 0]);
+    expect(run(event.replace('index 3', 'index 2'), checkpoint)).not.toBe(0);
+    expect(
+      run(
+        continues.replace(/old 5\n./, (text) => `${text.slice(0, -1)}${text.endsWith('A') ? 'B' : 'A'}`),
+        old,
+      ),
+    ).not.toBe(0);
+  },
+);
+
+/** With the master key: rewrites the events of chain 0, its head, and the whole tree. */
+const forge = async (alter: (details: string, seq: number) => string | undefined): Promise<void> => {
+  const { db, box } = deps();
+  const [row] = await listChains(db, -1, 1);
+  if (row === undefined) throw new Error('no chain');
+  const events = await listChainEvents(db, 0, { seq: 0 }, 1_000);
+  const altered = events.flatMap((event) => {
+    const details = alter(event.details, event.seq);
+    return details === undefined ? [] : [{ ...event, details }];
+  });
+  const { events: forged, end } = appendToChain(0, { seq: 0, hash: chainStart }, altered);
+  await harness.attack('delete from gateway.audit_events where chain = 0 and seq > $1', [end.seq]);
+  for (const { seq, details, actor, tenants, action, at, hash } of forged) {
+    await harness.attack(
+      `update gateway.audit_events set details = $2, actor = $3, tenants = $4, action = $5, at = $6, hash = decode($7, 'hex')
+       where chain = 0 and seq = $1`,
+      [seq, details, actor, tenants, action, at, hash],
+    );
+  }
+  const head = { ...row, ...end, seen: writeAttestedHeads([]) };
+  await replaceHead(db, head, signHead(box.derive(headLabel), head), row.mac);
+  await harness.attack('truncate gateway.audit_tree_leaves, gateway.audit_tree_nodes');
+  await newestCheckpoint(deps());
+};
+
+const check = async (checkpoint: string) => verifyCheckpoint(deps(), checkpoint, 3);
+
+test('A-426 an older checkpoint shows an event that was changed, deleted or moved with the master key in hand', async () => {
+  await changes(7);
+  const kept = await newest();
+  await changes(3);
+  const events = await listChainEvents(database.db, 0, { seq: 0 }, 100);
+  expect(await check(kept)).toMatchObject({ problem: null, problems: [] });
+  const forgeries: [string, (details: string, seq: number) => string | undefined][] = [
+    ['changed', (details, seq) => (seq === 4 ? '{"forged":1}' : details)],
+    ['deleted', (details, seq) => (seq === 4 ? undefined : details)],
+    [
+      'moved',
+      (details, seq) => (seq === 4 || seq === 5 ? (events[8 - seq]?.details ?? '') + ' '.repeat(seq) : details),
+    ],
+  ];
+  for (const [, alter] of forgeries) {
+    await forge(alter);
+    expect((await harness.verify({ blind: true })).problems).toEqual([]);
+    expect((await check(kept)).problem).toBe('the events are not those of the checkpoint');
+    await expect(proveConsistency(deps(), kept)).rejects.toThrow('not the one of this checkpoint');
+  }
+});
+
+test('A-427 an older checkpoint shows a tail that was cut off, a restored backup, and one that went on', async () => {
+  await changes(4);
+  const tables = ['audit_events', 'audit_chains', 'audit_tree_leaves', 'audit_tree_nodes'];
+  await newest();
+  for (const table of tables) await harness.attack(`create table public.${table} as select * from gateway.${table}`);
+  await changes(4);
+  const kept = await newest();
+  for (const table of tables) {
+    await harness.attack(`truncate gateway.${table}`);
+    await harness.attack(`insert into gateway.${table} select * from public.${table}`);
+    await harness.attack(`drop table public.${table}`);
+  }
+  expect((await harness.verify({ blind: true })).problems).toEqual([]);
+  expect((await check(kept)).problem).toBe('the checkpoint has 8 events, and the tree only 4');
+  harness.clock.move(1_000);
+  for (let n = 0; n < 6; n += 1) {
+    await createCredentials({ ...deps(), clock: harness.clock }).createTenant(`tenant_other_${n}`);
+  }
+  await newest();
+  expect((await check(kept)).problem).toBe('the events are not those of the checkpoint');
+});
+
+test('A-428 without the master key a changed node at the edge, or a changed event, is shown, and a checkpoint by another key is refused', async () => {
+  await changes(6);
+  const kept = await newest();
+  await harness.attack('update gateway.audit_tree_nodes set hash = sha256(hash) where level = 1 and position = 2');
+  expect((await check(kept)).problem).not.toBeNull();
+  await harness.attack('delete from gateway.audit_tree_nodes');
+  await harness.attack('delete from gateway.audit_tree_leaves');
+  await newest();
+  expect(await check(kept)).toMatchObject({ problem: null, problems: [] });
+  await harness.attack('update gateway.audit_events set hash = sha256(hash) where chain = 0 and seq = 2');
+  expect((await check(kept)).problems).toEqual([{ chain: 0, seq: 2, problem: 'the event, or its place, was changed' }]);
+  await harness.attack('delete from gateway.audit_events where chain = 0 and seq = 2');
+  expect((await check(kept)).problems).toEqual([{ chain: 0, seq: 2, problem: 'the event is missing' }]);
+  const signature = /— \S+ (\S+)/.exec(kept)?.[1] ?? '';
+  const forged = Buffer.from(signature, 'base64');
+  forged.writeUInt8(forged.readUInt8(20) ^ 1, 20);
+  expect((await check(kept.replace(signature, forged.toString('base64')))).problem).toContain('not signed by the key');
+});
+
+test('A-429 the tree keeps the hashes of events that the retention dropped, and proofs and checkpoints hold', async () => {
+  await changes(3);
+  const kept = await newest();
+  harness.clock.move(100 * 86_400_000);
+  await changes(2);
+  await newest();
+  await harness.retain(30);
+  const [left] = await harness.attack('select min(seq)::int as seq from gateway.audit_events where chain = 0');
+  expect(left).toEqual({ seq: 4 });
+  expect(await check(kept)).toMatchObject({ size: 3, problem: null, problems: [] });
+  expect(await proveEvent(deps(), '0-2', kept)).toContain('index 1\n');
+});
+
+test('A-430 many processes that add leaves at once make one tree, and one that dies in between leaves nothing half done', async () => {
+  await changes(9);
+  const ends = [{ chain: 0, seq: 9 }];
+  const client = await database.pool.connect();
+  await client.query('begin');
+  await client.query("select pg_advisory_xact_lock(hashtext('gateway.audit_tree'))");
+  await client.query("insert into gateway.audit_tree_leaves (position, chain, seq, hash) values (0, 0, 1, '\\x00')");
+  expect(await addLeaves(database.db, ends)).toBe('busy');
+  await client.query('rollback');
+  client.release();
+  for (let done = 'more'; done !== 'all'; ) {
+    [done = 'more'] = await Promise.all(Array.from({ length: 4 }, () => addLeaves(database.db, ends, 2)));
+  }
+  const leaves = await harness.attack(
+    'select position::int, seq::int from gateway.audit_tree_leaves order by position',
+  );
+  expect(leaves).toEqual(Array.from({ length: 9 }, (_, position) => ({ position, seq: position + 1 })));
+  const kept = await newest();
+  expect(await check(kept)).toMatchObject({ size: 9, problem: null, problems: [] });
+});
+
+test('A-431 a running gateway adds the events of every chain, and its public document has the key and the checkpoint', async () => {
+  await harness.start();
+  await harness.changeHere();
+  await harness.request();
+  const published = async () => {
+    const answer = await fetch(`${harness.url()}/.well-known/audit-log`);
+    return (await answer.json()) as { origin: string; vkeys: string[]; checkpoint: string | null };
+  };
+  await until(async () => {
+    const [ends] = await harness.attack('select sum(seq)::int as events from gateway.audit_chains');
+    const { checkpoint } = await published();
+    return checkpoint !== null && sizeOf(checkpoint) === ends?.events && sizeOf(checkpoint) > 1;
+  });
+  const { origin, vkeys, checkpoint } = await published();
+  expect(checkpoint?.startsWith(`${origin}\n`)).toBe(true);
+  expect(vkeys).toEqual([(await newestCheckpoint(deps())).vkey]);
+  expect(await check(checkpoint ?? '')).toMatchObject({ problem: null, problems: [] });
+});

@@ -1,0 +1,77 @@
+/** The customers of a restaurant in the panel. Skipped where no Chromium is installed. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { browserBinary, expectAccessible, takeScreenshots } from '../harness/panel-harness.ts';
+import { type RestaurantHarness, startRestaurantHarness } from '../harness/restaurant-harness.ts';
+import { openTill } from '../harness/till.ts';
+
+if (browserBinary === undefined) process.stderr.write('panel customers: skipped, no Chromium is installed\n');
+
+let harness: RestaurantHarness;
+
+beforeAll(async () => {
+  if (browserBinary !== undefined) harness = await startRestaurantHarness();
+});
+
+afterAll(() => harness?.close());
+
+test.skipIf(browserBinary === undefined)(
+  'a customer is found by the beginning of a name, and the page has orders, statistics and the ledger of points, which staff move with a reason',
+  async () => {
+    const { page, place, owner, restuid } = harness;
+    await page.goto(`${place}/customers`);
+    await page.getByText('No customer yet').waitFor();
+    const till = await openTill(harness, restuid);
+    const order = await till.order();
+    await till.move('confirm', order);
+    await till.move('close', order);
+    await page.getByLabel('Beginning of a name').fill('lov');
+    await page.getByRole('button', { name: 'Find' }).click();
+    const row = page.locator('tbody tr').filter({ hasText: 'Ada Lovelace' });
+    expect(await row.innerText()).toMatch(/ada@example\.com[\s\S]*1[\s\S]*13/);
+    await expectAccessible(page);
+    await takeScreenshots(page, 'restaurant-customers');
+    await row.getByRole('link').click();
+    await page.getByRole('heading', { level: 1, name: 'Ada Lovelace' }).waitFor();
+    expect(await page.locator('main').innerText()).toMatch(/Balance: 13[\s\S]*Order closed[\s\S]*\+13/);
+    await page.getByLabel('Change').selectOption('Take points');
+    await page.getByLabel('Points', { exact: true }).fill('20');
+    await page.getByLabel('Reason').fill('Spilled <soup>');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The balance is smaller than that').waitFor();
+    expect(await page.getByLabel('Reason').inputValue()).toBe('Spilled <soup>');
+    await page.getByLabel('Points', { exact: true }).fill('2.55');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The points are booked.').waitFor();
+    expect(await page.locator('main').innerText()).toMatch(
+      /Balance: 10\.45[\s\S]*By hand[\s\S]*Spilled <soup>[\s\S]*−2\.55[\s\S]*10\.45/,
+    );
+    await expectAccessible(page);
+    await takeScreenshots(page, 'restaurant-customer');
+    const { rows } = await harness.database.pool.query(
+      `select reason from gateway.audit_events where actor = $1 and details::jsonb->>'operation' = 'loyaltylog/create'`,
+      [`panel:${owner.userId}`],
+    );
+    expect(rows).toEqual([{ reason: 'Spilled <soup>' }]);
+    await page.getByRole('link', { name: 'show them' }).click();
+    expect(await page.locator('#orders tbody tr').count()).toBe(1);
+    expect(harness.problems).toEqual([]);
+  },
+);
+
+test.skipIf(browserBinary === undefined)('points that cannot be booked change nothing', async () => {
+  const uid = /customers\/(cus_\w+)"/.exec((await harness.ask('GET', '/customers')).text)?.[1] ?? '';
+  const before = await harness.ask('GET', `/customers/${uid}`);
+  for (const fields of [
+    { points: '0', reason: 'a' },
+    { points: '1.005', reason: 'a' },
+    { points: '1e3', reason: 'a' },
+    { points: '-1', reason: 'a' },
+    { points: '10000001', reason: 'a' },
+    { points: '1', reason: ' ' },
+    { points: '1', reason: 'x'.repeat(501) },
+  ])
+    expect((await harness.ask('POST', `/customers/${uid}/points`, { diff_op: 'add', ...fields })).status).toBe(422);
+  expect(await harness.ask('GET', `/customers/${uid}`)).toEqual(before);
+  expect((await harness.ask('POST', '/customers/cus_none/points', { points: '1', reason: 'a' })).status).toBe(404);
+  expect((await harness.ask('GET', '/customers/cus_none')).status).toBe(404);
+});

@@ -1,0 +1,206 @@
+/** SSF 1.0 section 8.1.3 to 8.1.5, CAEP 1.0 section 3, RFC 8417 and RFC 8936: what a receiver gets by polls, and what not. */
+import { decodeProtectedHeader } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createSignalAdmin } from '#src/gateway/index.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import { masterKey, origin } from '../../gateway/harness/public-door.ts';
+import { event, openSsfHarness, type SecurityEvent, type SsfHarness, verificationType } from './ssf-harness.ts';
+
+let harness: SsfHarness;
+
+beforeAll(async () => {
+  harness = await openSsfHarness();
+});
+
+afterAll(() => harness.close());
+
+const typesOf = (sets: Map<string, SecurityEvent>): string[] =>
+  [...sets.values()].flatMap(({ events }) => Object.keys(events));
+
+const verify = (receiver: Awaited<ReturnType<SsfHarness['receiver']>>, stream_id: string, state?: string) =>
+  receiver.call('POST', harness.pathOf('verification_endpoint'), { stream_id, ...(state && { state }) });
+
+test('A-418 SSF 8.1.4: a verification returns its state, and a second one within the interval gets 429', async () => {
+  const receiver = await harness.receiver();
+  const stream = await receiver.createStream();
+  expect((await verify(receiver, stream, 'a state')).status).toBe(204);
+  const again = await verify(receiver, stream);
+  expect([again.status, Number(again.headers['retry-after']) > 0]).toEqual([429, true]);
+  const [set] = (await receiver.poll(stream)).values();
+  expect(set).toMatchObject({
+    sub_id: { format: 'opaque', id: stream },
+    events: { [verificationType]: { state: 'a state' } },
+  });
+});
+
+test('A-418 SSF 8.1.4.2: a verification without a state has none', async () => {
+  const receiver = await harness.receiver();
+  const stream = await receiver.createStream();
+  expect((await verify(receiver, stream)).status).toBe(204);
+  const [set] = (await receiver.poll(stream)).values();
+  expect(set?.events).toEqual({ [verificationType]: {} });
+});
+
+test('A-418 RFC 8417 2: an event has type, key, iss, jti, iat, aud, txn and sub_id, and neither exp nor sub', async () => {
+  const receiver = await harness.receiver();
+  const stream = await receiver.createStream();
+  await harness.credentials.quarantine('client', receiver.clientId, 'unusual calls');
+  await harness.credentials.reactivate('client', receiver.clientId, 'checked');
+  const { json } = await receiver.call('POST', `/api/oauth/signals/poll?stream_id=${stream}`, { maxEvents: 1 });
+  const [[jti, text] = ['', '']] = Object.entries(json.sets as Record<string, string>);
+  const kid = harness.jwks.keys[0]?.kid;
+  expect(decodeProtectedHeader(text)).toEqual({ alg: 'RS256', typ: 'secevent+jwt', kid });
+  const { iat, txn, ...claims } = await receiver.verify(text);
+  expect(Math.abs((iat ?? 0) - Date.now() / 1000)).toBeLessThan(60);
+  expect(txn).toMatch(/^txn_/);
+  expect(claims).toEqual({
+    iss: origin,
+    aud: receiver.clientId,
+    jti,
+    sub_id: { format: 'iss_sub', iss: origin, sub: receiver.clientId },
+    events: {
+      [event('session-revoked')]: {
+        event_timestamp: expect.any(Number),
+        initiating_entity: 'system',
+        reason_admin: { en: 'unusual calls' },
+      },
+    },
+  });
+  expect(json.moreAvailable).toBe(true);
+});
+
+test('A-419 CAEP 3: every change of a client and its credentials is the event that fits it', async () => {
+  const receiver = await harness.receiver();
+  const stream = await receiver.createStream();
+  const { credentials } = harness;
+  const { clientId } = receiver;
+  const seen = async (change: () => Promise<unknown>): Promise<unknown[]> => {
+    await change();
+    const sets = await receiver.poll(stream);
+    await receiver.poll(stream, { maxEvents: 0, ack: [...sets.keys()] });
+    return [...sets.values()].map(({ events }) => {
+      const [[type, payload] = ['', {}]] = Object.entries(events);
+      const { event_timestamp: _time, initiating_entity: _who, reason_admin, ...rest } = payload;
+      expect(reason_admin).toEqual({ en: expect.any(String) });
+      return [type.split('/').at(-1), rest];
+    });
+  };
+  const changed = (change_type: string, friendly_name: string, credential_type = 'password') => [
+    'credential-change',
+    { change_type, credential_type, friendly_name },
+  ];
+  let secretId = '';
+  const created = await seen(async () => {
+    ({ secretId } = await credentials.addClientSecret(clientId));
+  });
+  expect(created).toEqual([changed('create', secretId)]);
+  expect(await seen(() => credentials.quarantine('secret', secretId, 'looks leaked'))).toEqual([
+    changed('revoke', secretId),
+  ]);
+  expect(await seen(() => credentials.reactivate('secret', secretId, 'is not'))).toEqual([changed('update', secretId)]);
+  expect(await seen(() => credentials.revokeClientSecret(secretId))).toEqual([changed('revoke', secretId)]);
+  const rotated = await seen(() => credentials.rotateClientSecret(clientId, 1));
+  expect(rotated.map((one) => (one as [string, { change_type: string }])[1].change_type)).toEqual(['update', 'create']);
+  expect(await seen(() => credentials.setClientScopes(clientId, ['ssf.read']))).toEqual([
+    ['token-claims-change', { claims: { scope: 'ssf.read' } }],
+  ]);
+  expect(await seen(() => credentials.withdrawTenant(clientId, 'rst_1'))).toEqual([
+    ['token-claims-change', { claims: { tenants: [] } }],
+  ]);
+  expect(await seen(() => credentials.grantTenant(clientId, 'rst_1'))).toEqual([
+    ['token-claims-change', { claims: { tenants: ['rst_1'] } }],
+  ]);
+});
+
+test('A-419 CAEP 3.1: a revoked token is one session of the client, and all tokens are all of them', async () => {
+  const receiver = await harness.receiver();
+  const stream = await receiver.createStream();
+  const client = { client_id: receiver.clientId, client_secret: receiver.secret };
+  const token = await harness.tokenOf(client, { scope: 'read:orders' });
+  expect((await harness.post('revoke', { ...client, token })).status).toBe(200);
+  const [one] = (await receiver.poll(stream)).values();
+  const user = { format: 'iss_sub', iss: origin, sub: receiver.clientId };
+  expect(one?.sub_id).toEqual({ format: 'complex', user, session: { format: 'opaque', id: expect.any(String) } });
+  expect(Object.keys(one?.events ?? {})).toEqual([event('session-revoked')]);
+});
+
+test('A-420 an event of another client is not delivered, unless an operator granted all', async () => {
+  const [own, all, off] = [await harness.receiver(), await harness.receiver(), await harness.receiver()];
+  const streams = [await own.createStream(), await all.createStream(), await off.createStream()] as const;
+  const { db } = harness.door.database;
+  const box = createSecretBox(masterKey);
+  const admin = createSignalAdmin({ db, box, clock: systemClock, actor: 'cli:test' });
+  await admin.setReach(all.clientId, 'all');
+  await admin.setReach(off.clientId, 'off');
+  const subject = await harness.createClient();
+  await harness.credentials.addClientSecret(subject.client_id);
+  await harness.credentials.addClientSecret(off.clientId);
+  expect(typesOf(await own.poll(streams[0]))).toEqual([]);
+  expect(typesOf(await off.poll(streams[2]))).toEqual([]);
+  const subjects = [...(await all.poll(streams[1])).values()].map(({ sub_id }) => sub_id.sub);
+  expect(subjects).toContain(subject.client_id);
+  expect(subjects).toContain(off.clientId);
+  await admin.setReach(all.clientId, 'own');
+  const before = (await all.poll(streams[1])).size;
+  await harness.credentials.addClientSecret(subject.client_id);
+  expect((await all.poll(streams[1])).size).toBe(before);
+});
+
+test('A-420 SSF 8.1.3: a removed subject is not delivered until it is added; unknown ones get the same answer', async () => {
+  const receiver = await harness.receiver();
+  const stream_id = await receiver.createStream();
+  const own = { format: 'iss_sub', iss: origin, sub: receiver.clientId };
+  const change = async (endpoint: string, subject: object): Promise<number> =>
+    (await receiver.call('POST', harness.pathOf(endpoint), { stream_id, subject })).status;
+  expect(await change('remove_subject_endpoint', own)).toBe(204);
+  await harness.credentials.addClientSecret(receiver.clientId);
+  expect(await receiver.poll(stream_id)).toEqual(new Map());
+  expect(await change('add_subject_endpoint', own)).toBe(200);
+  await harness.credentials.addClientSecret(receiver.clientId);
+  expect((await receiver.poll(stream_id)).size).toBe(1);
+  expect(await change('add_subject_endpoint', { format: 'email', email: 'who@example.com' })).toBe(200);
+  expect(await change('remove_subject_endpoint', { format: 'email', email: 'who@example.com' })).toBe(204);
+  expect(await change('add_subject_endpoint', { format: 'email' })).toBe(400);
+  expect(await change('add_subject_endpoint', { format: 'complex' })).toBe(400);
+});
+
+test('A-421 RFC 8936 2.4: an event comes again until it is confirmed, and a refused one ends', async () => {
+  const receiver = await harness.receiver();
+  const stream = await receiver.createStream();
+  for (let n = 0; n < 3; n += 1) await harness.credentials.addClientSecret(receiver.clientId);
+  const first = [...(await receiver.poll(stream)).keys()];
+  expect([first.length, [...(await receiver.poll(stream)).keys()]]).toEqual([3, first]);
+  const rest = await receiver.poll(stream, { returnImmediately: true, ack: first.slice(0, 1) });
+  expect([...rest.keys()]).toEqual(first.slice(1));
+  const setErrs = { [first[1] ?? '']: { err: 'invalid_request', description: 'not understood' } };
+  expect(await receiver.poll(stream, { maxEvents: 0, setErrs })).toEqual(new Map());
+  expect([...(await receiver.poll(stream)).keys()]).toEqual(first.slice(2));
+  const bad = await receiver.call('POST', `/api/oauth/signals/poll?stream_id=${stream}`, { maxEvents: -1 });
+  expect(bad.status).toBe(400);
+});
+
+test('A-421 RFC 8936 2.4: a poll waits for an event and gets it at once', async () => {
+  const receiver = await harness.receiver();
+  const stream = await receiver.createStream();
+  const waiting = receiver.poll(stream, {});
+  await harness.credentials.addClientSecret(receiver.clientId);
+  expect(typesOf(await waiting)).toEqual([event('credential-change')]);
+});
+
+test('A-417 SSF 8.1.2: a paused stream holds its events, and a disabled one drops them', async () => {
+  const receiver = await harness.receiver();
+  const stream_id = await receiver.createStream();
+  const set = (status: string) => receiver.call('POST', harness.pathOf('status_endpoint'), { stream_id, status });
+  await set('paused');
+  await harness.credentials.addClientSecret(receiver.clientId);
+  expect(await receiver.poll(stream_id)).toEqual(new Map());
+  await set('enabled');
+  const held = await receiver.poll(stream_id);
+  expect(held.size).toBe(1);
+  await set('disabled');
+  await harness.credentials.addClientSecret(receiver.clientId);
+  expect((await verify(receiver, stream_id)).status).toBe(204);
+  await set('enabled');
+  expect(await receiver.poll(stream_id)).toEqual(new Map());
+});
