@@ -203,8 +203,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
   const audit = await openAudit({ ...deps, background, readAuthorization: deps.readAuditAuthorization });
-  const certificates = createClientCertificates(settings, deps.clientAuthorities);
-  const known = { ...deps, limits, audit, keys, kv, certificates, fetchDocument: deps.fetchDocument ?? noDocuments };
+  const known = { ...deps, ...defaultsOf(deps), limits, audit, keys, kv };
   const access = openAccess({
     ...known,
     pool: deps.sessions ?? deps.pool,
@@ -276,6 +275,11 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
 const closeUpgrades = (tables: readonly Pick<ServedTable, 'upgrades'>[]): void => {
   for (const { upgrades } of tables) upgrades.close();
 };
+
+const defaultsOf = ({ settings, clientAuthorities, fetchDocument = noDocuments }: GatewayDeps) => ({
+  certificates: createClientCertificates(settings, clientAuthorities),
+  fetchDocument,
+});
 
 /** What callers and staff read later about single requests, beside the audit. */
 const openLogs = (

@@ -35,6 +35,7 @@ export const clientCommands = (program: Command, output: Output): void => {
   clientSecretCommands(group, output);
   clientCertificateCommands(group, output);
   clientTrustCommands(group, output);
+  clientSignalsCommand(group, output);
   clientStateCommands(group, output);
   limitCommands(group, output, 'client');
   clientSignalsCommand(group, output);
