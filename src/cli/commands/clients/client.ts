@@ -35,7 +35,6 @@ export const clientCommands = (program: Command, output: Output): void => {
   clientSecretCommands(group, output);
   clientCertificateCommands(group, output);
   clientTrustCommands(group, output);
-  clientSignalsCommand(group, output);
   clientStateCommands(group, output);
   limitCommands(group, output, 'client');
   clientSignalsCommand(group, output);
