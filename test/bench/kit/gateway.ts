@@ -34,6 +34,7 @@ type BenchGateway = Credentials & {
   secureUrl: string;
   /** As many different tokens as asked for. */
   authorizations: string[];
+  credentials: ReturnType<typeof createCredentials>;
   close: () => Promise<void>;
 };
 
@@ -48,11 +49,13 @@ type BenchSettings = {
   connectionsMax?: number;
   /** Default: that of the program. */
   requestLogDays?: number;
+  /** More settings of the gateway. */
+  more?: Record<string, unknown>;
 };
 
 export const startBenchGateway = async (
   upstreamUrl: string,
-  { storeUrl, tokens = 1, revokedTokens = 0, connectionsMax, requestLogDays }: BenchSettings,
+  { storeUrl, tokens = 1, revokedTokens = 0, connectionsMax, requestLogDays, more }: BenchSettings,
 ): Promise<BenchGateway> => {
   tuneMemory();
   // The level that the program starts with.
@@ -76,6 +79,7 @@ export const startBenchGateway = async (
       upstream_connections_max: connectionsMax,
       request_log_days: requestLogDays,
       routes_file: await writeRoutes(folder),
+      ...more,
     }),
     origin: url,
     db,
@@ -118,6 +122,7 @@ export const startBenchGateway = async (
     clientId: client.clientId,
     clientSecret: client.secret,
     apiKey: key.value,
+    credentials,
     close: async () => {
       for (const one of [server, secureServer]) one.closeAllConnections();
       for (const one of [server, secureServer]) one.close();
