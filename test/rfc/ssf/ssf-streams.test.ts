@@ -160,6 +160,18 @@ test('A-416 CIP 2.7.2: ssf.read reads and polls; without a scope of streams ever
   expect(new Set(await statusesOf(without, 'str_1'))).toEqual(new Set([403]));
 });
 
+test('A-416 a narrowed token manages and reads no stream', async () => {
+  const { clientId: client_id, secret: client_secret } = await harness.receiver();
+  const details = JSON.stringify([{ type: 'orderpass_access', actions: ['read'] }]);
+  const of = { client_id, client_secret };
+  const plain = await harness.tokenOf(of, { scope: 'ssf.manage' });
+  const narrowed = await harness.tokenOf(of, { scope: 'ssf.manage', authorization_details: details });
+  const read = (token: string) => sendRequest(harness.door.url, 'GET', streams, { headers: bearer(token) });
+  expect((await read(plain)).status).toBe(200);
+  const refused = await read(narrowed);
+  expect([refused.status, refused.json.code]).toEqual([403, 'UNAUTHORIZED']);
+});
+
 test('A-417 SSF 8.1.2: the status is read and set; an unknown one is refused', async () => {
   const { call, createStream } = await harness.receiver();
   const stream_id = await createStream();

@@ -10,7 +10,7 @@ import { readQuery } from '#src/platform/http/validate.ts';
 import type { Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createThrottle, type Throttle } from '../../../limits/throttle.ts';
-import { insufficientScope, methodNotAllowed, noCredential, rateLimited } from '../../../model/faults.ts';
+import { insufficientScope, limitedTo, methodNotAllowed, noCredential, rateLimited } from '../../../model/faults.ts';
 import { type Route, routeOfGateway } from '../../../model/route.ts';
 import type { Exchange, Step } from '../../../request/exchange.ts';
 import { manageScope, readScope, type SignalsSettings } from '../config.ts';
@@ -110,7 +110,7 @@ const serveDocument = (ctx: Context, text: string): void => {
   ctx.body = text;
 };
 
-/** Id of the client. Throws INVALID_AUTH, INSUFFICIENT_SCOPE or RATE_LIMIT_EXCEEDED. */
+/** Id of the client. Throws INVALID_AUTH, UNAUTHORIZED for a narrowed token, INSUFFICIENT_SCOPE or RATE_LIMIT_EXCEEDED. */
 const identify = async (ctx: Context, identifyCaller: Step, throttle: Throttle, scope: string): Promise<string> => {
   const { exchange } = ctx.req as IncomingMessage & { exchange?: Exchange };
   if (exchange === undefined) throw new Error('a request bypassed the gateway');
@@ -118,6 +118,8 @@ const identify = async (ctx: Context, identifyCaller: Step, throttle: Throttle, 
   await identifyCaller(exchange);
   const { principal } = exchange;
   if (principal?.kind !== 'bearer') throw noCredential();
+  // Streams are no operation of the route table, so no details name them (interface 30.1).
+  if (principal.narrow !== undefined) throw limitedTo(principal.id, principal.narrow.text);
   if (!principal.scopes.has(manageScope) && !principal.scopes.has(scope)) throw insufficientScope([scope]);
   const seconds = await throttle(principal.id);
   if (seconds !== undefined) throw rateLimited(seconds);
