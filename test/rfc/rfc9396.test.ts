@@ -150,3 +150,14 @@ test('RFC 9396 12: details never widen: neither the scopes nor the restaurants o
     ['read:menu'],
   ]);
 });
+
+test('A-394 lists about all restaurants of the client are not open to a token for some of them', async () => {
+  const some = await door.tokenOf([detail({ restaurants: ['rst_1'] })]);
+  const all = await door.tokenOf([detail({ actions: ['read'] })]);
+  for (const path of ['/api/whoami/requests', '/api/whoami/usage']) {
+    const refused = await door.call(some, 'GET', path);
+    expect([refused.status, refused.json.code], path).toEqual([403, 'UNAUTHORIZED']);
+    expect((await door.call(all, 'GET', path)).status, path).toBe(200);
+  }
+  expect((await door.call(some, 'GET', '/api/whoami')).status).toBe(200);
+});

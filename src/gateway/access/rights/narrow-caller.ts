@@ -73,6 +73,12 @@ const createAudienceOf =
   (upstream: string): string =>
     upstream === ownUpstream ? origin : identityPolicyOf(upstream, upstreams[upstream]?.identity).audience;
 
+/** They list what the client did in all of its restaurants, so an object that names restaurants does not open them. */
+const clientWide: ReadonlySet<string> = new Set(['whoami.requests', 'whoami.usage']);
+
+const opens = (detail: AccessDetail, route: Route): boolean =>
+  allowsRoute(detail, route) && (detail.tenants === undefined || !clientWide.has(route.id));
+
 type Shared = {
   details: readonly AccessDetail[] | undefined;
   isFor: (upstream: string) => boolean;
@@ -88,7 +94,7 @@ const shareReach = ({ details, isFor, make, text, table }: Shared): SharedReach 
   const decide = (route: Route): ReturnType<SharedReach['callerOf']> => {
     if (!upstreamsBehind(route.upstream, table.upstreams).some(isFor)) return 'audience';
     if (details === undefined) return base;
-    const open = details.filter((detail) => allowsRoute(detail, route));
+    const open = details.filter((detail) => opens(detail, route));
     if (open.length === 0) return 'details';
     const tenants = tenantsOf(open);
     const kept = tenants === undefined ? base.tenants : base.tenants.filter((tenant) => tenants.has(tenant));
