@@ -1,5 +1,5 @@
 /** Addresses that people type by hand redirect to a page; programs get the usual answers. */
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -74,6 +74,7 @@ test('A-245 a route for / answers browsers, and one for everything leaves the ga
   await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void site.close());
   const address = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  mkdirSync(data.path, { recursive: true, mode: 0o700 });
   const file = join(data.path, 'routes.json');
   const route = { access: 'public', upstream: 'site' };
   writeFileSync(

@@ -33,7 +33,8 @@ test('A-302 each fault is answered as the real one, in the dialect of its caller
   expect([limited.status, limited.json.error]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
   expect(Number(limited.headers['retry-after'])).toBe(limited.json.retry_after);
   expect(limited.headers['ratelimit-policy']).toMatch(/^"minute";q=\d+;w=60, "burst";q=\d+;w=1$/);
-  expect(limited.headers.ratelimit).toContain('"burst";r=0;t=1');
+  // The rest of the second is rounded up, and a busy process may begin the next one.
+  expect(limited.headers.ratelimit).toMatch(/"burst";r=0;t=[12]$/);
   for (const fault of ['overloaded', 'maintenance']) {
     const { status, json, headers } = await simulate(fault, asKey);
     expect([status, json.error, Number(headers['retry-after']) > 0]).toEqual([503, 'OVERLOADED', true]);

@@ -183,12 +183,14 @@ const documentPaths = (origin: string): Json => ({
       jwks_uri: `${origin}/api/oauth/jwks`,
       scopes_supported: ['read:orders', 'manage:orders'],
       response_types_supported: [],
-      grant_types_supported: ['client_credentials'],
+      grant_types_supported: ['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'],
       ...authenticationAt('token'),
       revocation_endpoint: `${origin}/api/oauth/revoke`,
       ...authenticationAt('revocation'),
       introspection_endpoint: `${origin}/api/oauth/introspect`,
       ...authenticationAt('introspection'),
+      introspection_signing_alg_values_supported: ['ES256'],
+      authorization_details_types_supported: ['orderpass_access'],
     },
   ),
   '/.well-known/oauth-protected-resource': publicDocument(
@@ -200,6 +202,7 @@ const documentPaths = (origin: string): Json => ({
       authorization_servers: [origin],
       scopes_supported: ['read:orders', 'manage:orders'],
       bearer_methods_supported: ['header'],
+      authorization_details_types_supported: ['orderpass_access'],
     },
   ),
   '/.well-known/webhook-keys': publicDocument('webhook.keys', 'Keys that sign webhooks (Ed25519)', schemas.keySet, {

@@ -106,6 +106,12 @@ const proofAlgorithms = texts
   .optional()
   .describe('Algorithms with which a proof may be signed; absent unless the operator enables RFC 9449');
 
+const detailTypes = texts.describe('Types of `authorization_details` (RFC 9396)');
+const bindsToCertificates = z
+  .boolean()
+  .optional()
+  .describe('Tokens are bound to certificates; absent unless the operator enables RFC 8705');
+
 const serverDocument = z
   .object({
     issuer: address.describe('The origin, which is `iss` of every token'),
@@ -122,6 +128,13 @@ const serverDocument = z
     introspection_endpoint: address.describe('Address to ask for the state of a token'),
     introspection_endpoint_auth_methods_supported: methods,
     introspection_endpoint_auth_signing_alg_values_supported: algorithms,
+    introspection_signing_alg_values_supported: texts.describe('Algorithms of signed answers (RFC 9701)'),
+    authorization_details_types_supported: detailTypes,
+    tls_client_certificate_bound_access_tokens: bindsToCertificates,
+    mtls_endpoint_aliases: z
+      .record(z.string(), address)
+      .optional()
+      .describe('Addresses of these endpoints for clients with a certificate (RFC 8705); absent without such a host'),
     dpop_signing_alg_values_supported: proofAlgorithms,
   })
   .meta({ id: 'AuthorizationServer', description: 'Metadata of the authorization server (RFC 8414)' });
@@ -132,6 +145,8 @@ const resourceDocument = z
     authorization_servers: z.array(address).describe('Issuers of tokens for it: this origin alone'),
     scopes_supported: scopes,
     bearer_methods_supported: texts.describe('`header` alone: a token is sent in `Authorization` only'),
+    authorization_details_types_supported: detailTypes,
+    tls_client_certificate_bound_access_tokens: bindsToCertificates,
     dpop_signing_alg_values_supported: proofAlgorithms,
   })
   .meta({ id: 'ProtectedResource', description: 'Metadata of the protected resource (RFC 9728)' });

@@ -73,7 +73,7 @@ const createAudienceOf =
   (upstream: string): string =>
     upstream === ownUpstream ? origin : identityPolicyOf(upstream, upstreams[upstream]?.identity).audience;
 
-/** They list what the client did in all of its restaurants, so an object that names restaurants does not open them. */
+/** They list what the client did for all of its tenants, so an object that names tenants does not open them. */
 const clientWide: ReadonlySet<string> = new Set(['whoami.requests', 'whoami.usage']);
 
 const opens = (detail: AccessDetail, route: Route): boolean =>

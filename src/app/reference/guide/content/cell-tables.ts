@@ -10,7 +10,7 @@ export const tablesByPlace: Readonly<Record<'restaurant' | 'global' | 'cell', re
     ),
     'platform.receipts',
   ],
-  global: ['gateway.*', 'panel.*', 'webhooks.signing_keys', 'platform.facts'],
+  global: ['gateway.*', 'panel.*', 'webhooks.signing_keys', 'webhooks.message_keys', 'platform.facts'],
   cell: [
     'webhooks.workers',
     'platform.weekly_tables',
