@@ -8,6 +8,7 @@
 import { generateKeyPairSync, randomUUID, X509Certificate } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type JWK, SignJWT } from 'jose';
 import { Pool } from 'undici';
 import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
@@ -33,6 +34,8 @@ const { cert } = makeAuthority().issue({ use: 'client' });
 await credentials.addClientCertificate(clientId, { pem: cert });
 const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 await credentials.addClientKey(clientId, publicKey.export({ format: 'jwk' }) as JWK);
+// A gateway knows a new key within a second.
+await sleep(1_500);
 const field = `:${new X509Certificate(cert).raw.toString('base64')}:`;
 
 const pool = new Pool(gateway.url, { connections });
