@@ -1,15 +1,17 @@
 /** All pages, actions and topics of the panel: server/routes.ts mounts them, and the role test checks each of them. */
 
-import { createHomePages } from './account/home-page.ts';
-import { accountPages } from './account/pages.ts';
-import { accountTopics } from './account/topics.ts';
 import { explainPages, integratorPages } from './integrator/pages.ts';
 import { eventsPath } from './live/page-topics.ts';
 import type { Topic } from './live/topic.ts';
 import { orderingPages } from './ordering/pages.ts';
 import { orderingTopics } from './ordering/topics.ts';
+import { createHomePages } from './overview/home-page.ts';
 import type { Page } from './page/page.ts';
 import type { PublicPage } from './page/public-page.ts';
+import { accountPages } from './people/account/pages.ts';
+import { accountTopics } from './people/account/topics.ts';
+import { usersPages } from './people/users/pages.ts';
+import { usersTopics } from './people/users/topics.ts';
 import { roles } from './ports/role.ts';
 import { restaurantPages } from './restaurant/pages.ts';
 import { restaurantTopics } from './restaurant/topics.ts';
@@ -20,8 +22,6 @@ import { providerPages } from './sign-in/provider-pages.ts';
 import { signOutPages } from './sign-in/sign-out.ts';
 import { supportPages } from './support/pages.ts';
 import { supportTopics } from './support/topics.ts';
-import { usersPages } from './users/pages.ts';
-import { usersTopics } from './users/topics.ts';
 import { webhookPages } from './webhooks/pages.ts';
 
 const areaPages: readonly Page[] = [

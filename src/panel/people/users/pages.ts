@@ -1,20 +1,21 @@
 /** Staff accounts, for administrators: list, sessions, one-time links, disabling. */
+
+import { addressOf, refreshOn } from '../../live/refresh-on.ts';
+import { type Answer, notFound, page, redirect } from '../../page/answer.ts';
+import { type Html, html } from '../../page/html.ts';
+import type { Page, View } from '../../page/page.ts';
+import { withQuery } from '../../page/page-path.ts';
+import { readCursor } from '../../page/read-query.ts';
+import { Refusal } from '../../page/refusal.ts';
+import type { Role } from '../../ports/role.ts';
+import type { ListedUser } from '../../ports/staff.ts';
+import { badge } from '../../view/badge.ts';
+import { confirmPage } from '../../view/confirm-page.ts';
+import { pager } from '../../view/pager.ts';
+import { copyable } from '../../view/secret-once.ts';
+import { table } from '../../view/table.ts';
+import { time } from '../../view/time.ts';
 import { sessionFacts, sessionTable } from '../account/session-table.ts';
-import { addressOf, refreshOn } from '../live/refresh-on.ts';
-import { type Answer, notFound, page, redirect } from '../page/answer.ts';
-import { type Html, html } from '../page/html.ts';
-import type { Page, View } from '../page/page.ts';
-import { withQuery } from '../page/page-path.ts';
-import { readCursor } from '../page/read-query.ts';
-import { Refusal } from '../page/refusal.ts';
-import type { Role } from '../ports/role.ts';
-import type { ListedUser } from '../ports/staff.ts';
-import { badge } from '../view/badge.ts';
-import { confirmPage } from '../view/confirm-page.ts';
-import { pager } from '../view/pager.ts';
-import { copyable } from '../view/secret-once.ts';
-import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
 import { usersTopic } from './topics.ts';
 
 const usersPath = '/panel/users';

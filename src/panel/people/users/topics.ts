@@ -1,5 +1,5 @@
 /** The topic of the pages about accounts and sessions. */
-import type { Topic } from '../live/topic.ts';
+import type { Topic } from '../../live/topic.ts';
 
 /** All accounts and sessions. */
 export const usersTopic = 'users';

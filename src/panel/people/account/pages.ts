@@ -1,14 +1,14 @@
 /** The user's own account: sessions, password, second factor. */
 
-import { refreshOn } from '../live/refresh-on.ts';
-import { type Answer, page, redirect } from '../page/answer.ts';
-import { type Html, html } from '../page/html.ts';
-import type { Page, View } from '../page/page.ts';
-import { roles } from '../ports/role.ts';
-import { newPasswordFields } from '../sign-in/pages.ts';
-import { badge } from '../view/badge.ts';
-import { confirmPage } from '../view/confirm-page.ts';
-import { message } from '../view/layout.ts';
+import { refreshOn } from '../../live/refresh-on.ts';
+import { type Answer, page, redirect } from '../../page/answer.ts';
+import { type Html, html } from '../../page/html.ts';
+import type { Page, View } from '../../page/page.ts';
+import { roles } from '../../ports/role.ts';
+import { newPasswordFields } from '../../sign-in/pages.ts';
+import { badge } from '../../view/badge.ts';
+import { confirmPage } from '../../view/confirm-page.ts';
+import { message } from '../../view/layout.ts';
 import { sessionFacts, sessionTable } from './session-table.ts';
 import { ownTopic } from './topics.ts';
 import { totpPages } from './totp-pages.ts';

@@ -1,11 +1,11 @@
 /** Adding and removing one-time codes. */
-import { type Answer, page, redirect } from '../page/answer.ts';
-import { html } from '../page/html.ts';
-import type { Page, View } from '../page/page.ts';
-import { roles } from '../ports/role.ts';
-import type { ProposedTotp } from '../ports/staff.ts';
-import { message } from '../view/layout.ts';
-import { qrCode } from '../view/qr-code.ts';
+import { type Answer, page, redirect } from '../../page/answer.ts';
+import { html } from '../../page/html.ts';
+import type { Page, View } from '../../page/page.ts';
+import { roles } from '../../ports/role.ts';
+import type { ProposedTotp } from '../../ports/staff.ts';
+import { message } from '../../view/layout.ts';
+import { qrCode } from '../../view/qr-code.ts';
 
 const accountPath = '/panel/account';
 const totpPath = `${accountPath}/totp`;

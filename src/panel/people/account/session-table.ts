@@ -1,10 +1,10 @@
 /** Sessions of a user as a table, each with a button that ends it. */
-import { type Html, html } from '../page/html.ts';
-import type { View } from '../page/page.ts';
-import type { StaffSession } from '../ports/staff.ts';
-import { badge } from '../view/badge.ts';
-import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
+import { type Html, html } from '../../page/html.ts';
+import type { View } from '../../page/page.ts';
+import type { StaffSession } from '../../ports/staff.ts';
+import { badge } from '../../view/badge.ts';
+import { table } from '../../view/table.ts';
+import { time } from '../../view/time.ts';
 
 /** `action`: path of the page that asks for confirmation; it takes the session's id as the parameter `session`. */
 export const sessionTable = (view: View, sessions: readonly StaffSession[], action: string): Html => {

@@ -1,7 +1,7 @@
 /** The topic of the user's own account page. */
 
-import type { Topic } from '../live/topic.ts';
-import { roles } from '../ports/role.ts';
+import type { Topic } from '../../live/topic.ts';
+import { roles } from '../../ports/role.ts';
 
 export const ownTopic = 'own-account';
 
