@@ -15,6 +15,7 @@ import { createPool } from '#src/platform/db/pool.ts';
 import { planGrants } from '#src/platform/db/schema/grants.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { startPgBouncer } from '../platform/pooler/pgbouncer.ts';
+import { startCommandPool } from './doubles/command-pool.ts';
 import { databaseUrl, roleUrl, run } from './test-server.ts';
 
 /** The data of a test run may be lost with the machine. */
@@ -39,9 +40,14 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
   const loginUrl = dmlRole === undefined ? server.url : roleUrl(server.url, dmlRole);
   const pooler = process.env.TEST_DATABASE_POOLER === 'on' ? await startPgBouncer(loginUrl, { poolSize }) : undefined;
   // The processes of the test files inherit it (test/support/program.ts).
+  const commandsFolder = await mkdtemp(path.join(os.tmpdir(), 'orderpass-commands-'));
+  const commands = await startCommandPool(commandsFolder);
+  process.env.TEST_COMMAND_POOL = commands.path;
   if (pooler !== undefined)
     Object.assign(process.env, { TEST_POOLER_URL: pooler.urlOf('postgres'), TEST_POOLED_URL: loginUrl });
   return async () => {
+    await commands.stop();
+    await rm(commandsFolder, { recursive: true });
     await pooler?.stop();
     await dropTemplate(server.url, template, dmlRole).finally(() => server.close());
   };

@@ -3,6 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { type CommandResult, runInPool } from './doubles/command-pool.ts';
 import { databaseNameOf, databaseUrl } from './test-server.ts';
 
 export const root = resolve(import.meta.dirname, '../..');
@@ -100,7 +101,7 @@ export const startProgram = async (env: Record<string, string>, folder = root): 
   };
 };
 
-export type CommandResult = { code: number; stdout: string; stderr: string };
+export type { CommandResult };
 
 /** One command of the command line, as a script would call it. `folder`: as for `startProgram`. */
 export const runCommand = (
@@ -119,13 +120,21 @@ export const runCommand = (
     );
   });
 
-/** One command with `--json`; its object. Throws with the error text when the command fails. `folder`: as for `startProgram`. */
+/**
+ * One command with `--json`; its object. Throws with the error text when the command fails. `folder`: as for `startProgram`.
+ * A command of this checkout runs in a process that stays for the next one; `runCommand` starts one for each.
+ */
 export const runJson = async (
   args: readonly string[],
   env: Record<string, string>,
   folder = root,
 ): Promise<Record<string, string>> => {
-  const result = await runCommand([...args, '--json'], env, folder);
+  const asked = [...args, '--json'];
+  const pool = folder === root ? process.env.TEST_COMMAND_POOL : undefined;
+  const result =
+    pool === undefined
+      ? await runCommand(asked, env, folder)
+      : await runInPool(pool, { args: asked, env: { ...plainEnv(), ...environmentOf(env, folder) } });
   if (result.code !== 0) throw new Error(`${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
   return JSON.parse(result.stdout) as Record<string, string>;
 };
