@@ -91,6 +91,7 @@ export { createSignalAdmin } from './audit/signals/admin/signal-admin.ts';
 export { openSignalSender } from './audit/signals/delivery/open-sender.ts';
 export { newestCheckpoint, proveConsistency, proveEvent } from './audit/tree/prove.ts';
 export { verifyCheckpoint } from './audit/tree/verify-checkpoint.ts';
+export { witnessedCheckpoint } from './audit/tree/witness/witness.ts';
 export { listHeads } from './audit/verify/verification-store.ts';
 export { verifyAgainst } from './audit/verify/verify-against.ts';
 export { type VerifiedAudit, verifyAudit } from './audit/verify/verify-audit.ts';
