@@ -30,6 +30,7 @@ export type {
   Reader,
   RequestPorts,
   SecurityPorts,
+  SignalPorts,
   SupportPorts,
 } from './ports/ports.ts';
 export type * from './ports/restaurant.ts';

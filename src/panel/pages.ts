@@ -16,6 +16,7 @@ import { roles } from './ports/role.ts';
 import { restaurantPages } from './restaurant/pages.ts';
 import { restaurantTopics } from './restaurant/topics.ts';
 import { securityPages } from './security/pages.ts';
+import { signalPages } from './security/signals-page.ts';
 import { securityTopics } from './security/topics.ts';
 import { signInPages } from './sign-in/pages.ts';
 import { providerPages } from './sign-in/provider-pages.ts';
@@ -30,6 +31,7 @@ const areaPages: readonly Page[] = [
   ...webhookPages,
   ...supportPages,
   ...securityPages,
+  ...signalPages,
   ...usersPages,
   ...integratorPages,
 ];

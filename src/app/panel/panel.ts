@@ -11,6 +11,7 @@ import type { PortDeps } from './port-deps.ts';
 import { createRequestPorts } from './request-ports.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
+import { createSignalPorts } from './signal-ports.ts';
 import { createSupportPorts } from './support-ports.ts';
 
 /** A smaller pool cannot spare a connection that listens for hints. */
@@ -42,6 +43,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       limits: createLimitPorts(deps),
       requests: createRequestPorts(deps),
       security: createSecurityPorts(deps),
+      signals: createSignalPorts(deps),
     },
   });
   return { ...panel, services: [...panel.services, ...staff.services] };

@@ -4,6 +4,7 @@ import type { OrderingPorts } from './ordering.ts';
 import type { RequestPorts } from './requests.ts';
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
+import type { SignalPorts } from './signals.ts';
 import type { StaffPorts } from './staff.ts';
 import type { SupportPorts } from './support.ts';
 
@@ -23,6 +24,7 @@ export type {
   SignedHead,
   Verification,
 } from './security.ts';
+export type { SignalPorts } from './signals.ts';
 export type { SupportPorts } from './support.ts';
 
 /** One group for each area of pages. Functions that change something take the actor first: `panel:<user id>`. */
@@ -34,4 +36,5 @@ export type Ports = {
   limits: LimitPorts;
   requests: RequestPorts;
   security: SecurityPorts;
+  signals: SignalPorts;
 };

@@ -55,6 +55,7 @@ const harmless: Readonly<Record<string, string>> = {
   '/restaurants/:restaurant/keys/:key/limits': 'saves a form that shows all that it changes',
   '/restaurants/:restaurant/keys/:key/limits/addresses': 'saves a form that shows all that it changes',
   '/security/incident': 'looks',
+  '/security/signals/:stream/resume': 'gives, on a page of its own',
   '/security/integrity/verify': 'looks',
 };
 
@@ -134,6 +135,10 @@ const asking: Readonly<Record<string, Asking>> = {
     fill: { reason: 'found in public' },
   },
   '/clients/:client/disable': { ...ofClient, fill: { confirm: 'yes' } },
+  '/security/signals/:stream/pause': {
+    ...ofClient,
+    fill: { reason: 'its receiver is moved' },
+  },
   '/security/incident/revoke': {
     post: () => [
       '/security/incident',
@@ -206,6 +211,12 @@ beforeAll(async () => {
     endpoint: /whe_\w+/.exec(made.main)?.[0],
     secret: /secrets\/([^/]+)\/retire/.exec((await ask(`/clients/${client.client_id}`)).main)?.[1],
   });
+  await harness.database.pool.query(
+    `insert into gateway.signal_streams (stream_id, client_id, issuer, delivery, endpoint_url, created, next_try)
+     values ('str_one', $1, 'http://localhost', 'push', 'https://receiver.example/', now(), now())`,
+    [client.client_id],
+  );
+  ids.stream = 'str_one';
   const { client_id = '', client_secret = '' } = client;
   for (const path of ['orders/list', 'loyaltylog/list'])
     await fetch(`${harness.url}/api/${path}?restuid=${restuid}`, {

@@ -9,6 +9,7 @@ import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
 import { signIn } from './sign-in.ts';
+import { signals } from './signals.ts';
 import { support } from './support.ts';
 import { users } from './users.ts';
 
@@ -24,6 +25,7 @@ export const en = {
   requests,
   integrator,
   security,
+  signals,
   users,
 };
 

@@ -11,6 +11,7 @@ import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
 import { signIn } from './sign-in.ts';
+import { signals } from './signals.ts';
 import { support } from './support.ts';
 import { users } from './users.ts';
 
@@ -26,5 +27,6 @@ export const it: Texts = {
   requests,
   integrator,
   security,
+  signals,
   users,
 };
