@@ -97,6 +97,7 @@ export { verifyAgainst } from './audit/verify/verify-against.ts';
 export { type VerifiedAudit, verifyAudit } from './audit/verify/verify-audit.ts';
 export { listVerifications, startVerification } from './audit/verify/verify-in-background.ts';
 export { gatewaySettings } from './config.ts';
+export { readGivenCertificate } from './credentials/change/certificates.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export { readChangedCredentials, readClientRights } from './credentials/lookup/client-rights-store.ts';
 export { type CredentialState, credentialVersion, readEpoch } from './credentials/lookup/epoch-store.ts';

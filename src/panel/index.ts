@@ -25,6 +25,7 @@ import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
 export type {
+  CertificatePorts,
   LimitPorts,
   OrderingPorts,
   Reader,

@@ -15,6 +15,7 @@ import { usersTopics } from './people/users/topics.ts';
 import { roles } from './ports/role.ts';
 import { restaurantPages } from './restaurant/pages.ts';
 import { restaurantTopics } from './restaurant/topics.ts';
+import { certificatePages } from './security/certificate-pages.ts';
 import { securityPages } from './security/pages.ts';
 import { signalPages } from './security/signals-page.ts';
 import { securityTopics } from './security/topics.ts';
@@ -32,6 +33,7 @@ const areaPages: readonly Page[] = [
   ...supportPages,
   ...securityPages,
   ...signalPages,
+  ...certificatePages,
   ...usersPages,
   ...integratorPages,
 ];

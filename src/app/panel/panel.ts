@@ -5,6 +5,7 @@ import { listenOn } from '#src/platform/db/hints/listen.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { startStaff } from '../admin/staff.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
+import { createCertificatePorts } from './certificate-ports.ts';
 import { createLimitPorts } from './limit-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
 import type { PortDeps } from './port-deps.ts';
@@ -44,6 +45,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       requests: createRequestPorts(deps),
       security: createSecurityPorts(deps),
       signals: createSignalPorts(deps),
+      certificates: createCertificatePorts(deps),
     },
   });
   return { ...panel, services: [...panel.services, ...staff.services] };

@@ -1,4 +1,5 @@
 /** The types of all ports. The app implements them, so the panel imports no other feature. */
+import type { CertificatePorts } from './certificates.ts';
 import type { LimitPorts } from './limits.ts';
 import type { OrderingPorts } from './ordering.ts';
 import type { RequestPorts } from './requests.ts';
@@ -8,6 +9,7 @@ import type { SignalPorts } from './signals.ts';
 import type { StaffPorts } from './staff.ts';
 import type { SupportPorts } from './support.ts';
 
+export type { CertificatePorts } from './certificates.ts';
 export type { LimitPorts } from './limits.ts';
 export type { OrderingPorts } from './ordering.ts';
 export type { RequestPorts } from './requests.ts';
@@ -37,4 +39,5 @@ export type Ports = {
   requests: RequestPorts;
   security: SecurityPorts;
   signals: SignalPorts;
+  certificates: CertificatePorts;
 };

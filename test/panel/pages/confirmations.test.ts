@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allPublicPages } from '#src/panel/pages.ts';
+import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
 import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 import { openTill } from '../harness/till.ts';
 
@@ -49,6 +50,7 @@ const harmless: Readonly<Record<string, string>> = {
   '/support/restaurant-choice': 'searches',
   '/clients/new': 'makes a client',
   '/clients/:client/grant': 'gives',
+  '/clients/:client/certificates': 'registers, after a page that shows what it registers',
   '/clients/:client/reactivate': 'gives',
   '/clients/:client/limits': 'saves a form that shows all that it changes',
   '/clients/:client/limits/addresses': 'saves a form that shows all that it changes',
@@ -135,6 +137,10 @@ const asking: Readonly<Record<string, Asking>> = {
     fill: { reason: 'found in public' },
   },
   '/clients/:client/disable': { ...ofClient, fill: { confirm: 'yes' } },
+  '/clients/:client/certificates/:certificate/remove': {
+    names: () => [name, ids.certificate ?? ''],
+    afterwards: () => [name, ids.certificate ?? ''],
+  },
   '/security/signals/:stream/pause': {
     ...ofClient,
     fill: { reason: 'its receiver is moved' },
@@ -217,6 +223,9 @@ beforeAll(async () => {
     [client.client_id],
   );
   ids.stream = 'str_one';
+  const { cert } = makeAuthority().issue({ name: 'till', use: 'client' });
+  const registered = await post(`/clients/${client.client_id}/certificates`, { pem: cert, confirmed: 'yes' });
+  ids.certificate = /certificates\/([\w-]+)\/remove/.exec(registered.main)?.[1] ?? '';
   const { client_id = '', client_secret = '' } = client;
   for (const path of ['orders/list', 'loyaltylog/list'])
     await fetch(`${harness.url}/api/${path}?restuid=${restuid}`, {

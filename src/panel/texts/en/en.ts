@@ -1,5 +1,6 @@
 /** English. One file per area in `en/`. */
 import { account } from './account.ts';
+import { certificates } from './certificates.ts';
 import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
@@ -17,6 +18,7 @@ export const en = {
   frame,
   signIn,
   account,
+  certificates,
   restaurant,
   ordering,
   customers,

@@ -2,6 +2,7 @@
 
 import type { Texts } from '../en/en.ts';
 import { account } from './account.ts';
+import { certificates } from './certificates.ts';
 import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
@@ -19,6 +20,7 @@ export const it: Texts = {
   frame,
   signIn,
   account,
+  certificates,
   restaurant,
   ordering,
   customers,

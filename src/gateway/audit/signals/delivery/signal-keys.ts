@@ -32,7 +32,7 @@ const sealLabel = (kid: string): string => `signal-key/${kid}`;
 const listedMsBefore = dayMs;
 const listedMsAfter = 7 * dayMs;
 /** chosen: far shorter than the day that a new key is listed before it signs. */
-const readEveryMs = 60_000;
+const readEveryMs = 2_000;
 
 /** Makes the key when there is none. While the store is away the keys that were read serve. */
 export const openSignalKeys = async (deps: Deps): Promise<SignalKeys> => {
