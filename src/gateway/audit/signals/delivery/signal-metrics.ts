@@ -46,7 +46,7 @@ export const createSignalMetrics = (metrics: Metrics, db: Kysely<unknown>, clock
   });
   metrics.gauges(
     'signal_stream_events_pending',
-    `Events that wait, by stream: the ${bounds.streamsMax} that wait longest, counted up to ${bounds.countedMax} each`,
+    'Events that wait, by stream: of the 100 streams that wait longest, counted up to 1,000 each',
     ['stream'],
     () => known.map(({ streamId, waiting }) => [{ stream: streamId }, waiting] as const),
     'max',
