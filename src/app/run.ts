@@ -272,7 +272,7 @@ const startWorkers = async ({
   });
   const ordering = createOrdering({ ...orderingDeps(settings, installation, secrets), db: store.background });
   services.push(...webhooks.services, ...ordering.services);
-  const signals = await openSignalServices(installation, settings, ownOrigins);
+  const signals = await openSignalServices(installation, settings, ownOrigins, rest.metrics);
   services.push(...signals.services);
   rest.closers.add(signals.close);
   return webhooks;

@@ -25,11 +25,13 @@ import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
 export type {
+  CertificatePorts,
   LimitPorts,
   OrderingPorts,
   Reader,
   RequestPorts,
   SecurityPorts,
+  SignalPorts,
   SupportPorts,
 } from './ports/ports.ts';
 export type * from './ports/restaurant.ts';

@@ -15,7 +15,9 @@ import { usersTopics } from './people/users/topics.ts';
 import { roles } from './ports/role.ts';
 import { restaurantPages } from './restaurant/pages.ts';
 import { restaurantTopics } from './restaurant/topics.ts';
+import { certificatePages } from './security/certificate-pages.ts';
 import { securityPages } from './security/pages.ts';
+import { signalPages } from './security/signals-page.ts';
 import { securityTopics } from './security/topics.ts';
 import { signInPages } from './sign-in/pages.ts';
 import { providerPages } from './sign-in/provider-pages.ts';
@@ -30,6 +32,8 @@ const areaPages: readonly Page[] = [
   ...webhookPages,
   ...supportPages,
   ...securityPages,
+  ...signalPages,
+  ...certificatePages,
   ...usersPages,
   ...integratorPages,
 ];

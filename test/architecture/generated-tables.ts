@@ -62,6 +62,7 @@ const routesTable = (): string => {
 
 /** Which process has the metrics of a folder. */
 const processes = [
+  ['src/gateway/audit/signals', 'worker, with signals'],
   ['src/gateway', 'gateway'],
   ['src/platform/http/tls', 'each, with TLS'],
   ['src/platform/http', 'core'],

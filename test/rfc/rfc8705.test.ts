@@ -1,10 +1,12 @@
 /** RFC 8705 over real TLS: each requirement on the two servers that applies here, a test each, named by its section. */
+import { spawnSync } from 'node:child_process';
 import { createHash, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
+import * as openid from 'openid-client';
 import { Agent as UndiciAgent, fetch as undiciFetch } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeAuthority, type Pair } from '../gateway/harness/make-certificate.ts';
@@ -258,6 +260,61 @@ test('A-373 oauth4webapi gets a bound token by a certificate and calls with it',
   expect(called.status).toBe(200);
   await dispatcher.close();
 });
+
+test('A-436 openid-client gets a bound token by a certificate, introspects it, and calls with it', async () => {
+  const dispatcherOf = ({ cert, key }: Pair): UndiciAgent =>
+    new UndiciAgent({ connect: { ca: stand.authority.cert, servername: 'localhost', cert, key } });
+  const configurationOf = async ({ id, pair }: typeof till) => {
+    const dispatcher = dispatcherOf(pair);
+    const fetchWith: openid.CustomFetch = async (url, options) =>
+      (await undiciFetch(url, { ...(options as object), dispatcher })) as unknown as Response;
+    const options = { algorithm: 'oauth2', [openid.customFetch]: fetchWith } as const;
+    const found = await openid.discovery(new URL(stand.url), id, undefined, openid.TlsClientAuth(), options);
+    // The names of the metadata stand for a host that is not here.
+    const { mtls_endpoint_aliases: _elsewhere, ...server } = found.serverMetadata();
+    const made = new openid.Configuration(server, id, undefined, openid.TlsClientAuth());
+    made[openid.customFetch] = fetchWith;
+    return { made, dispatcher };
+  };
+  const { made, dispatcher } = await configurationOf(till);
+  const { access_token } = await openid.clientCredentialsGrant(made);
+  expect(decodeJwt(access_token).cnf).toEqual({ 'x5t#S256': thumbprintOf(till.pair) });
+  const called = await openid.fetchProtectedResource(made, access_token, new URL(stand.url + read), 'GET');
+  expect(called.status).toBe(200);
+  const asked = await configurationOf(bank);
+  expect(await openid.tokenIntrospection(asked.made, access_token)).toMatchObject({ active: true });
+  await expect(
+    openid.fetchProtectedResource(asked.made, access_token, new URL(stand.url + read), 'GET'),
+  ).rejects.toThrow();
+  await Promise.all([dispatcher.close(), asked.dispatcher.close()]);
+});
+
+/** Prints the statuses of a token request, a call with the certificate, and one without it. */
+const pythonProgram = (library: string): string => `
+import sys, ${library} as http
+url, client, ca, cert, key = sys.argv[1:]
+make = (lambda pair: http.Client(verify=ca, **({"cert": pair} if pair else {}))) if "${library}" == "httpx" else (lambda pair: session(pair))
+def session(pair):
+    made = http.Session()
+    made.verify, made.cert = ca, pair
+    return made
+answer = make((cert, key)).post(url + "/api/oauth/token", data={"grant_type": "client_credentials", "client_id": client})
+headers = {"authorization": "Bearer " + answer.json()["access_token"]}
+statuses = [make(pair).get(url + "${read}", headers=headers).status_code for pair in ((cert, key), None)]
+print(answer.status_code, *statuses)
+`;
+
+for (const library of ['requests', 'httpx']) {
+  const isInstalled = spawnSync('python3', ['-c', `import ${library}`]).status === 0;
+  test.skipIf(!isInstalled)(`A-436 ${library} of Python gets a bound token by a certificate, and calls with it`, () => {
+    const keyFile = join(stand.files.folder, 'till.key');
+    writeFileSync(keyFile, till.pair.key);
+    const url = stand.url.replace('127.0.0.1', 'localhost');
+    const files = [stand.files.caFile, fileOf('till.crt', till.pair), keyFile];
+    const ran = spawnSync('python3', ['-c', pythonProgram(library), url, till.id, ...files], { encoding: 'utf8' });
+    expect([ran.stdout.trim(), ran.stderr]).toEqual(['200 200 401', '']);
+  });
+}
 
 test('A-373 commands and the audit name certificates by their thumbprints', async () => {
   const shown = await command('client', 'show', '--client-id', till.id);

@@ -31,11 +31,14 @@ let clientId: string;
 const derOf = ({ cert }: Pick<Pair, 'cert'>): Buffer => new X509Certificate(cert).raw;
 const fieldOf = (one: Pick<Pair, 'cert'>): string => `:${derOf(one).toString('base64')}:`;
 
-const ask = (field: string | undefined, url = harness.url, id = clientId): Promise<Reply> =>
+const ask = (field: string | undefined, url = harness.url, id = clientId, chain?: string): Promise<Reply> =>
   postToken(
     url,
     { grant_type: 'client_credentials', client_id: id },
-    field === undefined ? {} : { 'client-cert': field },
+    {
+      ...(field !== undefined && { 'client-cert': field }),
+      ...(chain !== undefined && { 'client-cert-chain': chain }),
+    },
   );
 
 beforeAll(async () => {
@@ -103,6 +106,54 @@ test('A-371 the chain must lead to an authority of the operator, and the certifi
   ];
   for (const one of wrong) expect((await ask(fieldOf(one))).json.error).toBe('invalid_client');
   expect((await ask(fieldOf(pair))).status).toBe(200);
+});
+
+test('A-440 RFC 9440 2.3: Client-Cert-Chain leads to an authority through those between, and none that may not issue', async () => {
+  const chainOf = (...ones: Pick<Pair, 'cert'>[]): string => ones.map(fieldOf).join(', ');
+  const with_ = (one: Pair, chain?: string, url = harness.url): Promise<Reply> =>
+    ask(fieldOf(one), url, clientId, chain);
+  const issue = { name: 'till-1', use: 'client' } as const;
+  const middle = authority.intermediate({ name: 'middle' });
+  const low = middle.intermediate({ name: 'low' });
+  const leaf = low.issue(issue);
+  const accepted = await with_(leaf, chainOf(low, middle));
+  expect(accepted.status).toBe(200);
+  // The root may be sent too, and a certificate that an authority signed itself needs no chain.
+  expect((await with_(leaf, chainOf(low, middle, authority))).status).toBe(200);
+  expect((await with_(pair, chainOf(low))).status).toBe(200);
+  const headers = { ...bearer(String(accepted.json.access_token)), 'client-cert': fieldOf(leaf) };
+  expect((await sendRequest(harness.url, 'GET', read, { headers })).status).toBe(200);
+  const below = (wishes: Parameters<typeof authority.intermediate>[0]): [Pair, string] => {
+    const one = authority.intermediate(wishes);
+    return [one.issue(issue), chainOf(one)];
+  };
+  const short = authority.intermediate({ name: 'short', pathLength: 0 });
+  const tooDeep = short.intermediate({ name: 'too deep' });
+  const stranger = makeAuthority().intermediate();
+  const wrong: [Pair, string | undefined][] = [
+    [leaf, undefined],
+    [leaf, chainOf(low)],
+    [leaf, chainOf(middle, low)],
+    [leaf, chainOf(middle)],
+    [tooDeep.issue(issue), chainOf(tooDeep, short)],
+    [stranger.issue(issue), chainOf(stranger)],
+    [stranger.issue(issue), chainOf(stranger, authority)],
+    [low.issue({ ...issue, use: 'server' }), chainOf(low, middle)],
+    [low.issue({ ...issue, name: 'till-2' }), chainOf(low, middle)],
+    below({ isAuthority: false }),
+    below({ isConstrained: true }),
+    below({ until: new Date(Date.now() - 1_000) }),
+    below({ from: new Date(Date.now() + 3_600_000) }),
+  ];
+  for (const [one, chain] of wrong) expect((await with_(one, chain)).json.error).toBe('invalid_client');
+  expect((await with_(short.issue(issue), chainOf(short))).status).toBe(200);
+  const unreadable = ['x', `${chainOf(low)},`, `${chainOf(low)};a=1`, chainOf(...Array.from({ length: 6 }, () => low))];
+  for (const chain of unreadable)
+    expect((await with_(leaf, chain)).json).toMatchObject({
+      error: 'invalid_request',
+      errors: [expect.objectContaining({ pointer: 'Client-Cert-Chain' })],
+    });
+  expect((await with_(leaf, chainOf(low, middle), elsewhere.url)).json.error).toBe('invalid_client');
 });
 
 test('A-372 RFC 9440 2.1: a field that is no single Byte Sequence of one DER certificate is invalid_request', async () => {

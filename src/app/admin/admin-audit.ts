@@ -14,11 +14,13 @@ import {
   verifyAgainst,
   verifyAudit,
   verifyCheckpoint,
+  witnessedCheckpoint,
 } from '#src/gateway/index.ts';
 import type { AdminDeps } from './admin-deps.ts';
 
 export const createAuditAdmin = ({ installation, settings, actor }: AdminDeps) => {
   const { store, box, clock } = installation;
+  const tree = { db: store.db, box, checkpointKey: settings.gateway.audit_key };
   return {
     /** Callers that scopes on trial would refuse; `days`: seen within so many days. */
     reportDryRuns: (options: { days: number }) =>
@@ -26,11 +28,12 @@ export const createAuditAdmin = ({ installation, settings, actor }: AdminDeps) =
     verifyAudit: (onProgress: (events: number) => void) => verifyAudit({ db: store.db, box }, onProgress),
     /** `lines`: of an export. Fault VALIDATION_ERROR when they are not. */
     verifyAgainst: (lines: AsyncIterable<string>) => verifyAgainst({ db: store.db, box }, lines),
-    /** The next four are about signed checkpoints (interface 34). Fault VALIDATION_ERROR when there is no such proof. */
-    auditCheckpoint: () => newestCheckpoint({ db: store.db, box }),
-    proveEvent: (event: string, checkpoint?: string) => proveEvent({ db: store.db, box }, event, checkpoint),
-    proveConsistency: (from: string) => proveConsistency({ db: store.db, box }, from),
-    verifyCheckpoint: (checkpoint: string) => verifyCheckpoint({ db: store.db, box }, checkpoint),
+    /** The next five are about signed checkpoints (interface 34). Fault VALIDATION_ERROR when there is no such proof. */
+    auditCheckpoint: () => newestCheckpoint(tree),
+    witnessedCheckpoint: () => witnessedCheckpoint(tree, settings.gateway.audit_witness_key),
+    proveEvent: (event: string, checkpoint?: string) => proveEvent(tree, event, checkpoint),
+    proveConsistency: (from: string) => proveConsistency(tree, from),
+    verifyCheckpoint: (checkpoint: string) => verifyCheckpoint(tree, checkpoint),
     /** The next four record the reader in the audit before they return what they read. */
     searchAudit: (search: Parameters<typeof searchAudit>[1]) =>
       searchAudit({ db: store.db, box, clock, actor }, search),

@@ -5,12 +5,14 @@ import { listenOn } from '#src/platform/db/hints/listen.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { startStaff } from '../admin/staff.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
+import { createCertificatePorts } from './certificate-ports.ts';
 import { createLimitPorts } from './limit-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createRequestPorts } from './request-ports.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
+import { createSignalPorts } from './signal-ports.ts';
 import { createSupportPorts } from './support-ports.ts';
 
 /** A smaller pool cannot spare a connection that listens for hints. */
@@ -42,6 +44,8 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       limits: createLimitPorts(deps),
       requests: createRequestPorts(deps),
       security: createSecurityPorts(deps),
+      signals: createSignalPorts(deps),
+      certificates: createCertificatePorts(deps),
     },
   });
   return { ...panel, services: [...panel.services, ...staff.services] };

@@ -369,6 +369,11 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
     ],
     ...certificateRows(settings),
     [
+      (settings.gateway.audit_witness_url === undefined) !== (settings.gateway.audit_witness_key === undefined),
+      'gateway.audit_witness_url',
+      'a witness needs both its address and its verifier key',
+    ],
+    [
       settings.gateway.profile === 'fapi2' && settings.gateway.legacy_status === 'on',
       'gateway.legacy_status',
       'the profile fapi2 needs real statuses',

@@ -1,6 +1,7 @@
 /** Security events (Shared Signals) go to receivers under the rules of webhooks. */
 import { openSignalSender } from '#src/gateway/index.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import { createGuardedPost } from '#src/webhooks/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
@@ -15,8 +16,9 @@ export const openSignalServices = async (
   { store, box, clock, log }: Installation,
   settings: Settings,
   ownOrigins: readonly string[],
+  metrics: Metrics,
 ): Promise<{ services: readonly Service[]; close: () => Promise<void> }> => {
   if (settings.gateway.signals === 'off') return { services: [], close: () => Promise.resolve() };
   const { send, close } = createGuardedPost(targetRules(settings, ownOrigins));
-  return { services: await openSignalSender({ db: store.background, box, clock, log, send }), close };
+  return { services: await openSignalSender({ db: store.background, box, clock, log, send, metrics }), close };
 };

@@ -14,7 +14,10 @@ import { openRecorder, type Recorder } from './record/recorder.ts';
 import { createAuditRetention } from './retention/retention.ts';
 import { createAuditHours, createHoursPoll } from './search/hours.ts';
 import { createAuditSinks } from './sinks/feed-sinks.ts';
+import { openCheckpointKey } from './tree/signed-note.ts';
 import { createTreeWatch } from './tree/tree-watch.ts';
+import { readWitnessKey } from './tree/witness/cosignature.ts';
+import { createWitness } from './tree/witness/witness.ts';
 import { createAuditGuard } from './verify/guard.ts';
 
 type AuditDeps = {
@@ -43,7 +46,12 @@ export const openAudit = async (deps: AuditDeps): Promise<Audit> => {
   const { settings, db, background, box, clock, log, readAuthorization } = deps;
   const process = processName();
   const hours = createHoursPoll();
-  const tree = createTreeWatch({ db: background, box, log });
+  const holder = `${process}:${randomUUID()}`;
+  const key = openCheckpointKey(box, settings.audit_key);
+  const { audit_witness_url: url, audit_witness_key: vkey = '' } = settings;
+  const witness = url === undefined ? undefined : readWitnessKey(vkey);
+  const witnesses = witness === undefined ? [] : [witness.vkey];
+  const tree = createTreeWatch({ db: background, box, clock, log, key, witnesses });
   const onHeads = (rows: readonly ChainRow[]): Promise<void> => {
     hours.onHeads(rows);
     return tree.onHeads(rows);
@@ -59,7 +67,10 @@ export const openAudit = async (deps: AuditDeps): Promise<Audit> => {
       createAuditRetention({ db, box, clock, log }, settings.audit_days),
       createAuditGuard({ db: background, box, clock, log, onHeads }),
       createAuditHours({ db: background, clock, log, poll: hours.poll }),
-      ...createAuditSinks({ db, box, log, readAuthorization, holder: `${process}:${randomUUID()}` }, settings),
+      ...createAuditSinks({ db, box, log, readAuthorization, holder, checkpoint: tree.newest }, settings),
+      ...(url === undefined || witness === undefined
+        ? []
+        : [createWitness({ db: background, log, key, url, witness, holder, onCosigned: tree.onCosigned })]),
     ],
   };
 };

@@ -1,12 +1,15 @@
 /** The types of all ports. The app implements them, so the panel imports no other feature. */
+import type { CertificatePorts } from './certificates.ts';
 import type { LimitPorts } from './limits.ts';
 import type { OrderingPorts } from './ordering.ts';
 import type { RequestPorts } from './requests.ts';
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
+import type { SignalPorts } from './signals.ts';
 import type { StaffPorts } from './staff.ts';
 import type { SupportPorts } from './support.ts';
 
+export type { CertificatePorts } from './certificates.ts';
 export type { LimitPorts } from './limits.ts';
 export type { OrderingPorts } from './ordering.ts';
 export type { RequestPorts } from './requests.ts';
@@ -23,6 +26,7 @@ export type {
   SignedHead,
   Verification,
 } from './security.ts';
+export type { SignalPorts } from './signals.ts';
 export type { SupportPorts } from './support.ts';
 
 /** One group for each area of pages. Functions that change something take the actor first: `panel:<user id>`. */
@@ -34,4 +38,6 @@ export type Ports = {
   limits: LimitPorts;
   requests: RequestPorts;
   security: SecurityPorts;
+  signals: SignalPorts;
+  certificates: CertificatePorts;
 };

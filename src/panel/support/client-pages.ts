@@ -55,6 +55,7 @@ ${facts(texts, client, ports.support.scopes.length)}
 ${client.state !== 'revoked' && rotateForm(view, path)}
 ${client.keys.length > 0 && keyTable(texts, client)}
 ${client.certificates.length > 0 && certificateTable(texts, client)}
+<p><a href="${path}/certificates">${texts.certificates.title(client.name)}</a></p>
 ${client.trusts.length > 0 && trustTable(texts, client)}
 ${await grantSection(view, client, problems.grants)}
 ${client.state !== 'revoked' && stopSection(view, client, problems)}`,

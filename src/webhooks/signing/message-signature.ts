@@ -56,10 +56,34 @@ export const contentDigest = (body: string): string => `sha-256=:${hash('sha256'
 const deliveryTag = 'orderpass-webhook';
 const validSeconds = 300;
 
-/** What a URL gives to the base; `query` has its question mark. */
-type TargetParts = { authority: string; path: string; query: string };
-
 const coveredFields = ['content-digest', 'content-type', 'webhook-id', 'webhook-timestamp'] as const;
+
+/** What all deliveries to a URL have in common: building it anew for each costs a fifth of the signature itself. */
+type Target = {
+  /** Identifiers of the components, as the parameters list them. */
+  covered: string;
+  /** The base around the values of the covered fields and the parameters. */
+  parts: readonly string[];
+};
+
+/** A field value and a parameter have no such character. */
+const gap = '\0';
+
+const targetOf = (text: string): Target => {
+  const { host: authority, pathname: path, search: query } = new URL(text);
+  const components: Component[] = [
+    ['"@method"', 'POST'],
+    ['"@authority"', authority],
+    ['"@path"', path],
+    // Receivers often read a query, so it must not be open to changes.
+    ...(query === '' ? [] : [['"@query"', query] as const]),
+    ...coveredFields.map((name) => [`"${name}"`, gap] as const),
+  ];
+  return {
+    covered: components.map(([identifier]) => identifier).join(' '),
+    parts: signatureBase(components, gap).split(gap),
+  };
+};
 
 type SignedMessage = {
   scheme: SignatureScheme;
@@ -83,34 +107,27 @@ export type SignMessage = (message: SignedMessage) => Record<string, string>;
 const targetsMax = 4_096;
 
 export const createSignMessage = (): SignMessage => {
-  const targets = new Map<string, TargetParts>();
-  const partsOf = (text: string): TargetParts => {
-    const known = targets.get(text);
-    if (known !== undefined) return known;
+  const targets = new Map<string, Target>();
+  const known = (text: string): Target => {
+    const found = targets.get(text);
+    if (found !== undefined) return found;
     if (targets.size >= targetsMax) targets.clear();
-    const { host: authority, pathname: path, search: query } = new URL(text);
-    const parts = { authority, path, query };
-    targets.set(text, parts);
-    return parts;
+    const target = targetOf(text);
+    targets.set(text, target);
+    return target;
   };
   return ({ scheme, key: { kid, key }, url, headers, body, createdSeconds }) => {
-    const { authority, path, query } = partsOf(url);
-    const sent = { ...headers, 'content-digest': contentDigest(body) } as Record<string, string>;
-    const components: Component[] = [
-      ['"@method"', 'POST'],
-      ['"@authority"', authority],
-      ['"@path"', path],
-      // Receivers often read a query, so it must not be open to changes.
-      ...(query === '' ? [] : [['"@query"', query] as const]),
-      ...coveredFields.map((name) => [`"${name}"`, sent[name] ?? ''] as const),
-    ];
-    const covered = components.map(([identifier]) => identifier).join(' ');
+    const { covered, parts } = known(url);
     const algorithm = algorithms[scheme];
-    const expires = createdSeconds + validSeconds;
-    const parameters = `(${covered});created=${createdSeconds};expires=${expires};keyid="${kid}";alg="${algorithm}";tag="${deliveryTag}"`;
-    const signature = signBase(algorithm, key, signatureBase(components, parameters)).toString('base64');
-    sent['signature-input'] = `sig=${parameters}`;
-    sent.signature = `sig=:${signature}:`;
-    return sent;
+    const digest = contentDigest(body);
+    const parameters = `(${covered});created=${createdSeconds};expires=${createdSeconds + validSeconds};keyid="${kid}";alg="${algorithm}";tag="${deliveryTag}"`;
+    // The values in the sequence of `coveredFields`.
+    const base = `${parts[0]}${digest}${parts[1]}${headers['content-type']}${parts[2]}${headers['webhook-id']}${parts[3]}${headers['webhook-timestamp']}${parts[4]}${parameters}`;
+    return {
+      ...headers,
+      'content-digest': digest,
+      'signature-input': `sig=${parameters}`,
+      signature: `sig=:${signBase(algorithm, key, base).toString('base64')}:`,
+    };
   };
 };

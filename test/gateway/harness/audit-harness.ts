@@ -27,7 +27,8 @@ export type AuditHarness = {
   clock: MovableClock;
   /** Runs SQL with write access to every table. */
   attack(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
-  start(): Promise<void>;
+  /** `more`: settings of the gateway. */
+  start(more?: Record<string, unknown>): Promise<void>;
   /** Address of the running gateway. */
   url(): string;
   stop(): Promise<void>;
@@ -64,11 +65,11 @@ export const openAuditHarness = async (database: TestDatabase): Promise<AuditHar
     changes += 1;
     await createCredentials({ db: database.db, box: by, clock }).createTenant(`tenant_${changes}`);
   };
-  const start = async (): Promise<void> => {
+  const start = async (more: Record<string, unknown> = {}): Promise<void> => {
     box = boxOf();
     const server = createServer(gatewayServerOptions);
     url = await listen(server);
-    const settings = gatewaySettings.parse({ ...unlimited });
+    const settings = gatewaySettings.parse({ ...unlimited, ...more });
     const { db, pool } = database;
     const upstreams = { ordering: upstream.url };
     const gateway = await createGateway({ settings, origin: url, db, pool, box, clock, log, upstreams });
@@ -108,7 +109,8 @@ export const openAuditHarness = async (database: TestDatabase): Promise<AuditHar
       await upstream.close();
       await database.pool.query(`truncate gateway.audit_chains, gateway.audit_events, gateway.audit_sink_positions,
         gateway.audit_hours, gateway.audit_hour_positions, gateway.audit_verifications,
-        gateway.audit_tree_leaves, gateway.audit_tree_nodes, gateway.tenants cascade`);
+        gateway.audit_tree_leaves, gateway.audit_tree_nodes, gateway.audit_checkpoint_keys, gateway.audit_cosigned,
+        gateway.audit_sinks, gateway.tenants cascade`);
       rmSync(dataDir, { recursive: true, force: true });
     },
   };

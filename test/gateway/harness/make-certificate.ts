@@ -18,7 +18,21 @@ type Wishes = {
   use?: 'client' | 'server';
 };
 
-export type Authority = { cert: string; issue(wishes?: Wishes): Pair };
+export type Authority = {
+  cert: string;
+  issue(wishes?: Wishes): Pair;
+  /** An authority that this one signed. */
+  intermediate(wishes?: AuthorityWishes): Authority;
+};
+
+type AuthorityWishes = Wishes & {
+  /** How many authorities may be below it. */
+  pathLength?: number;
+  /** Default: an authority; false: a certificate that is none. */
+  isAuthority?: boolean;
+  /** It names trees of names that its certificates must be in. */
+  isConstrained?: boolean;
+};
 
 const dayMs = 86_400_000;
 
@@ -91,9 +105,31 @@ const certify = (keys: Keys, issuer: { name: string; key: KeyObject }, wishes: W
 
 export const makeAuthority = (name = 'Test authority'): Authority => {
   const own = makeKeys();
+  return authorityWith(
+    name,
+    own,
+    certify(own, { name, key: own.privateKey }, { name }, [extension('551d13', isTrue, sequence(isTrue))]),
+  );
+};
+
+const authorityExtensions = ({ pathLength, isAuthority = true, isConstrained = false }: AuthorityWishes): Buffer[] => {
+  const length = pathLength === undefined ? [] : [der(0x02, Buffer.from([pathLength]))];
+  const tree = der(0xa0, sequence(text(0x82, 'elsewhere.example')));
+  return [
+    extension('551d13', isTrue, isAuthority ? sequence(isTrue, ...length) : sequence()),
+    ...(isConstrained ? [extension('551d1e', isTrue, sequence(tree))] : []),
+  ];
+};
+
+const authorityWith = (name: string, own: Keys, ownCert: string): Authority => {
   const issuer = { name, key: own.privateKey };
   return {
-    cert: certify(own, issuer, { name }, [extension('551d13', isTrue, sequence(isTrue))]),
+    cert: ownCert,
+    intermediate: (wishes = {}) => {
+      const keys = makeKeys();
+      const { name: below = 'Intermediate authority' } = wishes;
+      return authorityWith(below, keys, certify(keys, issuer, { ...wishes, name: below }, authorityExtensions(wishes)));
+    },
     issue: (wishes = {}) => {
       const keys = makeKeys();
       const { names = ['localhost', '127.0.0.1'], use = 'server' } = wishes;

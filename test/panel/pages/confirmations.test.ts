@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allPublicPages } from '#src/panel/pages.ts';
+import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
 import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 import { openTill } from '../harness/till.ts';
 
@@ -49,12 +50,14 @@ const harmless: Readonly<Record<string, string>> = {
   '/support/restaurant-choice': 'searches',
   '/clients/new': 'makes a client',
   '/clients/:client/grant': 'gives',
+  '/clients/:client/certificates': 'registers, after a page that shows what it registers',
   '/clients/:client/reactivate': 'gives',
   '/clients/:client/limits': 'saves a form that shows all that it changes',
   '/clients/:client/limits/addresses': 'saves a form that shows all that it changes',
   '/restaurants/:restaurant/keys/:key/limits': 'saves a form that shows all that it changes',
   '/restaurants/:restaurant/keys/:key/limits/addresses': 'saves a form that shows all that it changes',
   '/security/incident': 'looks',
+  '/security/signals/:stream/resume': 'gives, on a page of its own',
   '/security/integrity/verify': 'looks',
 };
 
@@ -134,6 +137,14 @@ const asking: Readonly<Record<string, Asking>> = {
     fill: { reason: 'found in public' },
   },
   '/clients/:client/disable': { ...ofClient, fill: { confirm: 'yes' } },
+  '/clients/:client/certificates/:certificate/remove': {
+    names: () => [name, ids.certificate ?? ''],
+    afterwards: () => [name, ids.certificate ?? ''],
+  },
+  '/security/signals/:stream/pause': {
+    ...ofClient,
+    fill: { reason: 'its receiver is moved' },
+  },
   '/security/incident/revoke': {
     post: () => [
       '/security/incident',
@@ -206,6 +217,15 @@ beforeAll(async () => {
     endpoint: /whe_\w+/.exec(made.main)?.[0],
     secret: /secrets\/([^/]+)\/retire/.exec((await ask(`/clients/${client.client_id}`)).main)?.[1],
   });
+  await harness.database.pool.query(
+    `insert into gateway.signal_streams (stream_id, client_id, issuer, delivery, endpoint_url, created, next_try)
+     values ('str_one', $1, 'http://localhost', 'push', 'https://receiver.example/', now(), now())`,
+    [client.client_id],
+  );
+  ids.stream = 'str_one';
+  const { cert } = makeAuthority().issue({ name: 'till', use: 'client' });
+  const registered = await post(`/clients/${client.client_id}/certificates`, { pem: cert, confirmed: 'yes' });
+  ids.certificate = /certificates\/([\w-]+)\/remove/.exec(registered.main)?.[1] ?? '';
   const { client_id = '', client_secret = '' } = client;
   for (const path of ['orders/list', 'loyaltylog/list'])
     await fetch(`${harness.url}/api/${path}?restuid=${restuid}`, {

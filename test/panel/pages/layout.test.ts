@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allPublicPages } from '#src/panel/pages.ts';
+import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
 import { until } from '../../support/until.ts';
 import { browserBinary, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 import { openTill } from '../harness/till.ts';
@@ -75,6 +76,15 @@ beforeAll(async () => {
     ids.delivery = /deliveries\/([a-z]+_\w+)"/.exec(text)?.[1] ?? '';
     return ids.delivery !== '';
   });
+  await harness.database.pool.query(
+    `insert into gateway.signal_streams (stream_id, client_id, issuer, delivery, endpoint_url, status, status_reason,
+       created, next_try, pushed_at, last_error, failed_at)
+     values ('str_one', $1, 'http://localhost', 'push', $2, 'paused', $3, now(), now(), now(), '503', now())`,
+    [client_id, `https://receiver.example/${long('signals/', 200)}`, long('TheReceiverIsMoved', 180)],
+  );
+  const { cert: pem } = makeAuthority().issue({ name: long('TillOfTheRestaurant', 60), use: 'client' });
+  await post(`/clients/${client_id}/certificates`, { pem, confirmed: 'yes' });
+  const certificates = await (await page.request.get(`${harness.url}/panel/clients/${client_id}/certificates`)).text();
   const shown = await (await page.request.get(`${harness.url}/panel/clients/${client_id}`)).text();
   const audit = await (await page.request.get(`${harness.url}/panel/security/audit`)).text();
   Object.assign(ids, {
@@ -86,6 +96,8 @@ beforeAll(async () => {
       key: key.key_id,
       user: user.user_id,
       link: user.link,
+      stream: 'str_one',
+      certificate: /certificates\/([\w-]+)\/remove/.exec(certificates)?.[1],
     },
     endpoint: /whe_\w+/.exec(made)?.[0],
     secret: /secrets\/([^/]+)\/retire/.exec(shown)?.[1],

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSignalAdmin } from '#src/gateway/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
-import { masterKey, origin } from '../../gateway/harness/public-door.ts';
+import { masterKey, origin, sendRequest } from '../../gateway/harness/public-door.ts';
 import { event, openSsfHarness, type SecurityEvent, type SsfHarness, verificationType } from './ssf-harness.ts';
 
 let harness: SsfHarness;
@@ -152,6 +152,44 @@ test('A-420 an event of another client is not delivered, unless an operator gran
   const before = (await all.poll(streams[1])).size;
   await harness.credentials.addClientSecret(subject.client_id);
   expect((await all.poll(streams[1])).size).toBe(before);
+});
+
+test('A-445 a leak report reaches the receivers that may see the credential, with its reason and no value', async () => {
+  const watcher = await harness.receiver();
+  const stream = await watcher.createStream();
+  const admin = createSignalAdmin({
+    db: harness.door.database.db,
+    box: createSecretBox(masterKey),
+    clock: systemClock,
+    actor: 'cli:test',
+  });
+  await admin.setReach(watcher.clientId, 'all');
+  const holder = await harness.createClient();
+  const secrets = [holder.client_secret];
+  const tenant = await harness.createTenant();
+  const key = await harness.credentials.createApiKey({ tenant, name: 'till' });
+  secrets.push(key.value);
+  for (const token of secrets) {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const body = new URLSearchParams({ token }).toString();
+    const reply = await sendRequest(harness.door.url, 'POST', '/api/oauth/report-leak', { headers, body });
+    expect(reply.status).toBe(202);
+  }
+  const sets = [...(await watcher.poll(stream)).values()];
+  const ended = sets.flatMap(({ sub_id, events }) =>
+    events[event('credential-change')]?.change_type === 'revoke'
+      ? [[sub_id.sub, events[event('credential-change')]?.reason_admin]]
+      : [],
+  );
+  const reason_admin = { en: 'ended by a leak report' };
+  expect(ended).toEqual([
+    [holder.client_id, reason_admin],
+    [key.keyId, reason_admin],
+  ]);
+  expect(sets.some(({ sub_id, events }) => sub_id.sub === holder.client_id && event('session-revoked') in events)).toBe(
+    true,
+  );
+  for (const secret of secrets) expect(JSON.stringify(sets)).not.toContain(secret);
 });
 
 test('A-420 SSF 8.1.3: a removed subject is not delivered until it is added; unknown ones get the same answer', async () => {

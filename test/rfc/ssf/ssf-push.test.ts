@@ -21,6 +21,8 @@ const gateways: RunningProgram[] = [];
 const origin = 'http://localhost:4000';
 const authorization = 'Bearer of-the-receiver';
 
+const startGateway = (): Promise<RunningProgram> =>
+  startProgram({ ...env, ORDERPASS_ROLE: 'gateway', ORDERPASS_INTERNAL_PORT: '' });
 const startWorker = (): Promise<RunningProgram> => startProgram({ ...env, ORDERPASS_ROLE: 'worker' });
 
 beforeAll(async () => {
@@ -34,8 +36,7 @@ beforeAll(async () => {
     ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:9',
   };
   receiver = await startReceiver(status(202));
-  for (let count = 0; count < 2; count += 1)
-    gateways.push(await startProgram({ ...env, ORDERPASS_ROLE: 'gateway', ORDERPASS_INTERNAL_PORT: '' }));
+  gateways.push(await startGateway(), await startGateway());
   worker = await startWorker();
   restuid = String((await runJson(['restaurant', 'create', '--name', 'Osteria'], env)).restuid);
   keys = createLocalJWKSet((await (await fetch(`${gateways[0]?.url}/api/oauth/signals/jwks`)).json()) as JSONWebKeySet);
@@ -101,8 +102,8 @@ test('A-422 RFC 8935 2: a change is pushed within a second as a signed event wit
   const committedAt = Date.now();
   await until(() => requests().length > 0);
   const [request] = requests();
-  // The command ends after its commit, and a machine with other work gets a second more.
-  expect((request?.at ?? 0) - committedAt).toBeLessThan(2_000);
+  // The command ends after its commit.
+  expect((request?.at ?? 0) - committedAt).toBeLessThan(1_000);
   expect(request?.headers).toMatchObject({
     authorization,
     'content-type': 'application/secevent+jwt',
@@ -164,7 +165,10 @@ test('A-423 kill -9 of the worker between a commit and its push loses no event',
   await changeOf(client, 'without a worker');
   receiver.behave(status(202));
   worker = await startWorker();
+  const startedAt = Date.now();
   await until(async () => reasons(await sets()).includes('without a worker'));
+  // The lease of the killed worker ends.
+  expect((requests().at(-1)?.at ?? 0) - startedAt).toBeLessThan(10_000);
   const texts = reasons(await sets());
   expect(texts.filter((text) => text === 'in flight').length).toBe(2);
   expect(texts.at(-1)).toBe('without a worker');
@@ -196,3 +200,122 @@ test('A-423 commands list, pause and delete streams, and set what a client gets'
 
 const reasonTypes = (set: string): string[] =>
   Object.keys((JSON.parse(Buffer.from(set.split('.')[1] ?? '', 'base64url').toString()) as SecurityEvent).events);
+
+const revoke = async ({ client_id, client_secret }: Client, gateway: number): Promise<number> => {
+  const form = (fields: Record<string, string>): RequestInit => ({ method: 'POST', body: new URLSearchParams(fields) });
+  const url = `${gateways[gateway]?.url}/api/oauth`;
+  const proof = { client_id, client_secret };
+  const issued = await fetch(`${url}/token`, form({ grant_type: 'client_credentials', ...proof }));
+  const { access_token } = (await issued.json()) as { access_token: string };
+  return (await fetch(`${url}/revoke`, form({ token: access_token, ...proof }))).status;
+};
+
+test('A-441 kill -9 of a gateway after it has answered loses no event', async () => {
+  const { client, sets } = await newStream();
+  await worker.kill();
+  expect(await revoke(client, 1)).toBe(200);
+  await gateways[1]?.kill();
+  gateways[1] = await startGateway();
+  worker = await startWorker();
+  await until(async () => (await sets()).some(({ sub_id }) => sub_id.format === 'complex'));
+}, 120_000);
+
+test('A-442 a stream with more than 10,000 events is disabled with a reason, holds none, and an operator resumes it', async () => {
+  const { client, call, id, sets } = await newStream();
+  await runJson(['signals', 'pause', id, '--reason', 'full'], env);
+  await until(async () => (await sets()).length === 1);
+  await worker.stop();
+  await database.pool.query(
+    `insert into gateway.signal_events (stream_id, jti, txn, event_type, subject, payload, created)
+     select $1, 'jti' || n, 'txn', $2, '{}', '{}', now() from generate_series(1, 10001) n`,
+    [id, event('session-revoked')],
+  );
+  worker = await startWorker();
+  const statusOf = async () =>
+    (await call('GET', `status?stream_id=${id}`)).json as { status: string; reason?: string };
+  await until(async () => (await statusOf()).status === 'disabled');
+  expect((await statusOf()).reason).toContain('10000');
+  const waiting = async (): Promise<unknown> => {
+    const { streams } = (await runJson(['signals', 'list'], env)) as unknown as { streams: Record<string, unknown>[] };
+    return streams.find((one) => one.id === id)?.waiting;
+  };
+  await until(async () => (await waiting()) === 0);
+  await changeOf(client, 'while it is disabled');
+  await runJson(['signals', 'resume', id], env);
+  await runJson(['client', 'reactivate', '--client-id', client.client_id, '--reason', 'looked at'], env);
+  await changeOf(client, 'after it was resumed');
+  await until(async () => texts(await sets()).includes('after it was resumed'));
+  expect(texts(await sets())).not.toContain('while it is disabled');
+}, 120_000);
+
+/** Reasons of those events that have one in a language. */
+const texts = (sets: readonly SecurityEvent[]): string[] =>
+  sets.flatMap(({ events }) =>
+    Object.values(events).flatMap(({ reason_admin }) =>
+      reason_admin === undefined ? [] : [(reason_admin as { en: string }).en],
+    ),
+  );
+
+test('A-443 a new key is listed before it signs, an old one after it signed, and a second rotation in between is refused', async () => {
+  const { client, requests } = await newStream();
+  const listed = async (): Promise<string[]> => {
+    const answer = await fetch(`${gateways[0]?.url}/api/oauth/signals/jwks`);
+    return ((await answer.json()) as JSONWebKeySet).keys.map(({ kid }) => String(kid));
+  };
+  const kidOf = (set: string): string =>
+    (JSON.parse(Buffer.from(set.split('.')[0] ?? '', 'base64url').toString()) as { kid: string }).kid;
+  const signedNext = async (reason: string): Promise<string> => {
+    const before = requests().length;
+    await changeOf(client, reason);
+    await until(() => requests().length > before);
+    const kid = kidOf(requests().at(-1)?.body ?? '');
+    await runJson(['client', 'reactivate', '--client-id', client.client_id, '--reason', 'again'], env);
+    await until(() => requests().length > before + 1);
+    return kid;
+  };
+  const [old] = await listed();
+  const { kid, signs_from } = await runJson(['signals', 'rotate-signing-key'], env);
+  expect(Date.parse(String(signs_from)) - Date.now()).toBeGreaterThan(86_000_000);
+  await until(async () => (await listed()).length === 2);
+  expect(await listed()).toEqual(expect.arrayContaining([old, kid]));
+  expect((await runCommand(['signals', 'rotate-signing-key'], env)).stderr).toContain('signs from');
+  expect(await signedNext('before its time')).toBe(old);
+  const moved = (interval: string) =>
+    database.pool.query(`update gateway.signal_keys set not_before = now() - $2::interval where kid = $1`, [
+      kid,
+      interval,
+    ]);
+  await moved('1 second');
+  await until(async () => (await signedNext('after its time')) === kid);
+  expect(await listed()).toHaveLength(2);
+  await moved('8 days');
+  await until(async () => (await listed()).length === 1);
+  expect(await listed()).toEqual([kid]);
+}, 120_000);
+
+test('A-444 metrics of the worker and the list show what waits, what was pushed and what failed', async () => {
+  const { client, id, requests } = await newStream();
+  receiver.behave(
+    (response, request) => void response.writeHead(request.path.endsWith(client.client_id) ? 503 : 202).end(),
+  );
+  await changeOf(client, 'not taken');
+  await until(() => requests().length > 0);
+  const metric = async (name: string): Promise<number> => {
+    const text = await (await fetch(`${worker.url}/metrics`)).text();
+    const line = text.split('\n').find((one) => one.startsWith(`orderpass_${name} `));
+    return Number(line?.split(' ')[1] ?? Number.NaN);
+  };
+  await until(async () => (await metric(`signal_stream_events_pending{stream="${id}"}`)) === 1);
+  expect(await metric('signal_events_pending')).toBeGreaterThan(0);
+  expect(await metric('signal_oldest_pending_seconds')).toBeGreaterThan(0);
+  expect(await metric('signal_pushes_total{outcome="failed"}')).toBeGreaterThan(0);
+  const shown = async () => {
+    const { streams } = (await runJson(['signals', 'list'], env)) as unknown as { streams: Record<string, unknown>[] };
+    return streams.find((one) => one.id === id);
+  };
+  expect(await shown()).toMatchObject({ waiting: 1, last_error: '503', pushed_at: null });
+  receiver.behave(status(202));
+  await until(async () => (await shown())?.waiting === 0);
+  expect((await shown())?.pushed_at).not.toBeNull();
+  await until(async () => (await metric('signal_pushes_total{outcome="delivered"}')) > 0);
+}, 120_000);

@@ -9,8 +9,11 @@ export const auditCheckpointCommand = (group: Command, output: Output): void => 
     .description('print the newest signed checkpoint of the audit, to be kept outside of this installation')
     .option('--out <file>', 'write it to this file')
     .option('--key', 'print the public key that verifies checkpoints')
-    .action(async ({ out, key }: { out?: string; key?: true }, command: Command) => {
-      const { checkpoint, vkey } = await withAdmin(command, (admin) => admin.auditCheckpoint());
+    .option('--witnessed', 'the newest one that the witness signed too')
+    .action(async ({ out, key, witnessed }: { out?: string; key?: true; witnessed?: true }, command: Command) => {
+      const { checkpoint, vkey } = await withAdmin(command, (admin) =>
+        witnessed ? admin.witnessedCheckpoint() : admin.auditCheckpoint(),
+      );
       if (out !== undefined) writeFileSync(out, checkpoint, { flush: true });
       if (output.json) return output.result({ checkpoint, vkey });
       if (key) return output.line(vkey);

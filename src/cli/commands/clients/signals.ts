@@ -25,6 +25,20 @@ export const signalCommands = (program: Command, output: Output): void => {
       output.result({ stream_id: id, status: 'paused', reason: options.reason });
     });
   group
+    .command('resume')
+    .description('enable a paused or disabled stream; the events that waited in a paused one are sent')
+    .argument('<id>', 'the stream')
+    .action(async (id: string, _options: unknown, command: Command) => {
+      await withAdmin(command, ({ signals }) => signals.resume(id));
+      output.result({ stream_id: id, status: 'enabled' });
+    });
+  group
+    .command('rotate-signing-key')
+    .description('create a new key for events: listed now, signing in a day; the old one is listed for seven more days')
+    .action(async (_options: unknown, command: Command) => {
+      output.result(toWire(await withAdmin(command, ({ signals }) => signals.rotateKey())));
+    });
+  group
     .command('delete')
     .description('delete a stream with its events')
     .argument('<id>', 'the stream')

@@ -63,8 +63,13 @@ export const auditActions = {
   'audit.dropped': 'events beyond the retention were dropped',
   'audit.broken': 'verification found a chain of the audit changed; the chain is not continued',
   'audit.rolled_back': 'the audit in the database ends before a signed head that was known earlier',
+  'audit.key_changed':
+    'checkpoints of the audit are signed with another key from now on; `from` and `to` are verifier keys',
   'audit.chain_closed': 'the open chain of a process that had ended was verified and closed',
 } as const;
+
+/** `event.action` of a line of a sink that is no event but a checkpoint. */
+export const checkpointAction = 'audit.checkpoint';
 
 export type AuditAction = keyof typeof auditActions;
 

@@ -8,7 +8,7 @@ import { changesProcess } from '../chain/chain.ts';
 import { type ChainRow, listChains } from '../chain/event-store.ts';
 import { markSigned } from '../chain/mark-signed.ts';
 import { type ChainPage, type Gap, readChain } from '../chain/read-chain.ts';
-import { completeEvent } from '../event/event.ts';
+import { checkpointAction, completeEvent } from '../event/event.ts';
 import { toEcs, toFound } from '../event/found-event.ts';
 import type { ShownEvent } from '../event/token-uses.ts';
 import { type AuditReaderDeps, noteAuditRead } from './search-audit.ts';
@@ -90,6 +90,15 @@ type Exported = ShownEvent & { signed?: boolean };
 
 export const toJsonLines = (events: readonly Exported[]): string =>
   events.map((event) => `${JSON.stringify(toEcs(toFound(event)))}\n`).join('');
+
+/** A line of a sink that is no event: a checkpoint to be kept. */
+export const toCheckpointLine = (checkpoint: string, at: Date): string =>
+  `${JSON.stringify({
+    '@timestamp': at.toISOString(),
+    'event.id': `checkpoint-${checkpoint.split('\n')[1]}`,
+    'event.action': checkpointAction,
+    'orderpass.checkpoint': checkpoint,
+  })}\n`;
 
 const csvNames = Object.keys(
   toEcs(toFound({ ...completeEvent({ action: 'audit.read' }, new Date(0)), chain: 0, seq: 0, hash: '', signed: true })),

@@ -12,7 +12,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { markSigned } from '../chain/mark-signed.ts';
 import { readChain } from '../chain/read-chain.ts';
-import { toJsonLines } from '../search/export-audit.ts';
+import { toCheckpointLine, toJsonLines } from '../search/export-audit.ts';
 import {
   beginPositions,
   listPositions,
@@ -34,6 +34,8 @@ export type FeedSinksDeps = {
   holder: string;
   /** Authorization for the HTTP receiver now. Default: that of the settings. */
   readAuthorization?: (() => string | undefined) | undefined;
+  /** The newest checkpoint that this gateway knows. A sink gets it as a line of its own. */
+  checkpoint?: () => string | null;
 };
 
 const lookEveryMs = 500;
@@ -44,6 +46,8 @@ const attemptMs = 10_000;
 const retryMsMin = 250;
 const retryMsMax = 15_000;
 const chainsMax = 200;
+/** chosen: a checkpoint a minute is enough to bound what a forger could change, and costs a sink little. */
+const checkpointEveryMs = 60_000;
 
 /** Those of the audit that choose its sinks. */
 type SinkSettings = {
@@ -69,6 +73,7 @@ const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promi
   const sign = createSignPosition(deps, sink);
   let begun = false;
   let checkedMs = Number.NEGATIVE_INFINITY;
+  const sendCheckpoint = createSendCheckpoint(deps, sink);
   try {
     while (!signal.aborted) {
       const isHolder = await takeLease(db, sink.name, holder, leaseSeconds);
@@ -82,6 +87,7 @@ const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promi
       }
       const unsent = isHolder ? await listUnsent(db, sink.name, chainsMax) : [];
       for (const chain of unsent) if (!signal.aborted) await sendPage(deps, sink, chain, signal);
+      if (isHolder) await sendCheckpoint(signal);
       if (unsent.length === 0) await pause(lookEveryMs, signal);
     }
   } finally {
@@ -102,6 +108,19 @@ const sendPage = async (deps: FeedSinksDeps, sink: Sink, unsent: Unsent, signal:
   )
     return;
   await savePosition(deps.db, sink.name, chain, page.position, sign);
+};
+
+/** Another gateway may send the same checkpoint again; the line names it by its size. */
+const createSendCheckpoint = (deps: FeedSinksDeps, sink: Sink) => {
+  let sent: string | null = null;
+  let sentMs = Number.NEGATIVE_INFINITY;
+  return async (signal: AbortSignal): Promise<void> => {
+    const checkpoint = deps.checkpoint?.() ?? null;
+    if (checkpoint === null || checkpoint === sent || performance.now() - sentMs < checkpointEveryMs) return;
+    if (!(await sendUntilTaken(deps, sink, toCheckpointLine(checkpoint, new Date()), signal))) return;
+    sent = checkpoint;
+    sentMs = performance.now();
+  };
 };
 
 const createSignPosition = ({ box }: FeedSinksDeps, sink: Sink): SignPosition => {

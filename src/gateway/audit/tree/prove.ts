@@ -1,14 +1,13 @@
 /** Checkpoints of the tree, and proofs against them (C2SP tlog-proof, and the body of C2SP tlog-witness). */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
-import type { SecretBox } from '#src/platform/secret-box.ts';
 import { addAllLeaves } from './add-leaves.ts';
+import { signingKeyOf, type TreeDeps, verifiersOf } from './checkpoint-keys.ts';
 import { consistencyPath, inclusionPath, nodesRead, type ReadNode, rootOf } from './merkle.ts';
-import { type Checkpoint, type CheckpointKey, openCheckpointKey } from './signed-note.ts';
+import type { Checkpoint, CheckpointKey } from './signed-note.ts';
 import { findLeaf, leafText, readNodes, treeSize } from './tree-store.ts';
 
 type Db = Kysely<unknown>;
-export type TreeDeps = { db: Db; box: Pick<SecretBox, 'derive'> };
 
 /** Runs a computation over the nodes that it needs, which are read at once. */
 const compute = async <T>(db: Db, work: (node: ReadNode) => T): Promise<T> =>
@@ -24,17 +23,27 @@ export const signTree = async (db: Db, key: CheckpointKey): Promise<string> => {
 
 /** The newest checkpoint, after everything that is committed was added to the tree. */
 export const newestCheckpoint = async (deps: TreeDeps): Promise<{ checkpoint: string; vkey: string }> => {
+  const key = await signingKeyOf(deps);
   await addAllLeaves(deps);
-  const key = openCheckpointKey(deps.box);
   return { checkpoint: await signTree(deps.db, key), vkey: key.vkey };
+};
+
+/** Undefined when no key of this audit signed it. */
+export const readCheckpoint = async (deps: TreeDeps, text: string): Promise<Checkpoint | undefined> => {
+  for (const verifier of await verifiersOf(deps)) {
+    const found = verifier.read(text);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 };
 
 const refuse = (text: string): Fault => new Fault('VALIDATION_ERROR', text);
 
 /** A checkpoint that was kept, whose signature was checked and which the tree still contains. */
-const readKept = async ({ db, box }: TreeDeps, text: string): Promise<Checkpoint> => {
-  const kept = openCheckpointKey(box).read(text);
-  if (kept === undefined) throw refuse('The checkpoint is not signed by the key of this audit');
+const readKept = async (deps: TreeDeps, text: string): Promise<Checkpoint> => {
+  const { db } = deps;
+  const kept = await readCheckpoint(deps, text);
+  if (kept === undefined) throw refuse('The checkpoint is not signed by a key of this audit');
   if (kept.size > (await treeSize(db)) || !(await rootAt(db, kept.size)).equals(kept.root)) {
     throw refuse('The audit is not the one of this checkpoint: run audit verify --checkpoint with it');
   }
@@ -62,8 +71,17 @@ export const proveEvent = async (deps: TreeDeps, event: string, against?: string
 export const proveConsistency = async (deps: TreeDeps, from: string): Promise<string> => {
   const { checkpoint } = await newestCheckpoint(deps);
   const [old, { size }] = [await readKept(deps, from), await readKept(deps, checkpoint)];
-  const path = old.size === 0 ? [] : await compute(deps.db, (node) => consistencyPath(old.size, size, node));
-  return `old ${old.size}\n${lines(path)}\n${checkpoint}`;
+  return consistencyBody(deps.db, old.size, { size, checkpoint });
+};
+
+/** Body of a request to a witness: the first `old` events are the beginning of the checkpoint. */
+export const consistencyBody = async (
+  db: Db,
+  old: number,
+  { size, checkpoint }: { size: number; checkpoint: string },
+): Promise<string> => {
+  const path = old === 0 || old === size ? [] : await compute(db, (node) => consistencyPath(old, size, node));
+  return `old ${old}\n${lines(path)}\n${checkpoint}`;
 };
 
 const lines = (hashes: readonly Buffer[]): string => hashes.map((hash) => `${hash.toString('base64')}\n`).join('');

@@ -3,18 +3,32 @@
  * on the heads that the guard reads in any case, so an idle gateway sends no statement for it.
  */
 import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { ChainRow } from '../chain/event-store.ts';
 import { addLeaves } from './add-leaves.ts';
+import { listCheckpointKeys, registerCheckpointKey } from './checkpoint-keys.ts';
 import { signTree } from './prove.ts';
-import { openCheckpointKey } from './signed-note.ts';
+import type { CheckpointKey } from './signed-note.ts';
 
-type TreeWatchDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; log: Logger };
+type TreeWatchDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'derive'>;
+  clock: Clock;
+  log: Logger;
+  key: CheckpointKey;
+  /** Verifier keys of witnesses. */
+  witnesses: readonly string[];
+};
 
 export type TreeWatch = {
   /** Never rejects. `rows`: heads whose signatures and ends were checked. */
   onHeads(rows: readonly ChainRow[]): Promise<void>;
+  /** Gets a newer checkpoint with the signature of a witness. */
+  onCosigned(checkpoint: string): void;
+  /** Newest checkpoints of this process: with the signature of a witness where there is a witness. */
+  newest(): string | null;
   /** Body of /.well-known/audit-log. */
   document(): string;
 };
@@ -22,14 +36,26 @@ export type TreeWatch = {
 /** Bounds how long a backlog delays the next check of the heads. */
 const pagesMax = 20;
 
-export const createTreeWatch = ({ db, box, log }: TreeWatchDeps): TreeWatch => {
-  const key = openCheckpointKey(box);
+export const createTreeWatch = ({ db, box, clock, log, key, witnesses }: TreeWatchDeps): TreeWatch => {
   const added = new Map<number, number>();
   let checkpoint: string | null = null;
+  let witnessed: string | null = null;
+  let keys = [{ vkey: key.vkey, since_iso: null as string | null, until_iso: null as string | null }];
+  let isRegistered = false;
 
+  const readKeys = async (): Promise<void> => {
+    keys = (await listCheckpointKeys(db, box, key)).map(({ vkey, since, until }) => ({
+      vkey,
+      since_iso: since.toISOString(),
+      until_iso: until?.toISOString() ?? null,
+    }));
+  };
   const addMoved = async (rows: readonly ChainRow[]): Promise<void> => {
+    if (!isRegistered) await registerCheckpointKey({ db, box, clock }, key);
+    isRegistered = true;
     const moved = rows.filter(({ chain, seq }) => added.get(chain) !== seq);
     if (moved.length === 0) return;
+    await readKeys();
     for (let page = 0; page < pagesMax; page += 1) {
       const done = await addLeaves(db, moved);
       if (done === 'busy') return;
@@ -44,6 +70,13 @@ export const createTreeWatch = ({ db, box, log }: TreeWatchDeps): TreeWatch => {
       addMoved(rows).catch((error: unknown) =>
         log.warn({ err: error }, 'events could not be added to the tree of the audit; trying again'),
       ),
-    document: () => JSON.stringify({ origin: key.origin, vkeys: [key.vkey], checkpoint }),
+    onCosigned: (text) => {
+      witnessed = text;
+    },
+    newest: () => (witnesses.length === 0 ? checkpoint : witnessed),
+    document: () => {
+      const vkeys = keys.map(({ vkey }) => vkey);
+      return JSON.stringify({ origin: key.origin, vkeys, keys, checkpoint, witnesses, witnessed });
+    },
   };
 };

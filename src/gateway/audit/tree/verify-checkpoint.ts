@@ -3,9 +3,9 @@
  * can compute every chain, the tree and a checkpoint anew, but not a tree with the root of the kept one.
  */
 import { type AuditProblem, auditProblems } from '../chain/problem.ts';
+import type { TreeDeps } from './checkpoint-keys.ts';
 import { leafHash, type Node, nodeHash, rightEdge, rootOf } from './merkle.ts';
-import { rootAt, type TreeDeps } from './prove.ts';
-import { openCheckpointKey } from './signed-note.ts';
+import { readCheckpoint, rootAt } from './prove.ts';
 import { type ComparedLeaf, leafText, listComparedLeaves, treeSize } from './tree-store.ts';
 
 /** `problem`: null when the checkpoint holds. */
@@ -19,9 +19,9 @@ export const verifyCheckpoint = async (
   text: string,
   pageSize = pageLeaves,
 ): Promise<ComparedCheckpoint> => {
-  const { db, box } = deps;
-  const kept = openCheckpointKey(box).read(text);
-  if (kept === undefined) return failed(0, 'the checkpoint is not signed by the key of this audit');
+  const { db } = deps;
+  const kept = await readCheckpoint(deps, text);
+  if (kept === undefined) return failed(0, 'the checkpoint is not signed by a key of this audit');
   const { size, root } = kept;
   const current = await treeSize(db);
   if (current < size) return failed(size, `the checkpoint has ${size} events, and the tree only ${current}`);

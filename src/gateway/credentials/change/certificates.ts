@@ -102,6 +102,16 @@ const earlier = (one: Date | null, other: Date | null): Date | null => {
 
 const wrong = (message: string): Fault => validationFault([{ pointer: 'certificate', code: 'FORMAT', message }]);
 
+/** Facts of a certificate before it is registered. Throws VALIDATION_ERROR as the registration does. */
+export const readGivenCertificate = (
+  pem: string,
+  now: Date,
+): { thumbprint: string; subject: string; expires: Date } => {
+  const { thumbprint, subject, end } = readPem(pem, now);
+  if (end.getTime() <= now.getTime()) throw wrong('the certificate has ended');
+  return { thumbprint, subject, expires: end };
+};
+
 const readPem = (pem: string, now: Date): { thumbprint: string; subject: string; end: Date } => {
   if (pem.includes('PRIVATE KEY')) throw wrong('the file holds a private key; give the certificate alone');
   const [text, second] =

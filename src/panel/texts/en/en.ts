@@ -1,5 +1,6 @@
 /** English. One file per area in `en/`. */
 import { account } from './account.ts';
+import { certificates } from './certificates.ts';
 import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
@@ -9,6 +10,7 @@ import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
 import { signIn } from './sign-in.ts';
+import { signals } from './signals.ts';
 import { support } from './support.ts';
 import { users } from './users.ts';
 
@@ -16,6 +18,7 @@ export const en = {
   frame,
   signIn,
   account,
+  certificates,
   restaurant,
   ordering,
   customers,
@@ -24,6 +27,7 @@ export const en = {
   requests,
   integrator,
   security,
+  signals,
   users,
 };
 

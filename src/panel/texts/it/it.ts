@@ -2,6 +2,7 @@
 
 import type { Texts } from '../en/en.ts';
 import { account } from './account.ts';
+import { certificates } from './certificates.ts';
 import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
@@ -11,6 +12,7 @@ import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
 import { signIn } from './sign-in.ts';
+import { signals } from './signals.ts';
 import { support } from './support.ts';
 import { users } from './users.ts';
 
@@ -18,6 +20,7 @@ export const it: Texts = {
   frame,
   signIn,
   account,
+  certificates,
   restaurant,
   ordering,
   customers,
@@ -26,5 +29,6 @@ export const it: Texts = {
   requests,
   integrator,
   security,
+  signals,
   users,
 };

@@ -6,11 +6,15 @@
 import { X509Certificate } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { Logger } from '../../log.ts';
+import { mayIssue } from './issuer-rules.ts';
 import { readAuthorities } from './read-certificate.ts';
 
 export type ClientAuthorities = {
-  /** One of the authorities has signed the certificate itself, and the certificate may be used by clients. */
-  haveSigned(certificate: X509Certificate, nowMs: number): boolean;
+  /**
+   * One of the authorities has signed the certificate itself, or through authorities of the chain, and the certificate may be
+   * used by clients. `chain`: each signed the one before it, the first one the certificate.
+   */
+  haveSigned(certificate: X509Certificate, nowMs: number, chain?: readonly X509Certificate[]): boolean;
 };
 
 const lookEveryMs = 1_000;
@@ -35,15 +39,22 @@ export const openClientAuthorities = (path: string, log: Logger): ClientAuthorit
     }
   };
   return {
-    haveSigned: (certificate, nowMs) => {
+    haveSigned: (certificate, nowMs, chain = []) => {
       refresh();
       // Usages are optional (RFC 5280 section 4.2.1.12); a certificate that lists some must list that of clients.
       const usages = certificate.keyUsage as readonly string[] | undefined;
       if (certificate.ca || (usages !== undefined && !usages.includes(clientAuthUsage))) return false;
-      return current.some(
-        (authority) =>
-          isValidAt(authority, nowMs) && certificate.checkIssued(authority) && certificate.verify(authority.publicKey),
-      );
+      const isSigned = (one: X509Certificate, authority: X509Certificate): boolean =>
+        one.checkIssued(authority) && one.verify(authority.publicKey);
+      if (current.some((authority) => isValidAt(authority, nowMs) && isSigned(certificate, authority))) return true;
+      let signed = certificate;
+      for (const [index, issuer] of chain.entries()) {
+        if (!mayIssue(issuer, index, nowMs) || !isSigned(signed, issuer)) return false;
+        const below = index + 1;
+        if (current.some((authority) => mayIssue(authority, below, nowMs) && isSigned(issuer, authority))) return true;
+        signed = issuer;
+      }
+      return false;
     },
   };
 };

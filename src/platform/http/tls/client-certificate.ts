@@ -16,6 +16,8 @@ export type ClientCertificate = {
   /** The TLS library found a chain to an authority of the listener's file. False: nothing is known of its authority. */
   readonly isVerified: boolean;
   readonly x509: X509Certificate;
+  /** What a proxy sent beside it: each signed the one before it. Nothing of them is checked. */
+  readonly chain: readonly X509Certificate[];
 };
 
 /** `kind`: `DNS`, `URI`, `IP Address`, `email`, … */
@@ -34,7 +36,11 @@ export const clientCertificateOf = (socket: Socket): ClientCertificate | undefin
   return facts;
 };
 
-export const certificateFacts = (x509: X509Certificate, isVerified: boolean): ClientCertificate => ({
+export const certificateFacts = (
+  x509: X509Certificate,
+  isVerified: boolean,
+  chain: readonly X509Certificate[] = [],
+): ClientCertificate => ({
   subject: x509.subject ?? '',
   alternativeNames: readAlternativeNames(x509.subjectAltName ?? ''),
   thumbprint: Buffer.from(x509.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url'),
@@ -43,6 +49,7 @@ export const certificateFacts = (x509: X509Certificate, isVerified: boolean): Cl
   validToMs: x509.validToDate.getTime(),
   isVerified,
   x509,
+  chain,
 });
 
 /** Node joins the names by commas and writes a value that holds a comma as a JSON string. */

@@ -1,5 +1,6 @@
 /** Checkpoints and proofs of the audit, by what others run, and forgeries by someone who has the master key. */
 import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,11 +15,13 @@ import {
   newestCheckpoint,
   proveConsistency,
   proveEvent,
+  verifyAgainst,
   verifyCheckpoint,
 } from '#src/gateway/index.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { until } from '../../../support/until.ts';
 import { type AuditHarness, openAuditHarness } from '../../harness/audit-harness.ts';
+import { startWitness } from './witness-server.ts';
 
 let database: TestDatabase;
 let harness: AuditHarness;
@@ -208,7 +211,7 @@ test('A-428 without the master key a changed node at the edge, or a changed even
   const signature = /— \S+ (\S+)/.exec(kept)?.[1] ?? '';
   const forged = Buffer.from(signature, 'base64');
   forged.writeUInt8(forged.readUInt8(20) ^ 1, 20);
-  expect((await check(kept.replace(signature, forged.toString('base64')))).problem).toContain('not signed by the key');
+  expect((await check(kept.replace(signature, forged.toString('base64')))).problem).toContain('not signed by a key');
 });
 
 test('A-429 the tree keeps the hashes of events that the retention dropped, and proofs and checkpoints hold', async () => {
@@ -245,14 +248,22 @@ test('A-430 many processes that add leaves at once make one tree, and one that d
   expect(await check(kept)).toMatchObject({ size: 9, problem: null, problems: [] });
 });
 
+type Published = {
+  origin: string;
+  vkeys: string[];
+  keys: { vkey: string; since_iso: string; until_iso: string | null }[];
+  checkpoint: string | null;
+  witnesses: string[];
+  witnessed: string | null;
+};
+
+const published = async (): Promise<Published> =>
+  (await (await fetch(`${harness.url()}/.well-known/audit-log`)).json()) as Published;
+
 test('A-431 a running gateway adds the events of every chain, and its public document has the key and the checkpoint', async () => {
   await harness.start();
   await harness.changeHere();
   await harness.request();
-  const published = async () => {
-    const answer = await fetch(`${harness.url()}/.well-known/audit-log`);
-    return (await answer.json()) as { origin: string; vkeys: string[]; checkpoint: string | null };
-  };
   await until(async () => {
     const [ends] = await harness.attack('select sum(seq)::int as events from gateway.audit_chains');
     const { checkpoint } = await published();
@@ -262,4 +273,104 @@ test('A-431 a running gateway adds the events of every chain, and its public doc
   expect(checkpoint?.startsWith(`${origin}\n`)).toBe(true);
   expect(vkeys).toEqual([(await newestCheckpoint(deps())).vkey]);
   expect(await check(checkpoint ?? '')).toMatchObject({ problem: null, problems: [] });
+});
+
+const newKey = (): string => String(generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }));
+
+test('A-433 a key of the settings signs, the document keeps older keys with their times, and checkpoints of each hold', async () => {
+  await harness.start();
+  await harness.changeHere();
+  await until(async () => (await published()).checkpoint !== null);
+  const kept = [(await published()).checkpoint ?? ''];
+  const { vkeys: first, origin } = await published();
+  const pems = [newKey(), newKey()];
+  for (const audit_key of pems) {
+    await harness.stop();
+    harness.clock.move(60_000);
+    await harness.start({ audit_key });
+    await harness.changeHere();
+    await until(async () => (await published()).checkpoint !== null && (await published()).vkeys[0] !== first[0]);
+    kept.push((await published()).checkpoint ?? '');
+  }
+  const { keys, vkeys, origin: later } = await published();
+  expect(later).toBe(origin);
+  expect([vkeys.length, vkeys[2], new Set(vkeys).size]).toEqual([3, first[0], 3]);
+  expect(keys.map(({ until_iso }) => until_iso === null)).toEqual([true, false, false]);
+  expect(keys[1]?.until_iso).toBe(keys[0]?.since_iso);
+  for (const checkpoint of kept) expect(await check(checkpoint)).toMatchObject({ problem: null, problems: [] });
+  const [events] = await harness.attack(
+    "select count(*)::int as events from gateway.audit_events where action = 'audit.key_changed'",
+  );
+  expect(events).toEqual({ events: 2 });
+  const current = { ...deps(), checkpointKey: pems[1] };
+  expect((await newestCheckpoint(current)).vkey).toBe(vkeys[0]);
+  const proof = await proveEvent(current, '0-1');
+  expect([
+    runProgram('node', 'check.mjs', vkeys[0] ?? '', proof),
+    runProgram('node', 'check.mjs', first[0] ?? '', proof),
+  ]).toEqual([0, 1]);
+  // A command without the key does not sign with another one, and a writer of the table cannot add one.
+  await expect(newest()).rejects.toThrow('ORDERPASS_AUDIT_KEY_FILE');
+  const other = await newestCheckpoint({ ...deps(), checkpointKey: pems[1] });
+  await harness.attack('update gateway.audit_checkpoint_keys set public_key = sha256(public_key) where until is null');
+  expect((await check(other.checkpoint)).problem).toContain('not signed by a key');
+});
+
+test('A-434 a witness that checks proofs itself signs each newer checkpoint, and none of an audit that was set back', async () => {
+  const witness = await startWitness();
+  const { vkey } = await newestCheckpoint(deps());
+  witness.trust(vkey.split('+')[0] ?? '', vkey);
+  await harness.start({ audit_witness_url: witness.url, audit_witness_key: witness.vkey });
+  expect((await published()).witnesses).toEqual([witness.vkey]);
+  const sizes: number[] = [];
+  for (let round = 0; round < 2; round += 1) {
+    for (let n = 0; n < 3; n += 1) await harness.changeHere();
+    const [ends] = await harness.attack('select sum(seq)::int as events from gateway.audit_chains');
+    await until(async () => sizeOf((await published()).witnessed ?? '\n0') >= Number(ends?.events), 30_000);
+    const { witnessed } = await published();
+    expect(witness.hasSigned(witnessed ?? '')).toBe(true);
+    expect(await check(witnessed ?? '')).toMatchObject({ problem: null });
+    sizes.push(sizeOf(witnessed ?? ''));
+  }
+  expect(witness.sizes()).toEqual(expect.arrayContaining(sizes));
+  expect(witness.sizes().length).toBeGreaterThan(1);
+  // A cosignature that was lost: the witness names the size that it knows, and the gateway continues from there.
+  await harness.stop();
+  await harness.attack('delete from gateway.audit_cosigned');
+  await harness.start({ audit_witness_url: witness.url, audit_witness_key: witness.vkey });
+  await harness.changeHere();
+  await until(async () => sizeOf((await published()).witnessed ?? '\n0') > Math.max(...sizes), 30_000);
+  // An audit with another content is refused.
+  await harness.stop();
+  const signed = witness.sizes().length;
+  await forge((details, seq) => (seq === 2 ? '{"forged":1}' : details));
+  await harness.attack('delete from gateway.audit_cosigned');
+  await harness.start({ audit_witness_url: witness.url, audit_witness_key: witness.vkey });
+  await harness.changeHere();
+  const refused = witness.refused();
+  await until(() => Promise.resolve(witness.refused() > refused), 30_000);
+  expect(witness.sizes()).toHaveLength(signed);
+  expect((await published()).witnessed).toBeNull();
+  await witness.close();
+}, 120_000);
+
+test('A-435 a sink gets the newest checkpoint as a line, which a verification against the file passes over', async () => {
+  const file = join(folder, 'audit.jsonl');
+  await harness.start({ audit_file: file });
+  await harness.changeHere();
+  const lines = (): Record<string, string>[] =>
+    (existsSync(file) ? readFileSync(file, 'utf8') : '')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, string>);
+  const checkpoints = () => lines().filter((line) => line['event.action'] === 'audit.checkpoint');
+  await until(() => Promise.resolve(checkpoints().length > 0), 30_000);
+  const [line] = checkpoints();
+  expect(await check(line?.['orderpass.checkpoint'] ?? '')).toMatchObject({ problem: null, problems: [] });
+  await harness.stop();
+  const again = async function* () {
+    for (const text of readFileSync(file, 'utf8').trimEnd().split('\n')) yield text;
+  };
+  const compared = await verifyAgainst(deps(), again());
+  expect(compared).toEqual({ compared: lines().length - checkpoints().length, problems: [] });
 });

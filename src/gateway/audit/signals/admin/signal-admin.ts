@@ -5,10 +5,19 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { appendChange } from '../../record/append-change.ts';
+import { rotateSignalKey } from '../delivery/signal-keys.ts';
 import { changeStatus } from '../stream/change-status.ts';
-import { deleteStream, listStreams, lockStream, type Stream, updateReach } from '../stream/stream-store.ts';
+import {
+  deleteStream,
+  findListedStream,
+  type ListedStream,
+  listStreams,
+  lockStream,
+  type Stream,
+  updateReach,
+} from '../stream/stream-store.ts';
 
-type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock; actor: string };
+type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'seal'>; clock: Clock; actor: string };
 
 /** What a stream of a client gets: the events of the client, those of every client and key, or none. */
 type Reach = 'own' | 'all' | 'off';
@@ -31,25 +40,25 @@ export const createSignalAdmin = ({ db, box, clock, actor }: Deps) => {
     });
   return {
     /** At most 500, in the sequence of their ids; `after`: the last id of the page before. */
-    list: async (after = '') =>
-      (await listStreams(db, after, pageRows)).map((stream) => ({
-        id: stream.streamId,
-        clientId: stream.clientId,
-        reach: stream.reach ?? 'own',
-        delivery: stream.delivery,
-        endpointUrl: stream.endpointUrl,
-        status: stream.status,
-        reason: stream.statusReason,
-        waiting: stream.waiting,
-        failures: stream.failures,
-        created: stream.created,
-      })),
-    /** Its events wait until the receiver enables it again. */
+    list: async (after = '') => (await listStreams(db, after, pageRows)).map(shown),
+    /** Undefined: there is no such stream. */
+    find: async (streamId: string) => {
+      const stream = await findListedStream(db, streamId);
+      return stream === undefined ? undefined : shown(stream);
+    },
+    /** Its events wait until the receiver or an operator enables it again. */
     pause: (streamId: string, reason: string): Promise<void> =>
       onStream(streamId, async (tx, stream) => {
         await changeStatus(tx, stream, { status: 'paused', reason }, clock.now(), { announced: true });
         await note(tx, stream.clientId, { stream: streamId, done: 'paused', reason });
       }),
+    /** The events that waited in a paused stream are sent; of a disabled one those from now on. */
+    resume: (streamId: string): Promise<void> =>
+      onStream(streamId, async (tx, stream) => {
+        await changeStatus(tx, stream, { status: 'enabled', reason: null }, clock.now(), { announced: true });
+        await note(tx, stream.clientId, { stream: streamId, done: 'enabled' });
+      }),
+    rotateKey: () => rotateSignalKey({ db, box, clock, actor }),
     remove: (streamId: string): Promise<void> =>
       onStream(streamId, async (tx, stream) => {
         await deleteStream(tx, streamId);
@@ -64,3 +73,21 @@ export const createSignalAdmin = ({ db, box, clock, actor }: Deps) => {
       }),
   };
 };
+
+/** Without the authorization of the receiver. */
+const shown = (stream: ListedStream) => ({
+  id: stream.streamId,
+  clientId: stream.clientId,
+  clientName: stream.clientName,
+  reach: stream.reach ?? 'own',
+  delivery: stream.delivery,
+  endpointUrl: stream.endpointUrl,
+  status: stream.status,
+  reason: stream.statusReason,
+  waiting: stream.waiting,
+  failures: stream.failures,
+  pushedAt: stream.pushedAt,
+  lastError: stream.lastError,
+  failedAt: stream.failedAt,
+  created: stream.created,
+});

@@ -10,8 +10,9 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { deleteEvents, type QueuedEvent, readEvents } from '../events/queue-store.ts';
 import { authorizationLabel } from '../stream/stream-config.ts';
-import { endLease, leaseStreams, renewLease, type Stream } from '../stream/stream-store.ts';
+import { endLease, leaseStreams, type Pushed, renewLease, renewLeases, type Stream } from '../stream/stream-store.ts';
 import type { SignSet } from './sign-set.ts';
+import type { CountPush } from './signal-metrics.ts';
 
 /** One POST to a checked address. `status` null: there was no answer. `response`: the start of its body. */
 type SendSet = (
@@ -28,12 +29,18 @@ export type PushDeps = {
   log: Logger;
   send: SendSet;
   sign: SignSet;
+  count: CountPush;
 };
 
 /** chosen: an event is at its receiver well within a second of the commit. */
 const lookEveryMs = 200;
-/** Longer than an attempt may last (15 s), so that a lease never ends during one. */
-const leaseMs = 40_000;
+/**
+ * chosen: how long the events of a killed worker wait for another one. A worker renews its leases far more often, so one ends
+ * only when its worker is gone or silent for that long. Then an event may be sent twice, with the same `jti`, which receivers
+ * remember (RFC 8417 section 2.2).
+ */
+const leaseMs = 8_000;
+const renewEveryMs = 2_000;
 const streamsMax = 50;
 const eventsMax = 50;
 const pauseMsMax = 300_000;
@@ -43,6 +50,7 @@ export const createSignalPush = (deps: PushDeps): Service => ({
   run: async (signal) => {
     const by = newId('wrk');
     const running = new Map<string, Promise<void>>();
+    const renewing = renewWhile(deps, by, running, signal);
     while (!signal.aborted) {
       const free = streamsMax - running.size;
       const leased = free > 0 ? await leaseStreams(deps.db, leaseOf(deps, by), free) : [];
@@ -55,8 +63,25 @@ export const createSignalPush = (deps: PushDeps): Service => ({
       await pause(lookEveryMs, signal);
     }
     await Promise.all(running.values());
+    await renewing;
   },
 });
+
+/** An attempt may last longer than a lease, so the leases of all running ones are renewed together. */
+const renewWhile = async (
+  deps: PushDeps,
+  by: string,
+  running: ReadonlyMap<string, unknown>,
+  signal: AbortSignal,
+): Promise<void> => {
+  while (!signal.aborted) {
+    await pause(renewEveryMs, signal);
+    if (running.size === 0) continue;
+    await renewLeases(deps.db, [...running.keys()], leaseOf(deps, by)).catch((err: unknown) =>
+      deps.log.warn({ err }, 'leases of streams of signals were not renewed'),
+    );
+  }
+};
 
 const leaseOf = ({ clock }: PushDeps, by: string) => {
   const now = clock.now();
@@ -65,36 +90,40 @@ const leaseOf = ({ clock }: PushDeps, by: string) => {
 
 const pushStream = async (deps: PushDeps, by: string, streamId: string, signal: AbortSignal): Promise<void> => {
   const { db, clock } = deps;
-  let failures = 0;
+  const end: Omit<Pushed, 'nextTry' | 'now'> = { failures: 0, pushedAt: null, error: null };
   try {
     for (const event of await readEvents(db, streamId, eventsMax)) {
       // Read anew before each event, so that a changed address or status holds for the next one.
       const stream = signal.aborted ? undefined : await renewLease(db, streamId, leaseOf(deps, by));
       if (stream === undefined) break;
-      failures = stream.failures;
+      end.failures = stream.failures;
       if (stream.status !== 'enabled' && event.type.includes('/caep/')) break;
-      if (!(await pushEvent(deps, stream, event, signal))) {
-        failures += 1;
+      const { isOver, error } = await pushEvent(deps, stream, event, signal);
+      end.error = error ?? end.error;
+      if (!isOver) {
+        end.failures += 1;
         break;
       }
-      failures = 0;
+      end.failures = 0;
+      if (error === undefined) end.pushedAt = clock.now();
       await deleteEvents(db, streamId, [event.jti]);
     }
   } finally {
-    const waitMs = failures === 0 ? 0 : Math.min(pauseMsMax, 500 * 2 ** Math.min(failures, 10));
-    await endLease(db, streamId, by, { failures, nextTry: new Date(clock.now().getTime() + waitMs) });
+    const waitMs = end.failures === 0 ? 0 : Math.min(pauseMsMax, 500 * 2 ** Math.min(end.failures, 10));
+    const now = clock.now();
+    await endLease(db, streamId, by, { ...end, nextTry: new Date(now.getTime() + waitMs), now });
   }
 };
 
-/** True: the receiver has the event, or refused it for good. */
+/** `isOver`: the receiver has the event, or refused it for good. `error`: it did not take it; shown to operators. */
 const pushEvent = async (
-  { box, log, send, sign }: PushDeps,
+  { box, log, send, sign, count }: PushDeps,
   stream: Stream,
   event: QueuedEvent,
   signal: AbortSignal,
-): Promise<boolean> => {
+): Promise<{ isOver: boolean; error?: string }> => {
   const { streamId, endpointUrl, authorizationSealed } = stream;
-  if (endpointUrl === null) return false;
+  if (endpointUrl === null) return { isOver: false };
   const authorization =
     authorizationSealed === null ? undefined : box.open(authorizationSealed, authorizationLabel(streamId));
   const headers = {
@@ -104,15 +133,22 @@ const pushEvent = async (
     ...(authorization === undefined ? undefined : { authorization }),
   };
   const { status, failure, response } = await send(endpointUrl, headers, await sign(event, stream), signal);
-  if (status !== null && status >= 200 && status < 300) return true;
+  if (status !== null && status >= 200 && status < 300) {
+    count('delivered');
+    return { isOver: true };
+  }
   const refusal = status === 400 ? readError(response) : undefined;
   const about = { stream_id: streamId, jti: event.jti, status, failure };
+  // Without the text of the receiver, which could repeat the authorization.
+  const error = [status ?? failure ?? 'no answer', refusal].filter((part) => part !== undefined).join(' ');
   if (refusal !== undefined && !temporary.has(refusal)) {
+    count('refused');
     log.warn({ ...about, err_code: refusal }, 'a receiver refused a security event; it is not sent again');
-    return true;
+    return { isOver: true, error };
   }
+  count('failed');
   log.info(about, 'a security event was not delivered; it is sent again');
-  return false;
+  return { isOver: false, error };
 };
 
 /** RFC 8935 section 2.4: the same event is accepted later, once the receiver or the configuration was put right. */

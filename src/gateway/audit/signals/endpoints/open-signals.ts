@@ -15,7 +15,8 @@ import { type Route, routeOfGateway } from '../../../model/route.ts';
 import type { Exchange, Step } from '../../../request/exchange.ts';
 import { manageScope, readScope, type SignalsSettings } from '../config.ts';
 import { createPollWaits } from '../delivery/poll-waits.ts';
-import { openSignalKeys } from '../delivery/sign-set.ts';
+import { createSignSet } from '../delivery/sign-set.ts';
+import { openSignalKeys } from '../delivery/signal-keys.ts';
 import { metadataOf, paths } from './paths.ts';
 import { createPoll } from './poll-endpoint.ts';
 import { createStreamEndpoints, type SignalAnswer, type SignalRequest, type StreamDeps } from './stream-endpoints.ts';
@@ -52,15 +53,16 @@ export const openSignals = async (deps: SignalsDeps): Promise<Signals | undefine
   if (deps.settings.signals === 'off') return undefined;
   const keys = await openSignalKeys(deps);
   const waits = createPollWaits(deps.db);
-  const endpoints = endpointsOf(createStreamEndpoints(deps), createPoll({ ...deps, waits, sign: keys.sign }));
-  const documents = new Map<string, string>([
-    [paths.metadata, JSON.stringify(metadataOf(deps.origin))],
-    [paths.jwks, JSON.stringify(keys.jwks)],
+  const endpoints = endpointsOf(createStreamEndpoints(deps), createPoll({ ...deps, waits, sign: createSignSet(keys) }));
+  const metadata = JSON.stringify(metadataOf(deps.origin));
+  const documents = new Map<string, () => string | Promise<string>>([
+    [paths.metadata, () => metadata],
+    [paths.jwks, async () => JSON.stringify(await keys.jwks())],
   ]);
   const throttle = createThrottle({ kv: deps.kv, name: 'signals', callsMax, windowSeconds: 60 });
   const middleware: Middleware = async (ctx, next) => {
     const document = documents.get(ctx.path);
-    if (document !== undefined) return serveDocument(ctx, document);
+    if (document !== undefined) return serveDocument(ctx, await document());
     const methods = endpoints.get(ctx.path);
     if (methods === undefined) return next();
     const allow = Object.keys(methods).join(', ');

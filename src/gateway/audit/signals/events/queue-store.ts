@@ -106,6 +106,24 @@ export const deleteAllEvents = async (tx: Db, streamId: string): Promise<void> =
   await sql`delete from gateway.signal_events where stream_id = ${streamId}`.execute(tx);
 };
 
+export type PendingStream = { streamId: string; status: string; waiting: number; since: Date };
+
+/** Streams with events, those that wait longest first; each is counted up to `countedMax`. */
+export const readPending = async (
+  db: Db,
+  { streamsMax, countedMax }: { streamsMax: number; countedMax: number },
+): Promise<PendingStream[]> => {
+  const { rows } = await sql<PendingStream>`
+    select s.stream_id as "streamId", s.status, held.waiting, oldest.created as since
+    from gateway.signal_streams s
+      cross join lateral (
+        select created from gateway.signal_events e where e.stream_id = s.stream_id order by position limit 1) as oldest
+      cross join lateral (select count(*)::int as waiting from (
+        select from gateway.signal_events e where e.stream_id = s.stream_id limit ${countedMax}) as counted) as held
+    order by oldest.created limit ${streamsMax}`.execute(db);
+  return rows;
+};
+
 /** Streams whose oldest event is older than `before`, or that hold more than `eventsMax`. */
 export const findOverfull = async (db: Db, before: Date, eventsMax: number): Promise<string[]> => {
   const { rows } = await sql<{ stream_id: string }>`

@@ -87,16 +87,35 @@ export const includeSubject = async (tx: Db, streamId: string, subject: string):
     delete from gateway.signal_exclusions where stream_id = ${streamId} and subject = ${subject}`.execute(tx);
 };
 
-export type ListedStream = Stream & { waiting: number; reach: string | null; created: Date };
+/** `pushedAt`: the last push that the receiver took. `lastError`: of the last one that it did not, at `failedAt`. */
+export type ListedStream = Stream & {
+  waiting: number;
+  reach: string | null;
+  created: Date;
+  clientName: string;
+  pushedAt: Date | null;
+  lastError: string | null;
+  failedAt: Date | null;
+};
+
+const listedColumns = sql`${columns}, s.created, s.pushed_at as "pushedAt", s.last_error as "lastError",
+  s.failed_at as "failedAt", (select signals from gateway.clients c where c.client_id = s.client_id) as reach,
+  (select name from gateway.clients c where c.client_id = s.client_id) as "clientName",
+  (select count(*)::int from gateway.signal_events e where e.stream_id = s.stream_id) as waiting`;
 
 /** Streams from the id after `after` on, with the number of their events. */
 export const listStreams = async (db: Db, after: string, limit: number): Promise<ListedStream[]> =>
   (
     await sql<ListedStream>`
-      select ${columns}, s.created, (select signals from gateway.clients c where c.client_id = s.client_id) as reach,
-        (select count(*)::int from gateway.signal_events e where e.stream_id = s.stream_id) as waiting
-      from gateway.signal_streams s where stream_id > ${after} order by stream_id limit ${limit}`.execute(db)
+      select ${listedColumns} from gateway.signal_streams s
+      where stream_id > ${after} order by stream_id limit ${limit}`.execute(db)
   ).rows;
+
+export const findListedStream = async (db: Db, streamId: string): Promise<ListedStream | undefined> =>
+  (
+    await sql<ListedStream>`
+      select ${listedColumns} from gateway.signal_streams s where stream_id = ${streamId}`.execute(db)
+  ).rows[0];
 
 /** `reach`: null for the events of the client itself. False: there is no such client. */
 export const updateReach = async (tx: Db, clientId: string, reach: 'all' | 'off' | null): Promise<boolean> => {
@@ -129,14 +148,26 @@ export const renewLease = async (db: Db, streamId: string, { by, until }: Lease)
       where stream_id = ${streamId} and leased_by = ${by} and delivery = 'push' returning ${columns}`.execute(db)
   ).rows[0];
 
+/** Of those of `streamIds` that this worker holds. */
+export const renewLeases = async (db: Db, streamIds: readonly string[], { by, until }: Lease): Promise<void> => {
+  await sql`
+    update gateway.signal_streams set lease_until = ${until}
+    where stream_id = any(${[...streamIds]}::text[]) and leased_by = ${by}`.execute(db);
+};
+
+/** How the pushes of a lease ended. `pushedAt`: null when the receiver took none. `error`: null without a failure. */
+export type Pushed = { failures: number; nextTry: Date; pushedAt: Date | null; error: string | null; now: Date };
+
 /** `failures` 0 and `nextTry` now after a success. */
 export const endLease = async (
   db: Db,
   streamId: string,
   by: string,
-  { failures, nextTry }: { failures: number; nextTry: Date },
+  { failures, nextTry, pushedAt, error, now }: Pushed,
 ): Promise<void> => {
   await sql`
-    update gateway.signal_streams set leased_by = null, lease_until = null, failures = ${failures}, next_try = ${nextTry}
+    update gateway.signal_streams set leased_by = null, lease_until = null, failures = ${failures}, next_try = ${nextTry},
+      pushed_at = coalesce(${pushedAt}::timestamptz, pushed_at), last_error = coalesce(${error}::text, last_error),
+      failed_at = case when ${error}::text is null then failed_at else ${now}::timestamptz end
     where stream_id = ${streamId} and leased_by = ${by}`.execute(db);
 };

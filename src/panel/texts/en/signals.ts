@@ -1,0 +1,32 @@
+/** Texts of the page about streams of security events. */
+export const signals = {
+  title: 'Signals',
+  intro:
+    'Clients can receive changes of their credentials as signed events (Shared Signals). Each client has one stream, which it sets up itself.',
+  off: 'Signals are turned off (ORDERPASS_SIGNALS): nothing is sent.',
+  none: 'There are no streams.',
+  first: 'First',
+  next: 'Next',
+  client: 'Client',
+  receiver: 'Receiver',
+  poll: 'fetches its events itself',
+  status: 'Status',
+  statuses: { enabled: 'enabled', paused: 'paused', disabled: 'disabled' },
+  waiting: 'Waiting',
+  pushed: 'Last push',
+  lastError: 'Last error',
+  actions: 'Actions',
+  pause: 'Pause',
+  pauseTitle: (client: string) => `Pause the stream of ${client}?`,
+  pauseText:
+    'Its receiver gets no events until you or the client resume the stream, so it does not learn meanwhile that a credential has ended. Events wait for seven days, then the stream is disabled.',
+  reason: 'Reason',
+  reasonHint: 'The receiver reads it.',
+  reasonProblem: 'Give a reason of at most 200 characters.',
+  paused: (client: string) => `The stream of ${client} is paused.`,
+  resume: 'Resume',
+  resumeTitle: (client: string) => `Resume the stream of ${client}?`,
+  resumeText: 'The events that waited are sent to its receiver now.',
+  resumeDisabled: 'Its receiver gets events from now on. Those from the time when the stream was disabled are lost.',
+  resumed: (client: string) => `The stream of ${client} is enabled.`,
+};
