@@ -87,12 +87,7 @@ export const createWebhookChanges = ({ installation, settings, ownOrigins, onSto
     exampleEvents: [...examples.keys()],
     /** Changes nothing, so the audit holds nothing of it. */
     test: (restuid, uid, exampleOf) =>
-      changes.test(
-        requestOf(restuid),
-        uid,
-        new AbortController().signal,
-        exampleOf === undefined ? undefined : examples.get(exampleOf),
-      ),
+      changes.test(requestOf(restuid), uid, new AbortController().signal, examples.get(exampleOf ?? '')),
     redeliver: (actor, restuid, { endpointUid, eventId }) => {
       const details = { operation: 'webhook/redeliver', endpoint_uid: endpointUid, event_id: eventId, all: false };
       return change(actor, restuid, details, (request) => changes.redeliver(request, { endpointUid, eventId }));

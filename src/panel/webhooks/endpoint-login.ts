@@ -19,7 +19,7 @@ const types: readonly Type[] = ['certificate', 'oauth', 'header'];
 
 /** `lines` of a text, or one `line`; those of a secret are empty whenever the form is shown. */
 type Field = { name: FieldName; kind: 'line' | 'lines' | 'secret' | 'secretLines'; max: number; isOptional?: true };
-export type FieldName = keyof View['texts']['restaurant']['webhooks']['login']['fields'];
+type FieldName = keyof View['texts']['restaurant']['webhooks']['login']['fields'];
 
 const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
   certificate: [

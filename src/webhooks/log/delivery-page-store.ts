@@ -26,8 +26,8 @@ export type DeliverySearch = {
 
 type Place = { created: Date; id: string };
 
-/** What the latest attempt came to. */
-export type LastAttempt = { started: Date; status: number | null; failure: Failure | null; totalMs: number };
+/** The result of the latest attempt. */
+type LastAttempt = { started: Date; status: number | null; failure: Failure | null; totalMs: number };
 
 /** `lastAttempt`: null before the first one. */
 export type FoundDelivery = LoggedDelivery & { lastAttempt: LastAttempt | null };
@@ -184,7 +184,7 @@ const countedMax = 1_000;
 const countedLookMax = 2_000;
 
 /** `isMore`: there are more than were counted. */
-export type BoundedCount = { count: number; isMore: boolean };
+type BoundedCount = { count: number; isMore: boolean };
 
 const tabNames = ['all', 'failed', 'retrying', 'delivered'] as const;
 export type TabCounts = Record<(typeof tabNames)[number], BoundedCount>;

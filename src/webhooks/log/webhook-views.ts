@@ -96,14 +96,8 @@ export const createWebhookViews = ({ db, clock }: { db: Kysely<unknown>; clock: 
     countDeliveries(db, { ...filter, tenant, after: undefined, limit: 1 }),
 
   /** The events of all deliveries that the filter shows, each once for an endpoint. */
-  findResendable: async (tenant: string, filter: Filter, max: number): Promise<Resendable> => {
-    const { rows, lookedTo } = await searchDeliveries(db, { ...filter, tenant, after: undefined, limit: max + 1 });
-    if (rows.length > max || lookedTo !== undefined) return undefined;
-    const events = new Map<string, Set<string>>();
-    for (const { endpointUid, eventId } of rows)
-      events.set(endpointUid, (events.get(endpointUid) ?? new Set()).add(eventId));
-    return [...events].map(([endpointUid, ids]) => ({ endpointUid, eventIds: [...ids] }));
-  },
+  findResendable: (tenant: string, filter: Filter, max: number): Promise<Resendable> =>
+    findResendable(db, { ...filter, tenant, after: undefined, limit: max + 1 }, max),
 
   findDelivery: async (tenant: string, uid: string): Promise<WholeDelivery | undefined> => {
     const row = await findDelivery(db, { tenant, client: undefined }, uid);
@@ -134,6 +128,15 @@ export const createWebhookViews = ({ db, clock }: { db: Kysely<unknown>; clock: 
     }));
   },
 });
+
+const findResendable = async (db: Kysely<unknown>, search: DeliverySearch, max: number): Promise<Resendable> => {
+  const { rows, lookedTo } = await searchDeliveries(db, search);
+  if (rows.length > max || lookedTo !== undefined) return undefined;
+  const events = new Map<string, Set<string>>();
+  for (const { endpointUid, eventId } of rows)
+    events.set(endpointUid, (events.get(endpointUid) ?? new Set()).add(eventId));
+  return [...events].map(([endpointUid, ids]) => ({ endpointUid, eventIds: [...ids] }));
+};
 
 const showEndpoint = (
   {

@@ -34,7 +34,7 @@ export const deliveries = {
   spans: { 1: 'The last hour', 24: 'The last day', 168: 'The last 7 days', 720: 'All 30 days' },
   state: 'State',
   triedOnly: 'Tried at least once',
-  tabsLabel: 'Deliveries by state',
+  tabsLabel: 'Which deliveries',
   tabs: { all: 'All', failed: 'Failed', retrying: 'Retrying', delivered: 'Delivered' },
   lastAnswer: 'Last answer',
   attempts: 'Attempts',

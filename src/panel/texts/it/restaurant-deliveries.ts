@@ -29,7 +29,7 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
   spans: { 1: 'Ultima ora', 24: 'Ultimo giorno', 168: 'Ultimi 7 giorni', 720: 'Tutti i 30 giorni' },
   state: 'Stato',
   triedOnly: 'Con almeno un tentativo',
-  tabsLabel: 'Consegne per stato',
+  tabsLabel: 'Quali consegne',
   tabs: { all: 'Tutte', failed: 'Fallite', retrying: 'Da ritentare', delivered: 'Consegnate' },
   lastAnswer: 'Ultima risposta',
   attempts: 'Tentativi',
