@@ -66,9 +66,8 @@ const shownSteps = (view: View, steps: readonly HealthStep[], { as }: HealthQuer
   const confirmed = sum(({ atOnce, later }) => atOnce + later);
   const attempts = confirmed + sum(({ failedAttempts }) => failedAttempts);
   const byAttempts =
-    attempts > 0 &&
-    html`<p>${t.attempts({ attempts, confirmed, percent: Math.floor((confirmed / attempts) * 100) })}</p>`;
-  return html`<p>${summary}</p>${byAttempts}${as === 'table' ? stepTable(view, steps) : healthChart(view, steps, summary)}
+    attempts > 0 && html` ${t.attempts({ attempts, confirmed, percent: Math.floor((confirmed / attempts) * 100) })}`;
+  return html`<p>${summary}${byAttempts}</p>${as === 'table' ? stepTable(view, steps) : healthChart(view, steps, summary)}
 ${steps.some(({ isPart }) => isPart) && html`<p class="hint">${t.part}</p>`}`;
 };
 

@@ -89,7 +89,7 @@ export const deliveries = {
   disabledNow: 'The endpoint is disabled. Enable it first.',
   oneRuns: 'Events are already being sent to this endpoint again. Wait until that is done.',
   resend: {
-    link: 'Send again what is shown',
+    link: 'Send again what the filter shows…',
     title: 'Send again what the filter shows',
     text: (count: number) => `${count} ${count === 1 ? 'event is' : 'events are'} sent again now, with the same ids:`,
     events: (count: number) => `${count} ${count === 1 ? 'event' : 'events'}`,

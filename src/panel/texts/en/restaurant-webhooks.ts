@@ -108,7 +108,7 @@ export const webhooks = {
   test: 'Send test event',
   testEvent: 'Type of event',
   testHint:
-    'One event is sent now; it is not tried again and not recorded. An example has made-up content, `seq` 0 and `"test": true`.',
+    'One event is sent now; it is not tried again and not recorded. An example has made-up content and is marked with “test”: true.',
   tested: 'Test event',
   testedGood: (status: number, ms: number) => `Your receiver confirmed it with ${status} in ${ms} ms.`,
   testedBad: 'Your receiver did not confirm it.',

@@ -85,7 +85,7 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
   disabledNow: 'L’endpoint è disabilitato: prima abilitalo.',
   oneRuns: 'È già in corso un nuovo invio a questo endpoint; attendi che finisca.',
   resend: {
-    link: 'Invia di nuovo ciò che è mostrato',
+    link: 'Invia di nuovo ciò che mostra il filtro…',
     title: 'Invia di nuovo ciò che mostra il filtro',
     text: (count: number) =>
       count === 1

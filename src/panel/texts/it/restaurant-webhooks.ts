@@ -113,7 +113,7 @@ export const webhooks: Texts['restaurant']['webhooks'] = {
   test: 'Invia evento di prova',
   testEvent: 'Tipo di evento',
   testHint:
-    'Viene inviato subito un evento; non viene ritentato né registrato. Un esempio ha contenuto inventato, `seq` 0 e `"test": true`.',
+    'Viene inviato subito un evento; non viene ritentato né registrato. Un esempio ha contenuto inventato ed è contrassegnato con «test»: true.',
   tested: 'Evento di prova',
   testedGood: (status: number, ms: number) => `Il tuo ricevitore lo ha confermato con ${status} in ${ms} ms.`,
   testedBad: 'Il tuo ricevitore non lo ha confermato.',
