@@ -95,7 +95,7 @@ const ownTest = 'webhook.test';
 export const testForm = ({ texts, csrfField, ports }: View, path: string, chosen?: string): Html => {
   const t = texts.restaurant.webhooks;
   const events = [ownTest, ...ports.restaurant.endpoints.exampleEvents];
-  return html`<form method="post" action="${path}/test" class="row find narrow">${csrfField}
+  return html`<form method="post" action="${path}/test" class="row test-event">${csrfField}
 <label>${t.testEvent}<select name="event" aria-describedby="test-hint">${events.map(
     (event) => html`<option${event === (chosen ?? ownTest) && html` selected`}>${event}</option>`,
   )}</select></label><button class="primary" aria-describedby="test-hint">${t.test}</button></form>
