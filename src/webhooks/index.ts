@@ -55,6 +55,7 @@ export {
   type TenantDates,
   updateParams,
 } from './api/endpoint-params.ts';
+export { certificateEnds } from './auth/endpoint-auth.ts';
 export {
   createEndpoint,
   type EndpointsDeps,
@@ -71,6 +72,7 @@ export { type SignatureScheme, signatureSchemes } from './signing/message-signat
 export { createSigningKeys, rotateWebhookKey } from './signing/signing-keys.ts';
 export { createWebhookSources } from './signing/webhook-sources.ts';
 export type { Resolve, TargetRules } from './target/target.ts';
+export type { EventExample } from './use-cases/test-endpoint.ts';
 
 export type { ChangeEndpoints, Forward, OwnerRights };
 

@@ -9,7 +9,7 @@ import type { WebhookAdmin } from '../webhooks/webhook-admin.ts';
 import { eventKinds } from '../webhooks/wire-engine.ts';
 import { type AdminDeps, assertRestaurant } from './admin-deps.ts';
 
-export { type SignatureScheme, signatureSchemes } from '#src/webhooks/index.ts';
+export { certificateEnds, type SignatureScheme, signatureSchemes } from '#src/webhooks/index.ts';
 
 /** `allowedOrigins`: origins that are allowed in any case. */
 export const endpointsDeps = (

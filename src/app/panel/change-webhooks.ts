@@ -1,15 +1,25 @@
 /** Changes of webhooks from the panel: the same functions as in the API, each recorded in the audit in its transaction. */
 import type { Kysely } from 'kysely';
+import { describedEvents } from '#src/ordering/index.ts';
 import type { DeliveryPorts, EndpointFields, EndpointPorts } from '#src/panel/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { parseParameters } from '#src/platform/http/validate.ts';
-import { createParams, endpointChangesOf, newEndpointOf, updateParams } from '#src/webhooks/index.ts';
+import {
+  createParams,
+  describedEvents as describedOwnEvents,
+  type EventExample,
+  endpointChangesOf,
+  newEndpointOf,
+  updateParams,
+} from '#src/webhooks/index.ts';
+import { examplesAt } from '../reference/document/examples/recorded-answers.ts';
+import { eventExamples } from '../reference/document/webhook-paths.ts';
 import { createNoteChange, type Payload, withoutSecrets } from '../webhooks/webhook-admin.ts';
-import { kindScopes, targetRules, webhookApiOf } from '../webhooks/wire-engine.ts';
+import { eventKinds, kindScopes, targetRules, webhookApiOf } from '../webhooks/wire-engine.ts';
 import type { PortDeps } from './port-deps.ts';
 
 type WebhookChanges = Omit<EndpointPorts, 'list' | 'find' | 'history'> &
-  Pick<DeliveryPorts, 'redeliver' | 'redeliverSince'>;
+  Pick<DeliveryPorts, 'redeliver' | 'redeliverEvents' | 'redeliverSince'>;
 
 const kinds = Object.keys(kindScopes);
 
@@ -27,6 +37,7 @@ export const createWebhookChanges = ({ installation, settings, ownOrigins, onSto
     now: clock.now(),
   });
   type Request = ReturnType<typeof requestOf>;
+  const examples = examplesOf(clock.now());
 
   /** `details`: for the audit, with the names of the interface and without the secret. */
   const change = <T>(actor: string, restuid: string, details: Payload, work: (request: Request) => Promise<T>) =>
@@ -52,6 +63,13 @@ export const createWebhookChanges = ({ installation, settings, ownOrigins, onSto
         changes.update(request, uid, wanted),
       );
     },
+    setLogin: async (actor, restuid, uid, login) => {
+      const { auth } = parseParameters(updateParams(kinds), { uid, auth: login }, []);
+      await changes.checkTargetsOf(requestOf(restuid), uid, { auth });
+      await change(actor, restuid, { operation: 'webhook/update', ...withoutSecrets({ uid, auth }) }, (request) =>
+        changes.update(request, uid, { auth: auth ?? null }),
+      );
+    },
     setEnabled: (actor, restuid, uid, enabled) =>
       change(actor, restuid, { operation: 'webhook/update', uid, enabled }, (request) =>
         changes.update(request, uid, { enabled }),
@@ -66,11 +84,17 @@ export const createWebhookChanges = ({ installation, settings, ownOrigins, onSto
       change(actor, restuid, { operation: 'webhook/rotate-secret', uid, finish: true }, (request) =>
         changes.finishRotation(request, uid),
       ),
+    exampleEvents: [...examples.keys()],
     /** Changes nothing, so the audit holds nothing of it. */
-    test: (restuid, uid) => changes.test(requestOf(restuid), uid, new AbortController().signal),
+    test: (restuid, uid, exampleOf) =>
+      changes.test(requestOf(restuid), uid, new AbortController().signal, examples.get(exampleOf ?? '')),
     redeliver: (actor, restuid, { endpointUid, eventId }) => {
       const details = { operation: 'webhook/redeliver', endpoint_uid: endpointUid, event_id: eventId, all: false };
       return change(actor, restuid, details, (request) => changes.redeliver(request, { endpointUid, eventId }));
+    },
+    redeliverEvents: (actor, restuid, { endpointUid, eventIds }) => {
+      const details = { operation: 'webhook/redeliver', endpoint_uid: endpointUid, events: eventIds.length };
+      return change(actor, restuid, details, (request) => changes.redeliver(request, { endpointUid, eventIds }));
     },
     redeliverSince: (actor, restuid, endpointUid, since) => {
       const details = { operation: 'webhook/redeliver', endpoint_uid: endpointUid, since, all: false };
@@ -78,6 +102,13 @@ export const createWebhookChanges = ({ installation, settings, ownOrigins, onSto
       return change(actor, restuid, details, (request) => changes.redeliver(request, { endpointUid, ...span }));
     },
   };
+};
+
+/** Examples of every event but `webhook.test`, which is sent without one. */
+const examplesOf = (now: Date): ReadonlyMap<string, EventExample> => {
+  const own = describedOwnEvents(eventKinds).filter(({ event }) => event !== 'webhook.test');
+  const bodies = eventExamples([...describedEvents, ...own], examplesAt(now).events);
+  return new Map([...bodies].map(([event, body]) => [event, { ...body, event }]));
 };
 
 const inOrder = (named: readonly string[] | undefined): string[] =>

@@ -18,7 +18,7 @@ export const createRestaurantPorts = (deps: PortDeps): RestaurantPorts => {
   const scopes = loadScopeNames(routesFileOf(settings.gateway));
   const credentialsOf = (actor: string): Credentials => createCredentials({ db: store.db, box, clock, scopes, actor });
   const views = createWebhookViews({ db: store.db, clock });
-  const { redeliver, redeliverSince, ...changes } = createWebhookChanges(deps);
+  const { redeliver, redeliverEvents, redeliverSince, ...changes } = createWebhookChanges(deps);
   return {
     origin,
     list: async ({ limit, ...search }) => {
@@ -41,8 +41,11 @@ export const createRestaurantPorts = (deps: PortDeps): RestaurantPorts => {
     endpoints: { list: views.listEndpoints, find: views.findEndpoint, history: views.history, ...changes },
     deliveries: {
       search: views.searchDeliveries,
+      count: views.countDeliveries,
+      resendable: views.findResendable,
       find: views.findDelivery,
       redeliver,
+      redeliverEvents,
       redeliverSince,
       redelivery: views.findRedelivery,
       mark: views.deliveryMark,

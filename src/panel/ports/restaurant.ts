@@ -101,6 +101,8 @@ export type WebhookEndpoint = {
   signature: string | null;
   /** What it logs in with at its receiver. `id`: subject, client or name of the header; `expires`: in ISO form. */
   authShown: { type: 'certificate' | 'oauth' | 'header'; id: string; expires: string | null } | null;
+  /** `soon`: its certificate ends within 30 days; `ended`: it has ended; null for neither. */
+  certificateEnds: 'soon' | 'ended' | null;
   maxPerSecond: number | null;
   digest: boolean;
   /** Until then events are signed with the former secret too. */
@@ -137,6 +139,9 @@ export type DeliveryAttempt = {
 
 type AttemptFailure = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'status' | 'redirect' | 'target_refused';
 
+/** The parameter `auth` of the interface (32.1), as the user typed it; members that are absent were left empty. */
+export type EndpointLogin = { type: 'certificate' | 'oauth' | 'header' } & Readonly<Partial<Record<string, string>>>;
+
 /**
  * Throws NOT_FOUND for an endpoint of another restaurant, as for one that does not exist, and VALIDATION_ERROR for
  * invalid fields.
@@ -148,6 +153,8 @@ export type EndpointPorts = {
   /** The secret is shown once. Throws CONFLICT when there are too many endpoints. */
   create(actor: string, restuid: string, fields: EndpointFields): Promise<{ uid: string; secret: string }>;
   update(actor: string, restuid: string, uid: string, fields: EndpointFields): Promise<void>;
+  /** What it logs in with at its receiver, in place of what it had; null removes it. */
+  setLogin(actor: string, restuid: string, uid: string, login: EndpointLogin | null): Promise<void>;
   /** Disabling cancels the pending deliveries. */
   setEnabled(actor: string, restuid: string, uid: string, enabled: boolean): Promise<void>;
   remove(actor: string, restuid: string, uid: string): Promise<void>;
@@ -155,8 +162,10 @@ export type EndpointPorts = {
   rotateSecret(actor: string, restuid: string, uid: string, overlapHours: number): Promise<string>;
   /** Ends the overlap now. */
   finishRotation(actor: string, restuid: string, uid: string): Promise<void>;
-  /** Sends one test event and waits for the result. */
-  test(restuid: string, uid: string): Promise<DeliveryAttempt>;
+  /** Types of events of which `test` can send an example. */
+  exampleEvents: readonly string[];
+  /** Sends one test event, or an example of a type, and waits for the result. */
+  test(restuid: string, uid: string, exampleOf: string | undefined): Promise<DeliveryAttempt>;
   /** The results of the deliveries in each of the last `steps` spans of `stepMs`, the oldest first. */
   history(restuid: string, uid: string, span: { stepMs: number; steps: number }): Promise<readonly HealthStep[]>;
 };
@@ -197,23 +206,44 @@ export type Delivery = {
   redeliveryUid: string | null;
 };
 
+/** `lastAttempt`: null before the first one. */
+export type ListedDelivery = Delivery & {
+  lastAttempt: Pick<DeliveryAttempt, 'started' | 'status' | 'failure' | 'totalMs'> | null;
+};
+
 export type DeliverySearch = {
   endpointUid: string | undefined;
   eventId: string | undefined;
   event: string | undefined;
   state: DeliveryFilterState | undefined;
+  /** Only deliveries of which an attempt was made. */
+  tried?: boolean | undefined;
   redeliveryUid: string | undefined;
   since: Date | undefined;
-  after: string | undefined;
-  limit: number;
+  /** Only deliveries that were made up to then. */
+  through?: Date | undefined;
 };
+
+/** `isMore`: there are more than were counted. */
+export type BoundedCount = { count: number; isMore: boolean };
+export type TabCounts = Readonly<Record<'all' | 'failed' | 'retrying' | 'delivered', BoundedCount>>;
 
 export type DeliveryPorts = {
   /**
    * Newest first. A page with fewer than `limit` items and a `next` cursor means that the search was cut off; more may
    * follow.
    */
-  search(restuid: string, search: DeliverySearch): Promise<Listed<Delivery>>;
+  search(
+    restuid: string,
+    search: DeliverySearch & { after: string | undefined; limit: number },
+  ): Promise<Listed<ListedDelivery>>;
+  /** Deliveries of each tab, whatever the state of the search; the cost is bounded. */
+  count(restuid: string, search: DeliverySearch): Promise<TabCounts>;
+  /**
+   * The events of all deliveries that fit, each once for an endpoint; undefined for more than `max` deliveries, and where
+   * these are too many to look through.
+   */
+  resendable(restuid: string, search: DeliverySearch, max: number): Promise<EventsOfEndpoint[] | undefined>;
   /** `body`: the payload, byte for byte. */
   find(
     restuid: string,
@@ -224,6 +254,8 @@ export type DeliveryPorts = {
    * when it was removed.
    */
   redeliver(actor: string, restuid: string, delivery: Pick<Delivery, 'endpointUid' | 'eventId'>): Promise<Redelivery>;
+  /** Sends the events again; those that are no longer kept are left out. Throws as `redeliver` does. */
+  redeliverEvents(actor: string, restuid: string, events: EventsOfEndpoint): Promise<Redelivery>;
   /**
    * Sends again all events since `since` that the endpoint has not confirmed. Throws VALIDATION_ERROR for a time beyond
    * the retention.
@@ -244,6 +276,8 @@ export type RedeliveryProgress = {
   queued: number;
   counts: Readonly<Record<DeliveryState, number>>;
 };
+
+export type EventsOfEndpoint = { endpointUid: string; eventIds: readonly string[] };
 
 /** `queued`: the number of events so far; it grows while the state is `running`. */
 export type Redelivery = { uid: string; queued: number; state: 'running' | 'done' };

@@ -5,6 +5,15 @@ import type { DeliveryAttempt } from '../ports/restaurant.ts';
 
 export const isConfirmed = ({ failure }: DeliveryAttempt): boolean => failure === null;
 
+/** In a few words: the status of the answer, or else why there was none; and how long it took. */
+export const attemptResult = (
+  { texts }: View,
+  { status, failure, totalMs }: Pick<DeliveryAttempt, 'status' | 'failure' | 'totalMs'>,
+): Html => {
+  const t = texts.restaurant.deliveries;
+  return html`${status ?? (failure === null ? t.confirmed : t.shortFailures[failure])} · ${totalMs} ms`;
+};
+
 /** The reason of a failure, and the response if there was one. */
 export const attemptOutcome = ({ texts }: View, attempt: DeliveryAttempt): Html => {
   const t = texts.restaurant.deliveries;

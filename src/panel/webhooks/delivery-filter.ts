@@ -16,6 +16,8 @@ const keptHours = 720 as const;
 export type DeliveryFilter = {
   endpoint: string | undefined;
   state: DeliveryFilterState | undefined;
+  /** True: only deliveries of which an attempt was made. */
+  tried: true | undefined;
   event: string | undefined;
   id: string | undefined;
   hours: (typeof spans)[number] | undefined;
@@ -31,6 +33,7 @@ export const readDeliveryFilter = (view: Pick<View, 'query' | 'texts'>): Deliver
   return {
     endpoint: text('endpoint'),
     state: readChoice(view, 'state', states),
+    tried: readChoice(view, 'tried', ['yes']) === undefined ? undefined : true,
     event: text('event'),
     id: text('id'),
     hours: hours === keptHours ? undefined : hours,
@@ -41,26 +44,30 @@ export const readDeliveryFilter = (view: Pick<View, 'query' | 'texts'>): Deliver
 export const isFiltering = (filter: DeliveryFilter): boolean =>
   Object.values(filter).some((value) => value !== undefined);
 
-export const searchOf = (filter: DeliveryFilter, now: Date): Omit<DeliverySearch, 'after' | 'limit'> => ({
+export const searchOf = (filter: DeliveryFilter, now: Date): DeliverySearch => ({
   endpointUid: filter.endpoint,
   state: filter.state,
+  tried: filter.tried,
   event: filter.event,
   eventId: filter.id,
   redeliveryUid: filter.redelivery,
   since: filter.hours === undefined ? undefined : new Date(now.getTime() - filter.hours * hourMs),
 });
 
+/** The filter under the names that `readDeliveryFilter` reads. */
+export const wordsOf = (filter: Partial<DeliveryFilter>): Record<string, string | undefined> => ({
+  endpoint: filter.endpoint,
+  state: filter.state,
+  tried: filter.tried && 'yes',
+  event: filter.event,
+  id: filter.id,
+  since: filter.hours?.toString(),
+  redelivery: filter.redelivery,
+});
+
 /** Path of the log with this filter, from a cursor on. */
 export const pathOfDeliveries = (restuid: string, filter: Partial<DeliveryFilter>, after?: string): string =>
-  withQuery(pathOfRestaurant(restuid, '/deliveries'), {
-    endpoint: filter.endpoint,
-    state: filter.state,
-    event: filter.event,
-    id: filter.id,
-    since: filter.hours?.toString(),
-    redelivery: filter.redelivery,
-    after,
-  });
+  withQuery(pathOfRestaurant(restuid, '/deliveries'), { ...wordsOf(filter), after });
 
 export const filterForm = (
   view: View,
@@ -86,5 +93,6 @@ export const filterForm = (
 <label>${t.since}${options('since', String(filter.hours ?? keptHours), sinceOptions)}</label>
 <label>${t.event}<input name="event" maxlength="${textMax}" autocomplete="off" placeholder="order.new" value="${filter.event ?? ''}"></label>
 <label>${t.eventId}<input name="id" maxlength="${textMax}" autocomplete="off" placeholder="evt_…" value="${filter.id ?? ''}"></label>
+<label class="check"><input type="checkbox" name="tried" value="yes"${filter.tried === true && html` checked`}>${t.triedOnly}</label>
 <div class="row"><button>${t.filter}</button>${isFiltering(filter) && html`<a href="${pathOfRestaurant(restuid, '/deliveries')}">${t.showAll}</a>`}</div></form>`;
 };

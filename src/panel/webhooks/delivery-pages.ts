@@ -9,8 +9,9 @@ import { deliveriesTopic } from '../restaurant/topics.ts';
 import { filterForm, readDeliveryFilter, searchOf } from './delivery-filter.ts';
 import { deliveryFacts, deliveryNow, deliveryTable, pathOfDelivery } from './delivery-parts.ts';
 import { pathOfEndpoint } from './endpoint-parts.ts';
-import { indentJson } from './indent-json.ts';
+import { foldedJson } from './folded-json.ts';
 import { redeliveryPages } from './redelivery-pages.ts';
+import { pathOfResend, resendPages } from './resend-pages.ts';
 
 const deliveriesPath = `${restaurantPath}/deliveries`;
 const limit = 50;
@@ -24,8 +25,10 @@ const showDeliveries = async (view: View) => {
   const { restuid } = found;
   const filter = readDeliveryFilter(view);
   const after = readCursor(view);
-  const [deliveries, endpoints, redelivery] = await Promise.all([
-    ports.restaurant.deliveries.search(restuid, { ...searchOf(filter, now), after, limit }),
+  const search = searchOf(filter, now);
+  const [deliveries, counts, endpoints, redelivery] = await Promise.all([
+    ports.restaurant.deliveries.search(restuid, { ...search, after, limit }),
+    ports.restaurant.deliveries.count(restuid, search),
     ports.restaurant.endpoints.list(restuid, { after: undefined, limit: endpointsMax }),
     filter.redelivery === undefined ? undefined : ports.restaurant.deliveries.redelivery(restuid, filter.redelivery),
   ]);
@@ -35,6 +38,7 @@ const showDeliveries = async (view: View) => {
     after,
     limit,
     deliveries,
+    counts,
     redelivery,
     endpoints: endpoints.items,
   });
@@ -45,7 +49,10 @@ const showDeliveries = async (view: View) => {
     title: t.title(found.name),
     body: html`<p>${filter.redelivery === undefined ? t.intro : t.ofRedelivery}</p>
 ${filterForm(view, restuid, filter, endpoints.items)}
-${again !== undefined && html`<p><a class="button" href="${pathOfEndpoint(restuid, again, '/redeliver')}">${t.manyLink}</a></p>`}${table}`,
+<p class="row"><a class="button" href="${pathOfResend(restuid, filter)}">${t.resend.link}</a>${
+      again !== undefined &&
+      html` <a class="button" href="${pathOfEndpoint(restuid, again, '/redeliver')}">${t.manyLink}</a>`
+    }</p>${table}`,
   });
 };
 
@@ -65,7 +72,7 @@ const showDelivery = async (view: View) => {
 <h2>${t.payload}</h2>${
       body === null
         ? html`<p>${t.noPayload}</p>`
-        : html`<pre tabindex="0" id="payload">${indentJson(body)}</pre><pre id="payload-sent" hidden>${body}</pre>
+        : html`${foldedJson(body, { id: 'payload', label: t.payload })}<pre id="payload-sent" hidden>${body}</pre>
 <button type="button" data-copy="payload-sent">${t.copyPayload}</button>`
     }`,
   });
@@ -89,6 +96,7 @@ export const deliveryPages: readonly Page[] = [
     topics: [deliveriesTopic],
     handle: showDeliveries,
   },
+  ...resendPages,
   {
     method: 'GET',
     path: `${deliveriesPath}/:delivery`,

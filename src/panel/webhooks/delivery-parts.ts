@@ -1,15 +1,24 @@
 /** Deliveries as a table and as single facts, with their state as text. */
 import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { Delivery, DeliveryAttempt, Listed, RedeliveryProgress, WebhookEndpoint } from '../ports/restaurant.ts';
+import type {
+  Delivery,
+  DeliveryAttempt,
+  Listed,
+  ListedDelivery,
+  RedeliveryProgress,
+  TabCounts,
+  WebhookEndpoint,
+} from '../ports/restaurant.ts';
 import { pathOfRestaurant } from '../restaurant/paths.ts';
 import { deliveriesTopic } from '../restaurant/topics.ts';
 import { badge } from '../view/badge.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
-import { attemptOutcome, isConfirmed } from './attempt-parts.ts';
+import { attemptOutcome, attemptResult, isConfirmed } from './attempt-parts.ts';
 import { type DeliveryFilter, isFiltering, pathOfDeliveries } from './delivery-filter.ts';
+import { deliveryTabs } from './delivery-tabs.ts';
 import { pathOfEndpoint } from './endpoint-parts.ts';
 import { nextTry } from './next-try.ts';
 
@@ -42,7 +51,8 @@ type DeliveryPage = {
   filter: DeliveryFilter;
   after: string | undefined;
   limit: number;
-  deliveries: Listed<Delivery>;
+  deliveries: Listed<ListedDelivery>;
+  counts: TabCounts;
   /** The redelivery that the filter names. */
   redelivery: RedeliveryProgress | undefined;
   endpoints: readonly WebhookEndpoint[];
@@ -50,7 +60,7 @@ type DeliveryPage = {
 
 /** Refreshes itself on the first page, which shows the newest deliveries. */
 export const deliveryTable = (view: View, shown: DeliveryPage): Html => {
-  const { restuid, filter, after, limit, deliveries, redelivery } = shown;
+  const { restuid, filter, after, limit, deliveries, counts, redelivery } = shown;
   const t = view.texts.restaurant.deliveries;
   const pathOf = (cursor?: string): string => pathOfDeliveries(restuid, filter, cursor);
   const { items, next } = deliveries;
@@ -61,11 +71,14 @@ export const deliveryTable = (view: View, shown: DeliveryPage): Html => {
   const nothing = isFiltering(filter) || after !== undefined ? html`<p>${t.nothingFits}</p>` : emptyLog(view, restuid);
   return html`<section id="deliveries" aria-label="${t.nav}"${
     after === undefined && html` hx-get="${pathOf()}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML"`
-  }>${redelivery !== undefined && html`<p>${t.progress[redelivery.state]} ${t.progressCounts(sentOf(redelivery))}</p>`}${
+  }>${deliveryTabs(view, restuid, filter, counts)}${redelivery !== undefined && html`<p>${t.progress[redelivery.state]} ${t.progressCounts(sentOf(redelivery))}</p>`}${
     items.length === 0
       ? nothing
       : table({
-          columns: [t.event, t.state, { title: t.attempts, kind: 'number' }, t.endpoint, t.next, t.created],
+          columns: [
+            ...[t.event, t.state, t.lastAnswer, { title: t.attempts, kind: 'number' as const }],
+            ...[t.endpoint, t.next, t.created],
+          ],
           rows: items.map((delivery) => row(view, shown, delivery)),
         })
   }${more}</section>`;
@@ -84,7 +97,7 @@ const emptyLog = ({ texts }: View, restuid: string): Html => {
 <a class="button" href="${pathOfRestaurant(restuid, '/webhooks')}">${t.webhooks.nav}</a></p>`;
 };
 
-const row = (view: View, { restuid, endpoints }: DeliveryPage, delivery: Delivery): HtmlValue[] => {
+const row = (view: View, { restuid, endpoints }: DeliveryPage, delivery: ListedDelivery): HtmlValue[] => {
   const t = view.texts.restaurant.deliveries;
   const endpoint = endpoints.find(({ uid }) => uid === delivery.endpointUid);
   return [
@@ -92,12 +105,16 @@ const row = (view: View, { restuid, endpoints }: DeliveryPage, delivery: Deliver
       delivery.redeliveryUid !== null && html` <span class="hint">(${t.again})</span>`
     }<br><code class="hint">${delivery.entity}</code>`,
     deliveryState(view, delivery),
+    delivery.lastAttempt === null ? t.none : lastAnswer(view, delivery.lastAttempt),
     delivery.attemptsCount,
     endpoint === undefined ? html`<code>${delivery.endpointUid}</code>` : (endpoint.description ?? endpoint.url),
     delivery.nextTry === undefined ? t.none : nextTry(view, delivery.nextTry),
     time(delivery.created),
   ];
 };
+
+const lastAnswer = (view: View, attempt: NonNullable<ListedDelivery['lastAttempt']>): Html =>
+  html`${attemptResult(view, attempt)}<br><span class="hint">${time(attempt.started)}</span>`;
 
 /** State, next attempt and attempts. Refreshes itself until the delivery has ended. */
 export const deliveryNow = (
@@ -114,12 +131,24 @@ export const deliveryNow = (
 <p>${deliveryState(view, delivery)} ${t.meanings[shownStateOf(delivery)]}${
     delivery.nextTry !== undefined && html` ${t.next}: ${nextTry(view, delivery.nextTry)}.`
   }</p>
-<h2>${t.attempts}</h2>${attempts.length === 0 ? html`<p>${t.noAttempt}</p>` : attempts.map((attempt, index) => attemptCard(view, attempt, index === attempts.length - 1)).reverse()}</section>`;
+<h2>${t.attempts}</h2>${attempts.length === 0 ? html`<p>${t.noAttempt}</p>` : timeline(view, delivery)}</section>`;
+};
+
+/** The latest attempt first, below it the earlier ones; above it the next one. */
+const timeline = (
+  view: View,
+  { attempts, nextTry: next }: Delivery & { attempts: readonly DeliveryAttempt[] },
+): Html => {
+  const cards = attempts.map((attempt, index) => attemptCard(view, attempt, index === attempts.length - 1)).reverse();
+  return html`<ol class="timeline">${
+    next !== undefined &&
+    html`<li class="to-come">${view.texts.restaurant.deliveries.next}: ${nextTry(view, next, 'moment')}</li>`
+  }${cards.map((card) => html`<li>${card}</li>`)}</ol>`;
 };
 
 const attemptCard = (view: View, attempt: DeliveryAttempt, isLast: boolean): Html => {
   const t = view.texts.restaurant.deliveries;
-  return html`<details class="card attempt"${isLast && html` open`}><summary>${t.attempt(attempt.number)} · ${time(attempt.started)} · ${
+  return html`<details class="card attempt"${isLast && html` open`}><summary>${t.attempt(attempt.number)} · ${time(attempt.started)} · ${attemptResult(view, attempt)} · ${
     isConfirmed(attempt) ? badge('good', t.confirmed) : badge('bad', t.failed)
   }</summary>${attemptOutcome(view, attempt)}${
     attempt.retryAfterSeconds !== null && html`<p>${t.retryAfter(attempt.retryAfterSeconds)}</p>`

@@ -88,9 +88,28 @@ const finish = withEndpoint(async (view, restuid, { uid, url }) => {
   return redirect(pathOfEndpoint(restuid, uid), { tone: 'good', text });
 });
 
+/** The event of a test without an example. */
+const ownTest = 'webhook.test';
+
+/** A form that sends one event now. `chosen`: the type of the example that was sent last. */
+export const testForm = ({ texts, csrfField, ports }: View, path: string, chosen?: string): Html => {
+  const t = texts.restaurant.webhooks;
+  const events = [ownTest, ...ports.restaurant.endpoints.exampleEvents];
+  return html`<form method="post" action="${path}/test" class="row test-event">${csrfField}
+<label>${t.testEvent}<select name="event" aria-describedby="test-hint">${events.map(
+    (event) => html`<option${event === (chosen ?? ownTest) && html` selected`}>${event}</option>`,
+  )}</select></label><button class="primary" aria-describedby="test-hint">${t.test}</button></form>
+<p class="hint" id="test-hint">${t.testHint}</p>`;
+};
+
 const test = withEndpoint(async (view, restuid, { uid, url }) => {
-  const attempt = await view.ports.restaurant.endpoints.test(restuid, uid);
+  const { endpoints } = view.ports.restaurant;
   const t = view.texts.restaurant.webhooks;
+  const wanted = view.form.get('event') ?? '';
+  const event = endpoints.exampleEvents.find((one) => one === wanted);
+  if (event === undefined && wanted !== '' && wanted !== ownTest)
+    throw new Refusal('VALIDATION_ERROR', view.texts.frame.unknownChoice('event', wanted.slice(0, 60), ownTest));
+  const attempt = await endpoints.test(restuid, uid, event);
   const path = pathOfEndpoint(restuid, uid);
   const isGood = isConfirmed(attempt);
   return page({
@@ -98,9 +117,9 @@ const test = withEndpoint(async (view, restuid, { uid, url }) => {
     body: html`<div data-shown-once="${path}"><p class="message ${isGood ? 'good' : 'bad'}" role="${isGood ? 'status' : 'alert'}">${
       isGood ? t.testedGood(attempt.status ?? 0, attempt.totalMs) : t.testedBad
     }</p>
-<p><code>${url}</code></p>${attemptOutcome(view, attempt)}</div>
-<div class="row"><form method="post" action="${path}/test">${view.csrfField}<button class="primary">${t.test}</button></form>
-<a class="button" href="${path}">${view.texts.restaurant.back}</a></div>`,
+<p><code>${event ?? ownTest}</code> → <code>${url}</code></p>${attemptOutcome(view, attempt)}</div>
+${testForm(view, path, event)}
+<p><a class="button" href="${path}">${view.texts.restaurant.back}</a></p>`,
   });
 });
 

@@ -63,7 +63,11 @@ const shownSteps = (view: View, steps: readonly HealthStep[], { as }: HealthQuer
     open: sum(({ open }) => open),
     failedAttempts: sum(({ failedAttempts }) => failedAttempts),
   });
-  return html`<p>${summary}</p>${as === 'table' ? stepTable(view, steps) : healthChart(view, steps, summary)}
+  const confirmed = sum(({ atOnce, later }) => atOnce + later);
+  const attempts = confirmed + sum(({ failedAttempts }) => failedAttempts);
+  const byAttempts =
+    attempts > 0 && html` ${t.attempts({ attempts, confirmed, percent: Math.floor((confirmed / attempts) * 100) })}`;
+  return html`<p>${summary}${byAttempts}</p>${as === 'table' ? stepTable(view, steps) : healthChart(view, steps, summary)}
 ${steps.some(({ isPart }) => isPart) && html`<p class="hint">${t.part}</p>`}`;
 };
 

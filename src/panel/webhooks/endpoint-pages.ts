@@ -8,7 +8,7 @@ import { knownKinds } from '../restaurant/notification-pages.ts';
 import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from '../restaurant/paths.ts';
 import { deliveriesTopic } from '../restaurant/topics.ts';
 import { pathOfDeliveries } from './delivery-filter.ts';
-import { endpointActions } from './endpoint-actions.ts';
+import { endpointActions, testForm } from './endpoint-actions.ts';
 import {
   endpointFields,
   type FieldProblems,
@@ -18,6 +18,7 @@ import {
   readEndpointForm,
 } from './endpoint-form.ts';
 import { endpointHealth, pathOfHealth, readHealthQuery } from './endpoint-health.ts';
+import { certificateWarning, loginPages } from './endpoint-login.ts';
 import { endpointNow, endpointSettings, endpointTable, pathOfEndpoint } from './endpoint-parts.ts';
 import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
 
@@ -118,12 +119,13 @@ ${await endpointHealth(view, restuid, endpoint.uid, asked)}</section>`;
   const t = view.texts.restaurant.webhooks;
   return page({
     title: endpoint.description ?? endpoint.url,
-    body: html`${await switchedOff(view, restuid, endpoint)}${withheld(view, endpoint)}${now}
+    body: html`${await switchedOff(view, restuid, endpoint)}${withheld(view, endpoint)}${certificateWarning(view, endpoint)}${now}
 ${actions(view, path, endpoint)}
 <p class="row"><a class="button" href="${pathOfDeliveries(restuid, { endpoint: endpoint.uid })}">${t.deliveries}</a>
 <a class="button" href="${path}/redeliver">${view.texts.restaurant.deliveries.manyLink}</a></p>
 <h2>${t.settings}</h2>${endpointSettings(view, endpoint)}
-<p><a class="button" href="${path}/edit">${t.edit}</a></p>`,
+<p class="row"><a class="button" href="${path}/edit">${t.edit}</a>
+<a class="button" href="${path}/login">${endpoint.authShown === null ? t.login.set : t.login.change}</a></p>`,
   });
 });
 
@@ -148,17 +150,16 @@ const withheld = (view: View, { kinds, withheldKinds }: WebhookEndpoint): Html |
   return names.length > 0 && html`<p class="message warn">${t.withheld(names.join(', '))}</p>`;
 };
 
-const actions = ({ texts, csrfField }: View, path: string, endpoint: WebhookEndpoint): Html => {
+const actions = (view: View, path: string, endpoint: WebhookEndpoint): Html => {
+  const { texts, csrfField } = view;
   const t = texts.restaurant.webhooks;
   const post = (action: string, label: string): Html =>
     html`<form method="post" action="${path}/${action}">${csrfField}<button>${label}</button></form>`;
-  return html`<div class="row">
-<form method="post" action="${path}/test">${csrfField}<button class="primary" aria-describedby="test-hint">${t.test}</button></form>
+  return html`${testForm(view, path)}<div class="row">
 <a class="button" href="${path}/rotate">${t.rotate}</a>
 ${endpoint.previousSecretExpires !== null && html`<a class="button" href="${path}/finish">${t.finish}</a>`}
 ${endpoint.enabled ? html`<a class="button" href="${path}/disable">${t.disable}</a>` : post('enable', t.enable)}
-<a class="button" href="${path}/remove">${t.remove}</a></div>
-<p class="hint" id="test-hint">${t.testHint}</p>`;
+<a class="button" href="${path}/remove">${t.remove}</a></div>`;
 };
 
 export const endpointPages: readonly Page[] = [
@@ -176,4 +177,5 @@ export const endpointPages: readonly Page[] = [
   { method: 'GET', path: `${endpointPath}/edit`, roles: restaurantRoles, handle: showEditForm },
   { method: 'POST', path: `${endpointPath}/edit`, roles: restaurantRoles, handle: updateEndpoint },
   ...endpointActions(endpointPath),
+  ...loginPages(endpointPath),
 ];

@@ -36,7 +36,7 @@ export const endpointTable = (view: View, { restuid, after, endpoints }: Endpoin
     html`<a id="open-${endpoint.uid}" href="${pathOfEndpoint(restuid, endpoint.uid)}">${endpoint.url}</a>${
       endpoint.description !== null && html`<br><span class="hint">${endpoint.description}</span>`
     }`,
-    endpointState(view, endpoint),
+    html`${endpointState(view, endpoint)}${endpoint.certificateEnds !== null && html` ${badge('warn', t.login.endsBadge[endpoint.certificateEnds])}`}`,
     knownKinds(endpoint.kinds)
       .map((kind) => notifications.kinds[kind])
       .join(', '),

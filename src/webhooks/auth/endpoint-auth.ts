@@ -3,6 +3,7 @@
  * stored sealed, and never shown again but for what names it.
  */
 import { X509Certificate } from 'node:crypto';
+import { dayMs } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 
 /** PEM; the first certificate is that of the key, others are its chain. */
@@ -43,6 +44,17 @@ const shownOf = (auth: EndpointAuth): ShownAuth => {
   // A certificate for machines may name them in subjectAltName alone.
   const id = (subject ?? '').replaceAll('\n', ', ') || `serial number ${serialNumber}`;
   return { type: 'certificate', id, expires: validToDate.toISOString() };
+};
+
+/** chosen: a new certificate may take an authority some weeks. */
+const warnedMs = 30 * dayMs;
+
+/** Whether a certificate ends within 30 days; null where it does not, and without a certificate. `expires`: in ISO form. */
+export const certificateEnds = (expires: string | null | undefined, now: Date): 'soon' | 'ended' | null => {
+  if (expires === null || expires === undefined) return null;
+  const leftMs = new Date(expires).getTime() - now.getTime();
+  if (leftMs <= 0) return 'ended';
+  return leftMs <= warnedMs ? 'soon' : null;
 };
 
 export type OpenedAuth = (endpointUid: string, sealed: Buffer) => EndpointAuth;

@@ -2,16 +2,20 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Page, pageOf, readPlace, writePlace } from '#src/platform/db/age-pages.ts';
+import { certificateEnds } from '../auth/endpoint-auth.ts';
 import { findWatchedEndpoint, type WatchedEndpoint } from '../endpoints/endpoint-store.ts';
 import { findRedelivery, type RedeliveryProgress, redeliveryStateOf } from '../redeliver/redelivery-store.ts';
 import { findDelivery, type LoggedAttempt, type LoggedDelivery, listAttempts } from './delivery-log-store.ts';
 import {
+  countDeliveries,
   type DeliverySearch,
+  type FoundDelivery,
   type HistoryStep,
   historyStepMax,
   readDeliveryMark,
   readHistory,
   searchDeliveries,
+  type TabCounts,
 } from './delivery-page-store.ts';
 import { listEndpointPage } from './endpoint-page-store.ts';
 import { type NextTry, nextTryOf, nextTryOfEndpoint } from './next-try.ts';
@@ -20,11 +24,20 @@ import { type NextTry, nextTryOf, nextTryOfEndpoint } from './next-try.ts';
 type ShownEndpoint = Omit<
   WatchedEndpoint,
   'secret' | 'previousSecret' | 'auth' | 'cancelThrough' | 'nextAttempt' | 'heldUntil'
-> & { nextTry: NextTry | undefined };
+> & { nextTry: NextTry | undefined; certificateEnds: ReturnType<typeof certificateEnds> };
 
 type ShownDelivery = Omit<LoggedDelivery, 'nextAttemptAt' | 'heldUntil' | 'isGivenUp'> & {
   nextTry: NextTry | undefined;
 };
+
+/** `lastAttempt`: null before the first one. */
+type ListedDelivery = ShownDelivery & Pick<FoundDelivery, 'lastAttempt'>;
+
+/** A filter of the log. */
+type Filter = Omit<DeliverySearch, 'tenant' | 'after' | 'limit'>;
+
+/** What a filter shows, for sending it again: undefined when these are more than `max`, or too many to look through. */
+type Resendable = { endpointUid: string; eventIds: readonly string[] }[] | undefined;
 
 /** `body`: the payload, byte for byte; null when it is no longer kept. */
 type WholeDelivery = ShownDelivery & { body: string | null; attempts: LoggedAttempt[] };
@@ -62,7 +75,7 @@ export const createWebhookViews = ({ db, clock }: { db: Kysely<unknown>; clock: 
   searchDeliveries: async (
     tenant: string,
     { after, limit, ...search }: Omit<DeliverySearch, 'tenant' | 'after'> & { after: string | undefined },
-  ): Promise<Page<ShownDelivery>> => {
+  ): Promise<Page<ListedDelivery>> => {
     const { rows, lookedTo } = await searchDeliveries(db, {
       ...search,
       tenant,
@@ -71,12 +84,20 @@ export const createWebhookViews = ({ db, clock }: { db: Kysely<unknown>; clock: 
     });
     const now = clock.now();
     const found = pageOf(
-      rows.map((row) => showDelivery(row, now)),
+      rows.map((row) => ({ ...showDelivery(row, now), lastAttempt: row.lastAttempt })),
       limit,
       ({ created, uid }) => writePlace({ created, id: uid }),
     );
     return lookedTo === undefined ? found : { ...found, next: writePlace(lookedTo) };
   },
+
+  /** Deliveries of each tab of the log; the state of the filter does not count. */
+  countDeliveries: (tenant: string, filter: Filter): Promise<TabCounts> =>
+    countDeliveries(db, { ...filter, tenant, after: undefined, limit: 1 }),
+
+  /** The events of all deliveries that the filter shows, each once for an endpoint. */
+  findResendable: (tenant: string, filter: Filter, max: number): Promise<Resendable> =>
+    findResendable(db, { ...filter, tenant, after: undefined, limit: max + 1 }, max),
 
   findDelivery: async (tenant: string, uid: string): Promise<WholeDelivery | undefined> => {
     const row = await findDelivery(db, { tenant, client: undefined }, uid);
@@ -108,6 +129,15 @@ export const createWebhookViews = ({ db, clock }: { db: Kysely<unknown>; clock: 
   },
 });
 
+const findResendable = async (db: Kysely<unknown>, search: DeliverySearch, max: number): Promise<Resendable> => {
+  const { rows, lookedTo } = await searchDeliveries(db, search);
+  if (rows.length > max || lookedTo !== undefined) return undefined;
+  const events = new Map<string, Set<string>>();
+  for (const { endpointUid, eventId } of rows)
+    events.set(endpointUid, (events.get(endpointUid) ?? new Set()).add(eventId));
+  return [...events].map(([endpointUid, ids]) => ({ endpointUid, eventIds: [...ids] }));
+};
+
 const showEndpoint = (
   {
     secret: _secret,
@@ -124,6 +154,7 @@ const showEndpoint = (
   return {
     ...row,
     nextTry: nextTryOfEndpoint({ nextAttempt, heldUntil }, now),
+    certificateEnds: certificateEnds(row.authShown?.expires, now),
     previousSecretExpires: expires !== null && expires > now ? expires : null,
   };
 };

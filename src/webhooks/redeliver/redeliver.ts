@@ -8,6 +8,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import {
   type FeedEvent,
   findFeedEvent,
+  findFeedEvents,
   lastPlace,
   placeAfter,
   placeBefore,
@@ -56,6 +57,41 @@ export const redeliverEvent = async (
     everything: true,
     afterPlace: event.place,
     lastPlace: event.place,
+    queued,
+    state: 'done',
+    created: now,
+  });
+  return { uid, queued, state: 'done' };
+};
+
+/**
+ * Sends the named events again, also those that succeeded there before. Events that are no longer kept, and those that the
+ * endpoint may not get, are left out.
+ */
+export const redeliverEvents = async (
+  tx: Kysely<unknown>,
+  viewer: Viewer,
+  { endpointUid, eventIds }: { endpointUid: string; eventIds: readonly string[] },
+  now: Date,
+): Promise<RedeliverOutcome> => {
+  const endpoint = await findEndpoint(tx, viewer, endpointUid, { lock: true });
+  if (endpoint === undefined) return 'no_endpoint';
+  if (!endpoint.enabled) return 'disabled';
+  const kinds = sentKindsOf(endpoint);
+  const events = (await findFeedEvents(tx, viewer.tenant, eventIds)).filter(({ kind }) => kinds.includes(kind));
+  const [first, last] = [events[0], events.at(-1)];
+  if (first === undefined || last === undefined) return 'no_event';
+  const uid = newId('rdl', now.getTime());
+  const queued = await queue(tx, { endpoint, redeliveryUid: uid, events, everything: true }, now);
+  await insertRedelivery(tx, {
+    tenant: viewer.tenant,
+    uid,
+    endpointUid,
+    since: first.created,
+    until: null,
+    everything: true,
+    afterPlace: last.place,
+    lastPlace: last.place,
     queued,
     state: 'done',
     created: now,

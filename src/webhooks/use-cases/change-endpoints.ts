@@ -21,8 +21,8 @@ import {
 } from '../endpoints/endpoints.ts';
 import type { LoggedAttempt } from '../log/delivery-log-store.ts';
 import { retentionMs } from '../queue/retention-period.ts';
-import { type Redelivered, redeliverEvent, redeliverSpan, type Span } from '../redeliver/redeliver.ts';
-import type { TestEndpoint } from './test-endpoint.ts';
+import { type Redelivered, redeliverEvent, redeliverEvents, redeliverSpan, type Span } from '../redeliver/redeliver.ts';
+import type { EventExample, TestEndpoint } from './test-endpoint.ts';
 
 type ChangeEndpointsDeps = Pick<EndpointsDeps, 'box' | 'clock' | 'rules' | 'resolve' | 'signatureHeader'> & {
   testEndpoint: TestEndpoint;
@@ -30,8 +30,8 @@ type ChangeEndpointsDeps = Pick<EndpointsDeps, 'box' | 'clock' | 'rules' | 'reso
 
 type Request = { db: Kysely<unknown>; viewer: Viewer; now: Date };
 
-/** One event, or the events of a span. */
-type RedeliverWanted = { endpointUid: string } & ({ eventId: string } | Span);
+/** One event, named events, or the events of a span. */
+type RedeliverWanted = { endpointUid: string } & ({ eventId: string } | { eventIds: readonly string[] } | Span);
 
 /** Addresses that are called: undefined where nothing changes. */
 type Targets = { url?: string | undefined; auth?: EndpointAuth | null | undefined };
@@ -57,8 +57,8 @@ export type ChangeEndpoints = {
   rotateSecret(request: Request, uid: string, rotation: Rotation): Promise<string>;
   /** Ends an overlap now. Throws NOT_FOUND. */
   finishRotation(request: Request, uid: string): Promise<void>;
-  /** Sends one made-up event and stores nothing. Throws NOT_FOUND and OVERLOADED. */
-  test(request: Omit<Request, 'now'>, uid: string, signal: AbortSignal): Promise<LoggedAttempt>;
+  /** Sends one made-up event, or an example, and stores nothing. Throws NOT_FOUND and OVERLOADED. */
+  test(request: Omit<Request, 'now'>, uid: string, signal: AbortSignal, example?: EventExample): Promise<LoggedAttempt>;
   /** Throws NOT_FOUND, CONFLICT, and VALIDATION_ERROR for a time beyond the retention. */
   redeliver(request: Request, wanted: RedeliverWanted): Promise<Redelivered>;
 };
@@ -102,20 +102,24 @@ export const createChangeEndpoints = (deps: ChangeEndpointsDeps): ChangeEndpoint
     finishRotation: async ({ db, viewer }, uid) => {
       if (!(await endOverlap(db, viewer, uid))) throw noEndpoint();
     },
-    test: async ({ db, viewer }, uid, signal) => {
+    test: async ({ db, viewer }, uid, signal, example) => {
       const endpoint = await findEndpoint(db, viewer, uid);
       if (endpoint === undefined) throw noEndpoint();
-      return deps.testEndpoint(endpoint, signal);
+      return deps.testEndpoint(endpoint, signal, example);
     },
     redeliver,
   };
 };
 
+const outcomeOf = ({ db, viewer, now }: Request, wanted: RedeliverWanted): ReturnType<typeof redeliverSpan> => {
+  if ('since' in wanted) return redeliverSpan(db, viewer, wanted, now);
+  return 'eventIds' in wanted ? redeliverEvents(db, viewer, wanted, now) : redeliverEvent(db, viewer, wanted, now);
+};
+
 const redeliver: ChangeEndpoints['redeliver'] = async ({ db, viewer, now }, wanted) => {
   if ('since' in wanted && wanted.since.getTime() < now.getTime() - retentionMs)
     throw validationFault([{ pointer: 'since', code: 'RANGE', message: 'must be at most 30 days ago' }]);
-  const outcome =
-    'since' in wanted ? await redeliverSpan(db, viewer, wanted, now) : await redeliverEvent(db, viewer, wanted, now);
+  const outcome = await outcomeOf({ db, viewer, now }, wanted);
   switch (outcome) {
     case 'no_endpoint':
       throw noEndpoint();

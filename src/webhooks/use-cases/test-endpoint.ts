@@ -1,5 +1,5 @@
 /** One attempt with a made-up event (interface 12.5, webhook/test). It is neither recorded nor tried again. */
-import { buildEventBody } from '#src/contract/event.ts';
+import { buildEventBody, tenantMember } from '#src/contract/event.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
@@ -10,7 +10,11 @@ import { parseRetryAfter } from '../pacing/retry-schedule.ts';
 import { redactResponse } from '../send/redact-response.ts';
 import type { SignedHeaders } from '../signing/signed-headers.ts';
 
-export type TestEndpoint = (endpoint: Endpoint, signal: AbortSignal) => Promise<LoggedAttempt>;
+/** The body of an example; `event` is its type. */
+export type EventExample = Readonly<Record<string, unknown>> & { readonly event: string };
+
+/** Without an example the event is `webhook.test`. */
+export type TestEndpoint = (endpoint: Endpoint, signal: AbortSignal, example?: EventExample) => Promise<LoggedAttempt>;
 
 type TestEndpointDeps = { send: AuthorizedSend; clock: Clock; headersFor: SignedHeaders };
 
@@ -20,37 +24,48 @@ const atOnceMax = 64;
 /** Throws OVERLOADED. */
 export const createTestEndpoint = ({ send, clock, headersFor }: TestEndpointDeps): TestEndpoint => {
   let running = 0;
-  return async (endpoint, signal) => {
+  return async (endpoint, signal, example) => {
     if (running >= atOnceMax)
       throw new Fault('OVERLOADED', 'Too many endpoints are being tested; try again shortly', {
         headers: { 'retry-after': '5' },
       });
     running += 1;
     try {
-      return await attempt({ send, clock, headersFor }, endpoint, signal);
+      return await attempt({ send, clock, headersFor }, endpoint, signal, example);
     } finally {
       running -= 1;
     }
   };
 };
 
+const testBody = ({ uid, tenant }: Endpoint, id: string, created: Date): string =>
+  buildEventBody({
+    event: 'webhook.test',
+    object: 'webhook',
+    value: { uid },
+    id,
+    created,
+    tenant,
+    seq: 0,
+    previousSeq: null,
+  });
+
+/** `test` distinguishes it from an event of that type that happened. */
+const exampleBody = ({ tenant }: Endpoint, id: string, created: Date, example: EventExample): string =>
+  JSON.stringify({
+    ...example,
+    ...{ id, created: created.toISOString(), [tenantMember]: tenant, seq: 0, previous_seq: null, test: true },
+  });
+
 const attempt = async (
   { send, clock, headersFor }: TestEndpointDeps,
   endpoint: Endpoint,
   signal: AbortSignal,
+  example: EventExample | undefined,
 ): Promise<LoggedAttempt> => {
   const started = clock.now();
   const id = newId('evt', started.getTime());
-  const body = buildEventBody({
-    event: 'webhook.test',
-    object: 'webhook',
-    value: { uid: endpoint.uid },
-    id,
-    created: started,
-    tenant: endpoint.tenant,
-    seq: 0,
-    previousSeq: null,
-  });
+  const body = example === undefined ? testBody(endpoint, id, started) : exampleBody(endpoint, id, started, example);
   const delivery = {
     ...endpoint,
     uid: newId('dlv', started.getTime()),

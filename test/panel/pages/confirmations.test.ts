@@ -38,8 +38,10 @@ const harmless: Readonly<Record<string, string>> = {
   '/restaurants/:restaurant/access/on': 'gives',
   '/restaurants/:restaurant/notifications': 'is switched back in the same place, where it says what is lost meanwhile',
   '/restaurants/:restaurant/deliveries/:delivery/redeliver': 'sends again',
+  '/restaurants/:restaurant/deliveries/redeliver': 'sends again, after a page that says how many',
   '/restaurants/:restaurant/webhooks': 'makes an endpoint',
   '/restaurants/:restaurant/webhooks/:endpoint/edit': 'saves a form that shows all that it changes',
+  '/restaurants/:restaurant/webhooks/:endpoint/login': 'saves a form that names what it replaces',
   '/restaurants/:restaurant/webhooks/:endpoint/enable': 'gives',
   '/restaurants/:restaurant/webhooks/:endpoint/test': 'sends one event',
   '/restaurants/:restaurant/webhooks/:endpoint/redeliver': 'sends again',
@@ -86,6 +88,7 @@ const asking: Readonly<Record<string, Asking>> = {
   '/restaurants/:restaurant/access/off': { names: () => [restaurant], afterwards: () => [restaurant] },
   '/restaurants/:restaurant/webhooks/:endpoint/rotate': { ...ofEndpoint, afterwards: () => ['Signing secret'] },
   '/restaurants/:restaurant/webhooks/:endpoint/finish': ofEndpoint,
+  '/restaurants/:restaurant/webhooks/:endpoint/login/remove': { ...ofEndpoint, names: () => [url, 'x-till-key'] },
   '/restaurants/:restaurant/webhooks/:endpoint/disable': ofEndpoint,
   '/restaurants/:restaurant/webhooks/:endpoint/remove': ofEndpoint,
   '/restaurants/:restaurant/orders/:order/cancel': {
@@ -211,10 +214,12 @@ beforeAll(async () => {
   const key = await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Till');
   apiKey = leaked.api_key ?? '';
   const made = await post(`/restaurants/${restuid}/webhooks`, { url, kinds: 'orders' });
+  const uid = /whe_\w+/.exec(made.main)?.[0];
+  await post(`/restaurants/${restuid}/webhooks/${uid}/login`, { type: 'header', name: 'X-Till-Key', value: 'secret' });
   Object.assign(ids, {
     ...{ restaurant: restuid, user: user.userId, client: client.client_id, key: key.key_id, leaked: leaked.key_id },
     order: (await (await openTill(harness, restuid)).order()).uid,
-    endpoint: /whe_\w+/.exec(made.main)?.[0],
+    endpoint: uid,
     secret: /secrets\/([^/]+)\/retire/.exec((await ask(`/clients/${client.client_id}`)).main)?.[1],
   });
   await harness.database.pool.query(

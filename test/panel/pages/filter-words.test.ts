@@ -55,6 +55,8 @@ test('F-56 the states of deliveries in the address of the panel are those of the
 const inLinks = [
   ['/restaurants/:restaurant/webhooks/:endpoint', 'span'],
   ['/restaurants/:restaurant/webhooks/:endpoint', 'as'],
+  ['/restaurants/:restaurant/webhooks/:endpoint/login', 'type'],
+  ['/restaurants/:restaurant/deliveries', 'tried'],
   ['/restaurants/:restaurant/keys', 'ended'],
   ['/security/live', 'kind'],
   ['/security/charts', 'days'],

@@ -52,7 +52,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('link', { name: 'Add an endpoint' }).click();
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-new-endpoint');
-    await page.getByLabel('Address').fill('ftp://elsewhere.example/hook');
+    await page.getByLabel('URL').fill('ftp://elsewhere.example/hook');
     await page.getByLabel('Description').fill('Accounting');
     for (const kind of ['Orders', 'Menu', 'Loyalty log']) await page.getByLabel(kind, { exact: true }).uncheck();
     await page.getByRole('button', { name: 'Add endpoint' }).click();
@@ -61,7 +61,7 @@ test.skipIf(browserBinary === undefined)(
     expect(await page.getByLabel('Description').inputValue()).toBe('Accounting');
     expect(await page.getByLabel('Menu', { exact: true }).isChecked()).toBe(false);
     await expectAccessible(page);
-    await page.getByLabel('Address').fill(receiver.url);
+    await page.getByLabel('URL').fill(receiver.url);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'The secret of your endpoint' }).waitFor();
     secret = await secretShown();
@@ -116,7 +116,7 @@ test.skipIf(browserBinary === undefined)(
     const { page, place, receiver } = harness;
     const other = await startReceiver();
     await page.getByRole('link', { name: 'Edit' }).click();
-    await page.getByLabel('Address').fill(other.url);
+    await page.getByLabel('URL').fill(other.url);
     await page.getByText('More settings').click();
     await page.getByLabel('Events per second, at most').fill('zero');
     await page.getByRole('button', { name: 'Save' }).click();

@@ -99,7 +99,7 @@ test('each field of an endpoint is kept as it was typed, shown, changed and clea
     ['digest', '1'],
   ];
   const uid = await addEndpoint(typed, '/first');
-  const shown = { Address: `${receiver.url}/first`, Description: 'Accounting', 'Events to send': 'Customers, Menu' };
+  const shown = { URL: `${receiver.url}/first`, Description: 'Accounting', 'Events to send': 'Customers, Menu' };
   expect(factsOf((await ask(`/webhooks/${uid}`)).html)).toMatchObject({
     ...shown,
     'Name of the plain signature header': 'X-Till-Signature',
@@ -116,7 +116,7 @@ test('each field of an endpoint is kept as it was typed, shown, changed and clea
   await send(`/webhooks/${uid}/edit`, { url: `${receiver.url}/second`, kinds: 'orders', max_per_second: '9' });
   const edited = (await ask(`/webhooks/${uid}`)).html;
   expect(factsOf(edited)).toMatchObject({
-    ...{ Address: `${receiver.url}/second`, 'Events to send': 'Orders', 'Events per second, at most': '9' },
+    ...{ URL: `${receiver.url}/second`, 'Events to send': 'Orders', 'Events per second, at most': '9' },
   });
   for (const gone of ['Description', 'Name of the plain signature header', 'More settings'])
     expect(factsOf(edited)).not.toHaveProperty([gone]);

@@ -62,11 +62,15 @@ test('A-413 no answer and no table has a secret, and what a command or a client 
   const output = await runCommand(auth(...pem), env);
   expect([output.code, output.stdout]).toEqual([0, expect.stringContaining('"id":"CN=till"')]);
   expect((await shown()).id).toBe('CN=till');
+  const listed = async () => (await runCommand(['webhook', 'list', ...of], env)).stdout;
+  // It ends within 30 days.
+  expect(await listed()).toContain(`warning: the client certificate of ${uid} ends at `);
   const token = ['--token-url', 'https://127.0.0.1:2/token', '--client-id', 'till-7', '--secret-file', '-'];
   const oauth = await runWithInput(auth(...token), env, `${clientSecret}\n`);
   expect([oauth.code, oauth.stdout]).toEqual([0, expect.stringContaining('"type":"oauth","id":"till-7"')]);
   await runJson(auth('--header', 'X-Api-Key', '--value-file', file('value', `${value}\n`)), env);
   expect(await shown()).toEqual({ type: 'header', id: 'x-api-key', expires_iso: null });
+  expect(await listed()).not.toContain('warning');
 
   const outputs = [output, oauth, await runCommand(['webhook', 'show', ...of, '--endpoint', uid], env)];
   const texts = [...outputs.map(({ stdout, stderr }) => stdout + stderr), await stored()].join('\n');

@@ -110,6 +110,15 @@ const sampleOfBody = (schema: Json): Json => {
   return body;
 };
 
+/** The body of an example of each event, by its type. `bodies`: recorded ones. */
+export const eventExamples = (
+  events: readonly Described[],
+  bodies: Readonly<Record<string, Json>>,
+): ReadonlyMap<string, Json> => new Map(events.map((described) => [described.event, exampleOf(described, bodies)]));
+
+const exampleOf = (described: Described, bodies: Readonly<Record<string, Json>>): Json =>
+  bodies[described.event] ?? sampleOfBody(bodySchema(described));
+
 const answersOf = (isRepeated: boolean): Json => ({
   '2XX': { [nameKey]: 'EventReceived', description: 'Received: answer within 15 s' },
   ...(isRepeated && {
@@ -155,7 +164,7 @@ export const webhooksOf = (
             })),
             requestBody: {
               required: true,
-              content: { 'application/json': { schema, example: bodies[described.event] ?? sampleOfBody(schema) } },
+              content: { 'application/json': { schema, example: exampleOf(described, bodies) } },
             },
             responses: answersOf(described.isRepeated),
           },

@@ -1,6 +1,6 @@
 /** Commands on the endpoints of a restaurant: the operations webhook/… of the interface. */
 import { type Command, Option } from 'commander';
-import { type SignatureScheme, signatureSchemes } from '#src/app/admin/admin-webhooks.ts';
+import { certificateEnds, type SignatureScheme, signatureSchemes } from '#src/app/admin/admin-webhooks.ts';
 import type { Output } from '../../terminal/output.ts';
 import { toLine } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
@@ -38,9 +38,22 @@ const listCommand = (group: Command, output: Output): void => {
         );
         if (output.json) return output.result(found);
         for (const endpoint of found.endpoints) output.line(toLine(inShort(endpoint)));
+        for (const endpoint of found.endpoints) warnOfCertificate(output, endpoint);
         const on = Object.entries(found.kinds_enabled).filter(([, isOn]) => isOn);
         output.line(`${pageNote(found)}; enabled kinds: ${on.map(([kind]) => kind).join(', ') || 'none'}`);
       },
+    );
+};
+
+/** A line for a client certificate that ends within 30 days. */
+const warnOfCertificate = (
+  output: Output,
+  { uid, auth }: { uid: string; auth: { expires_iso: string | null } | null },
+): void => {
+  const ends = certificateEnds(auth?.expires_iso, new Date());
+  if (ends !== null)
+    output.line(
+      `warning: the client certificate of ${uid} ${ends === 'ended' ? 'ended' : 'ends'} at ${auth?.expires_iso}; \`endpoint auth\` sets a new one`,
     );
 };
 

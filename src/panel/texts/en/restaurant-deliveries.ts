@@ -33,6 +33,10 @@ export const deliveries = {
   since: 'Since',
   spans: { 1: 'The last hour', 24: 'The last day', 168: 'The last 7 days', 720: 'All 30 days' },
   state: 'State',
+  triedOnly: 'Tried at least once',
+  tabsLabel: 'Which deliveries',
+  tabs: { all: 'All', failed: 'Failed', retrying: 'Retrying', delivered: 'Delivered' },
+  lastAnswer: 'Last answer',
   attempts: 'Attempts',
   next: 'Next try',
   nextTries: { due: 'as soon as possible', behind: 'after the earlier event' },
@@ -84,6 +88,19 @@ export const deliveries = {
   notSendable: 'This event cannot be sent again: it is no longer stored, or the endpoint does not receive such events.',
   disabledNow: 'The endpoint is disabled. Enable it first.',
   oneRuns: 'Events are already being sent to this endpoint again. Wait until that is done.',
+  resend: {
+    link: 'Send again what the filter shows…',
+    title: 'Send again what the filter shows',
+    text: (count: number) => `${count} ${count === 1 ? 'event is' : 'events are'} sent again now, with the same ids:`,
+    events: (count: number) => `${count} ${count === 1 ? 'event' : 'events'}`,
+    hint: 'Events that were delivered already arrive once more. Those that are still to be sent become due now and arrive once.',
+    left: 'Nothing is sent to these endpoints, because they are disabled or removed:',
+    now: (count: number) => `Send ${count} ${count === 1 ? 'event' : 'events'} again`,
+    nothing: 'The filter shows nothing that can be sent again.',
+    tooMany: (max: number) =>
+      `The filter shows more than ${max} deliveries. Narrow it, for example to one endpoint, one state or a shorter time; or send again from the page of an endpoint all that it has not confirmed.`,
+    changed: 'Meanwhile the filter shows something else. Nothing was sent; confirm again.',
+  },
   manyLink: 'Send again…',
   manyTitle: 'Send again what was not confirmed',
   manyText:
@@ -109,6 +126,8 @@ export const deliveries = {
     /** The text alternative of the chart. */
     summary: ({ all, confirmed, failed, retrying, open, failedAttempts }: HealthSums) =>
       `${all} deliveries: ${confirmed} delivered, ${failed} failed or cancelled, ${retrying} failed so far and tried again, ${open} not tried yet. Failed attempts: ${failedAttempts}.`,
+    attempts: ({ attempts, confirmed, percent }: Readonly<Record<'attempts' | 'confirmed' | 'percent', number>>) =>
+      `Attempts: ${attempts}, confirmed: ${confirmed} (${percent} %).`,
     none: 'No delivery was recorded in this span.',
     part: 'In a step with more deliveries only the newest 500 are counted.',
     highest: 'Highest',
@@ -132,6 +151,16 @@ export const deliveries = {
     status: 'The response was not a success (2xx).',
     redirect: 'The response was a redirect, and redirects are not followed.',
     target_refused: 'The address is not public, or its port belongs to another protocol, so nothing was sent.',
+  },
+  shortFailures: {
+    dns: 'Name not found',
+    connect: 'No connection',
+    tls: 'TLS failed',
+    timeout: 'No answer in time',
+    reset: 'Connection cut',
+    status: 'Not a success',
+    redirect: 'Redirect',
+    target_refused: 'Address refused',
   },
   confirmed: 'Confirmed',
   response: 'Response of the receiver',

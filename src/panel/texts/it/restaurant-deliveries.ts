@@ -28,6 +28,10 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
   since: 'Da',
   spans: { 1: 'Ultima ora', 24: 'Ultimo giorno', 168: 'Ultimi 7 giorni', 720: 'Tutti i 30 giorni' },
   state: 'Stato',
+  triedOnly: 'Con almeno un tentativo',
+  tabsLabel: 'Quali consegne',
+  tabs: { all: 'Tutte', failed: 'Fallite', retrying: 'Da ritentare', delivered: 'Consegnate' },
+  lastAnswer: 'Ultima risposta',
   attempts: 'Tentativi',
   next: 'Prossimo tentativo',
   nextTries: { due: 'appena possibile', behind: 'dopo l’evento precedente' },
@@ -80,6 +84,22 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
     'Questo evento non si può inviare di nuovo: non è più conservato, oppure l’endpoint non riceve eventi di questo tipo.',
   disabledNow: 'L’endpoint è disabilitato: prima abilitalo.',
   oneRuns: 'È già in corso un nuovo invio a questo endpoint; attendi che finisca.',
+  resend: {
+    link: 'Invia di nuovo ciò che mostra il filtro…',
+    title: 'Invia di nuovo ciò che mostra il filtro',
+    text: (count: number) =>
+      count === 1
+        ? 'Verrà inviato ora di nuovo 1 evento, con lo stesso id:'
+        : `Verranno inviati ora di nuovo ${count} eventi, con gli stessi id:`,
+    events: (count: number) => `${count} ${count === 1 ? 'evento' : 'eventi'}`,
+    hint: 'Gli eventi già consegnati arrivano un’altra volta. Quelli ancora da inviare partono subito e arrivano una volta sola.',
+    left: 'A questi endpoint non viene inviato nulla, perché sono disabilitati o rimossi:',
+    now: (count: number) => `Invia di nuovo ${count} ${count === 1 ? 'evento' : 'eventi'}`,
+    nothing: 'Il filtro non mostra nulla che si possa inviare di nuovo.',
+    tooMany: (max: number) =>
+      `Il filtro mostra più di ${max} consegne. Restringilo, per esempio a un endpoint, uno stato o un periodo più breve; oppure invia di nuovo dalla pagina di un endpoint tutto ciò che non ha confermato.`,
+    changed: 'Nel frattempo il filtro mostra altro. Non è stato inviato nulla: conferma di nuovo.',
+  },
   manyLink: 'Invia di nuovo…',
   manyTitle: 'Invia di nuovo ciò che non è stato confermato',
   manyText:
@@ -104,6 +124,8 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
     views: { chart: 'Grafico', table: 'Tabella' },
     summary: ({ all, confirmed, failed, retrying, open, failedAttempts }: HealthSums) =>
       `${all} consegne: ${confirmed} consegnate, ${failed} fallite o annullate, ${retrying} finora fallite e ritentate, ${open} non ancora tentate. Tentativi falliti: ${failedAttempts}.`,
+    attempts: ({ attempts, confirmed, percent }: Readonly<Record<'attempts' | 'confirmed' | 'percent', number>>) =>
+      `Tentativi: ${attempts}, confermati: ${confirmed} (${percent} %).`,
     none: 'In questo periodo non è stata registrata alcuna consegna.',
     part: 'Negli intervalli con più consegne si contano solo le 500 più recenti.',
     highest: 'Massimo',
@@ -127,6 +149,16 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
     status: 'La risposta non indica un successo (2xx).',
     redirect: 'La risposta è un reindirizzamento, e i reindirizzamenti non vengono seguiti.',
     target_refused: 'L’indirizzo non è pubblico, oppure la porta è di un altro protocollo: non è stato inviato nulla.',
+  },
+  shortFailures: {
+    dns: 'Nome non trovato',
+    connect: 'Nessuna connessione',
+    tls: 'TLS fallito',
+    timeout: 'Nessuna risposta in tempo',
+    reset: 'Connessione interrotta',
+    status: 'Non è un successo',
+    redirect: 'Reindirizzamento',
+    target_refused: 'Indirizzo rifiutato',
   },
   confirmed: 'Confermata',
   response: 'Risposta del ricevitore',

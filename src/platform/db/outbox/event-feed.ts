@@ -86,6 +86,10 @@ const walk = ({
     ) as of_kind order by place limit ${limit}`;
 };
 
+const placedEvent = sql`
+  position, event.id, event.tenant, event.kind, event.event, event.entity, seq, previous_seq as "previousSeq", event.created, body,
+  place`;
+
 /** The event with its position; undefined for an event of another tenant, or one that is not dispatched yet. */
 export const findFeedEvent = async (
   db: Kysely<unknown>,
@@ -93,11 +97,23 @@ export const findFeedEvent = async (
   id: string,
 ): Promise<FeedEvent | undefined> => {
   const { rows } = await sql<FeedEvent>`
-    select position, id, event.tenant, event.kind, event.event, event.entity, seq, previous_seq as "previousSeq",
-      event.created, body, place
-    from outbox.events as event join outbox.places as placed on placed.event_id = id
+    select ${placedEvent} from outbox.events as event join outbox.places as placed on placed.event_id = id
     where id = ${id} and placed.event_id = ${id} and event.tenant = ${tenant}`.execute(db);
   return rows[0];
+};
+
+/** Those of the named events that `findFeedEvent` finds, in the order of the feed. */
+export const findFeedEvents = async (
+  db: Kysely<unknown>,
+  tenant: string,
+  ids: readonly string[],
+): Promise<FeedEvent[]> => {
+  const { rows } = await sql<FeedEvent>`
+    select ${placedEvent} from unnest(${ids}::text[]) as wanted (id)
+    cross join lateral (select * from outbox.events as one where one.id = wanted.id limit 1) as event
+    cross join lateral (select place from outbox.places where event_id = wanted.id limit 1) as placed
+    where event.tenant = ${tenant} order by place`.execute(db);
+  return rows;
 };
 
 /** The longest time between the timestamp of an event and the commit of its transaction. */
