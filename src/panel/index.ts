@@ -25,6 +25,8 @@ import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
 export type {
+  AuditEntry,
+  AuditNames,
   LimitPorts,
   OrderingPorts,
   Reader,

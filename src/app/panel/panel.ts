@@ -41,7 +41,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       support: createSupportPorts(deps),
       limits: createLimitPorts(deps),
       requests: createRequestPorts(deps),
-      security: createSecurityPorts(deps),
+      security: createSecurityPorts(deps, staff.users),
     },
   });
   return { ...panel, services: [...panel.services, ...staff.services] };

@@ -13,6 +13,7 @@ export type { RequestPorts } from './requests.ts';
 export type {
   AuditEntry,
   AuditFilter,
+  AuditNames,
   AuditPage,
   CredentialTrace,
   DryRun,

@@ -94,7 +94,7 @@ test('F-40 F-56 the last page of a restaurant list says that it is the last, and
   };
   expect((await list('')).text).toContain('Osteria Uno');
   const behind = await list('after=none-such');
-  expect(behind.text).toContain('There is nothing more in this list.');
+  expect(behind.text).toContain('This is the end of the list.');
   expect(behind.text).not.toContain('No restaurant is assigned');
   for (const query of [`q=${'x'.repeat(101)}`, `after=${'x'.repeat(256)}`, 'q=%00'])
     expect((await list(query)).status, query).toBe(400);

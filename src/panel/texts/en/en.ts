@@ -1,5 +1,6 @@
 /** English. One file per area in `en/`. */
 import { account } from './account.ts';
+import { auditEvents } from './audit-events.ts';
 import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
@@ -24,6 +25,7 @@ export const en = {
   requests,
   integrator,
   security,
+  auditEvents,
   users,
 };
 

@@ -2,6 +2,7 @@
 
 import type { Texts } from '../en/en.ts';
 import { account } from './account.ts';
+import { auditEvents } from './audit-events.ts';
 import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
@@ -26,5 +27,6 @@ export const it: Texts = {
   requests,
   integrator,
   security,
+  auditEvents,
   users,
 };
