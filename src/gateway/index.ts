@@ -90,8 +90,8 @@ export {
 } from './audit/search/search-audit.ts';
 export { createSignalAdmin } from './audit/signals/admin/signal-admin.ts';
 export { openSignalSender } from './audit/signals/delivery/open-sender.ts';
-export { describeTree } from './audit/tree/describe-tree.ts';
 export { newestCheckpoint, proveConsistency, proveEvent } from './audit/tree/prove.ts';
+export { describeTree } from './audit/tree/tree-state-store.ts';
 export { verifyCheckpoint } from './audit/tree/verify-checkpoint.ts';
 export { listHeads } from './audit/verify/verification-store.ts';
 export { verifyAgainst } from './audit/verify/verify-against.ts';
@@ -104,7 +104,7 @@ export { type CredentialState, credentialVersion, readEpoch } from './credential
 export { newestClientUse } from './credentials/lookup/use-store.ts';
 export { listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
-export { readNames } from './credentials/show/names.ts';
+export { readNames } from './credentials/show/name-store.ts';
 export { pageClients, pageGrants } from './credentials/show/page-clients.ts';
 export { readBounds } from './credentials/show/show-bounds.ts';
 export { createKeyViews } from './credentials/show/show-keys.ts';

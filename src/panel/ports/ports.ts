@@ -14,15 +14,8 @@ export type {
   AuditEntry,
   AuditFilter,
   AuditNames,
-  AuditPage,
-  CredentialTrace,
-  DryRun,
-  HashedCredential,
-  IssuedToken,
   Reader,
   SecurityPorts,
-  SignedHead,
-  Verification,
 } from './security.ts';
 export type { SupportPorts } from './support.ts';
 

@@ -157,7 +157,7 @@ type UserPorts = {
 };
 
 /** Searches of the audit that a user keeps under a name. */
-export type SavedSearch = {
+type SavedSearch = {
   name: string;
   /** The filter, as the address of the search page holds it. */
   query: string;

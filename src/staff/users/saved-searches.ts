@@ -9,8 +9,8 @@ import { deleteSearch, listSearches, putSearch, type SavedSearch } from './saved
 /** The actor for the audit, and the address of the request. */
 type By = { actor: string; address: string };
 
-export const searchesMax = 20;
-export const searchNameMax = 60;
+const searchesMax = 20;
+const searchNameMax = 60;
 const queryMax = 2_500;
 
 export const createSavedSearches = ({

@@ -127,7 +127,7 @@ inBrowser(
     expect(await page.evaluate('window.untouched')).toBe(true);
     await page.getByRole('link', { name: late.email }).click();
     const other = await harness.signIn(late);
-    await until(async () => (await page.getByRole('link', { name: 'End…', exact: true }).count()) === 2);
+    await until(async () => (await page.getByRole('link', { name: 'Sign out…', exact: true }).count()) === 2);
     await expectAccessible(page);
     await takeScreenshots(page, 'user');
     await page.getByRole('link', { name: 'Sign out everywhere' }).click();

@@ -162,15 +162,21 @@ inBrowser(
 inBrowser(
   'the timeline of a client tells in sentences what happened, by days of the reader or of UTC, with seconds',
   async () => {
+    expect((await call('/api/orders/list')).status).toBe(200);
     await harness.command('client', 'rotate-secret', '--client-id', client.client_id ?? '', '--overlap-hours', '1');
     const { page, problems } = await harness.signIn(user, { timezoneId: 'Pacific/Kiritimati', locale: 'en-GB' });
     await page.goto(searchUrl(`?client=${client.client_id}`));
+    const timeline = `${harness.url}/panel/security/timeline?client=${client.client_id}`;
     await page.getByRole('link', { name: 'Timeline of Till' }).click();
+    await page.waitForURL(timeline);
     await page.getByRole('heading', { name: 'What happened to Till' }).waitFor();
     const lines = page.locator('.timeline li:not(.day)');
     await lines.filter({ hasText: /at the command line rotated the secret of Till\./ }).waitFor();
     await lines.filter({ hasText: /at the command line gave a secret of Till an end date\./ }).waitFor();
-    await lines.filter({ hasText: 'Till sent a request to orders.list.' }).first().waitFor();
+    await lines
+      .filter({ hasText: /Till was refused .*requests? to orders\.list: / })
+      .first()
+      .waitFor();
     await checkPage(page, 'security-timeline');
     const first = lines.first().locator('time');
     const at = new Date((await first.getAttribute('datetime')) ?? '');
@@ -187,6 +193,11 @@ inBrowser(
     // The choice holds for other pages of this browser, and for the fields in which times are typed.
     await page.goto(searchUrl('?since=2026-05-01T00%3A30Z'));
     expect(await page.getByLabel('From').inputValue()).toBe('2026-05-01T00:30');
+    // On paper the events stay and what cannot be used goes.
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.locator('form[role=search]').isVisible()).toBe(false);
+    expect(await page.locator('table').isVisible()).toBe(true);
+    await page.emulateMedia({ media: null });
     await page.getByRole('button', { name: 'My time zone' }).click();
     expect(await page.getByLabel('From').inputValue()).toBe('2026-05-01T14:30');
     // Without an id the page asks for one.

@@ -245,7 +245,7 @@ inBrowser(
     expect(await page.locator('.proof h2').allInnerTexts()).toContain('client_certificate.removed');
     await page.goto(`${harness.url}/panel/security/live?kind=client_certificate`);
     expect(await listed.count()).toBe(0);
-    // A certificate that no client has is not one of ours.
+    // A certificate that no client has is not genuine.
     await trace(opened, makeAuthority('Other').issue({ name: 'bank-1', use: 'client' }).cert);
     await page.getByText('Not genuine').waitFor();
     for (const line of pair.key.trim().split('\n').slice(1, -1)) expect(sent()).not.toContain(encodeURIComponent(line));

@@ -23,13 +23,13 @@ test('every kind of event has a sentence in each language, with names in place o
   for (const language of languages) {
     const texts = textsOf[language];
     expect(Object.keys(texts.auditEvents.sentences).toSorted(), language).toEqual(Object.keys(auditActions).toSorted());
-    const told = Object.keys(auditActions).flatMap((action) =>
+    const sentences = Object.keys(auditActions).flatMap((action) =>
       (['success', 'failure'] as const).map((outcome) => {
         const details = { user_id: 'u2', name: 'Night', state: 'quarantined', api_enabled: false };
         return sentenceOf(texts, entryOf(action, { outcome, count: 3, reason: 'too_many', details }), names);
       }),
     );
-    for (const sentence of told) {
+    for (const sentence of sentences) {
       expect(sentence, language).toMatch(/^[\p{Lu}\d]|^anna@/u);
       expect(sentence, language).toMatch(/\.$/);
       expect(sentence, language).not.toMatch(/undefined|null|opc_|rst_|ops_|panel:|\w+\.\w+_\w+/);
@@ -37,7 +37,7 @@ test('every kind of event has a sentence in each language, with names in place o
   }
 });
 
-test('a rotation is told with the person and the client, and an event without names with its ids', () => {
+test('the sentence of a rotation has the person and the client, and an event without names has its ids', () => {
   const rotated = entryOf('secret.created', { details: { rotated: true } });
   expect(sentenceOf(textsOf.en, rotated, names)).toBe('anna@example.com rotated the secret of Till 3.');
   expect(sentenceOf(textsOf.it, rotated, names)).toBe('anna@example.com ha sostituito il segreto di Till 3.');

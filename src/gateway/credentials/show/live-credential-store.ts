@@ -79,7 +79,7 @@ export const listLiveClientKeys = async (
       order by k.created desc, k.client_id desc, k.key_id desc limit ${limit}`.execute(db)
   ).rows;
 
-/** By client, as the primary key orders them, so that a page costs as much as it shows. */
+/** By client, along the primary key, so that a page costs as much as it shows. */
 export const listLiveCertificates = async (
   db: Db,
   { before, now, limit }: { before: CredentialPlace | undefined; now: Date; limit: number },

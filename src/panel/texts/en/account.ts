@@ -15,7 +15,7 @@ export const account = {
   totpScan: 'Scan this picture with the app.',
   totpPicture: 'QR code of the key below',
   totpKey: 'Or type this key:',
-  totpEnter: 'Type the code that the app shows.',
+  totpEnter: 'Type the code that the app shows. This signs out your other browsers.',
   totpConfirm: 'Confirm',
   totpAdded: 'One-time codes are on. Your other browsers were signed out.',
   totpRemoved: 'One-time codes are off.',

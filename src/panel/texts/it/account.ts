@@ -17,7 +17,7 @@ export const account: Texts['account'] = {
   totpScan: 'Inquadra questa immagine con l’app.',
   totpPicture: 'Codice QR della chiave qui sotto',
   totpKey: 'Oppure scrivi questa chiave:',
-  totpEnter: 'Scrivi il codice mostrato dall’app.',
+  totpEnter: 'Scrivi il codice mostrato dall’app. Gli altri tuoi browser verranno disconnessi.',
   totpConfirm: 'Conferma',
   totpAdded: 'I codici monouso sono attivi. Gli altri tuoi browser sono stati disconnessi.',
   totpRemoved: 'I codici monouso sono disattivati.',
