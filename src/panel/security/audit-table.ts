@@ -24,8 +24,9 @@ export const auditTable = (
       html`<a href="${eventHref(entry.id)}">${time(entry.at, 'clock')}</a>`,
       html`<code>${entry.action}</code> ${outcomeBadge(texts, entry.outcome)}${entry.count > 1 && html` <span class="hint">${t.times(entry.count)}</span>`}${entry.reason !== null && html`<br><span class="hint">${entry.reason}</span>`}`,
       whoOf(entry, names),
-      entry.routeId ?? '–',
-      entry.address ?? '–',
+      // An empty cell takes no line of a card on a phone.
+      entry.routeId ?? '',
+      entry.address ?? '',
     ]),
   });
 };

@@ -62,6 +62,6 @@ export const timeChart = (numbers: readonly number[], given: Bars & Spans): Html
   return html`<div class="chart-box" data-chart tabindex="0" role="group" aria-label="${given.label}">
 <div class="axis-y" aria-hidden="true"><span>${most}</span><span>0</span></div>
 ${bars(numbers, given, given)}
-<div class="axis-x">${time(given.from)}<span aria-hidden="true">–</span>${time(end)}</div>
+<div class="axis-x">${time(given.from)}${time(end)}</div>
 <output class="hint" data-chart-value></output></div>`;
 };
