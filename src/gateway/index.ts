@@ -82,6 +82,7 @@ export {
 } from './audit/search/export-audit.ts';
 export { exportFound } from './audit/search/export-found.ts';
 export {
+  assertNoCredential,
   findAuditEvent,
   newestEvent,
   searchAudit,
@@ -90,6 +91,7 @@ export {
 export { createSignalAdmin } from './audit/signals/admin/signal-admin.ts';
 export { openSignalSender } from './audit/signals/delivery/open-sender.ts';
 export { newestCheckpoint, proveConsistency, proveEvent } from './audit/tree/prove.ts';
+export { describeTree } from './audit/tree/tree-state-store.ts';
 export { verifyCheckpoint } from './audit/tree/verify-checkpoint.ts';
 export { witnessedCheckpoint } from './audit/tree/witness/witness.ts';
 export { listHeads } from './audit/verify/verification-store.ts';
@@ -104,6 +106,7 @@ export { type CredentialState, credentialVersion, readEpoch } from './credential
 export { newestClientUse } from './credentials/lookup/use-store.ts';
 export { listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
+export { readNames } from './credentials/show/name-store.ts';
 export { pageClients, pageGrants } from './credentials/show/page-clients.ts';
 export { readBounds } from './credentials/show/show-bounds.ts';
 export { createKeyViews } from './credentials/show/show-keys.ts';

@@ -26,6 +26,8 @@ import { createSecurityHeaders } from './server/security-headers.ts';
 
 export type {
   CertificatePorts,
+  AuditEntry,
+  AuditNames,
   LimitPorts,
   OrderingPorts,
   Reader,

@@ -18,6 +18,7 @@ import { createProviderSignIn } from './sign-in/sign-in-with-provider.ts';
 import { createThrottle } from './sign-in/throttle.ts';
 import { createUpkeep } from './upkeep/upkeep.ts';
 import { createOwnAccount } from './users/own-account.ts';
+import { createSavedSearches } from './users/saved-searches.ts';
 import { createUsers } from './users/users.ts';
 
 export type StaffDeps = {
@@ -62,6 +63,7 @@ export const createStaff = (given: StaffDeps) => {
     secondFactor,
     passwordRule: { lengthMin: passwordLengthMin, lengthMax: passwordLengthMax, problemOf: problemOfPassword },
     users: createUsers(deps),
+    searches: createSavedSearches(deps),
     own: createOwnAccount({ ...deps, passwordHash, throttle, secondFactor }),
     provider: createProviderSignIn({ ...deps, pendings, signIn, provider }),
     /** Must run while the panel serves sessions. */

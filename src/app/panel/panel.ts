@@ -43,9 +43,9 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       support: createSupportPorts(deps),
       limits: createLimitPorts(deps),
       requests: createRequestPorts(deps),
-      security: createSecurityPorts(deps),
       signals: createSignalPorts(deps),
       certificates: createCertificatePorts(deps),
+      security: createSecurityPorts(deps, staff.users),
     },
   });
   return { ...panel, services: [...panel.services, ...staff.services] };

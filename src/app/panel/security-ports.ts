@@ -1,7 +1,9 @@
 /** The ports of the panel's security pages are functions of the gateway; reading the audit names the reader. */
 import {
+  assertNoCredential,
   auditActions,
   chartAudit,
+  describeTree,
   exportFound,
   findAuditEvent,
   listHeads,
@@ -17,9 +19,10 @@ import {
   startVerification,
 } from '#src/gateway/index.ts';
 import type { Reader, SecurityPorts } from '#src/panel/index.ts';
+import { type FindEmails, idsIn, readAuditNames } from './audit-names.ts';
 import type { PortDeps } from './port-deps.ts';
 
-export const createSecurityPorts = ({ installation, routeTable }: PortDeps): SecurityPorts => {
+export const createSecurityPorts = ({ installation, routeTable }: PortDeps, users: FindEmails): SecurityPorts => {
   const { store, box, clock, log } = installation;
   const { db } = store;
   const as = (by: Reader) => ({ db, box, clock, ...by });
@@ -27,6 +30,12 @@ export const createSecurityPorts = ({ installation, routeTable }: PortDeps): Sec
     actions: Object.keys(auditActions),
     routes: () => routeTable().routes.map(({ id }) => id),
     searchAudit: (by, search) => searchAudit(as(by), search),
+    namesIn: (events) => readAuditNames({ db, users }, events.flatMap(idsIn)),
+    namesOf: (ids) => readAuditNames({ db, users }, ids),
+    assertNoCredential: (filter, name) => {
+      for (const one of [filter, { client: name }]) assertNoCredential(one);
+    },
+    describeTree: () => describeTree(db),
     findEvent: (by, id) => findAuditEvent(as(by), id),
     exportAudit: (by, of) => exportFound(as(by), of),
     chart: (by, of) => chartAudit(as(by), of),

@@ -26,8 +26,8 @@ export type RevocationProof = {
 };
 
 /**
- * Revokes a token alone, an API key, or a client secret with all tokens of its client up to now, because gateways
- * cannot see which secret a token belongs to. VALIDATION_ERROR, and no change, for a value that was not issued here:
+ * Revokes a token alone, an API key, or a client secret or certificate with all tokens of its client up to now, because
+ * gateways cannot see which secret a token belongs to. VALIDATION_ERROR, and no change, for a value that was not issued here:
  * ids are public and the checksum proves nothing, so an invented value could otherwise choose which credential is
  * revoked.
  */
@@ -62,8 +62,9 @@ const revoke = async (deps: Deps, traced: Traced, endToken: () => Promise<void>)
     await credentials.revokeApiKey(id, undefined, 'revoked after an incident');
     return { revoked: [id], events: await eventsSince(deps, { credential: id }, since) };
   }
-  if (clientId === null) throw new Fault('NOT_FOUND', `The client of the secret ${id} is not known`);
-  await credentials.retireClientSecret(clientId, id, true);
+  if (clientId === null) throw new Fault('NOT_FOUND', `The client of ${id} is not known`);
+  if (kind === 'client_secret') await credentials.retireClientSecret(clientId, id, true);
+  else await credentials.removeClientCertificate(clientId, id.slice(id.indexOf('/') + 1));
   await credentials.revokeClientTokens(clientId);
   // Until every gateway knows that the secret ended, one may still issue a token for it, later than the tokens above.
   await pause(retirementMs);

@@ -11,12 +11,12 @@ import { type FoundEvent, toFound } from '../audit/event/found-event.ts';
 import { type IssuedUse, sumIssuedUse } from '../audit/search/issued-use.ts';
 import { findEvents, type Summary, summarise } from '../audit/search/search-store.ts';
 import { idOfValue, isApiKey, isClientSecret } from '../model/credential-values.ts';
-import { findIssued } from './find-issued.ts';
+import { type Claimed, findIssued } from './find-issued.ts';
 import { ancestorsOf } from './issued-tokens.ts';
 
 export type Traced = {
-  kind: 'api_key' | 'client_secret' | 'token';
-  /** Key id, secret id or `jti`. */
+  kind: 'api_key' | 'client_secret' | 'client_certificate' | 'token';
+  /** Key id, secret id, `client/thumbprint` or `jti`. */
   id: string;
   fingerprint: string;
   /** True: this installation issued exactly this value. Otherwise the ids are unproven claims of the value. */
@@ -37,7 +37,7 @@ export type Traced = {
   addresses: readonly string[];
   firstUsed: Date | null;
   lastUsed: Date | null;
-  /** Number of tokens that were issued for a secret. */
+  /** Number of tokens that were issued for a secret or a certificate. */
   tokens: number;
   /** Use of those tokens; null for kinds of credentials for which no tokens are issued. */
   issuedUse: TracedUse | null;
@@ -83,12 +83,15 @@ export const traceClaim = async (
 ): Promise<Traced> => {
   // The id of a genuine value also finds events with fingerprints of earlier versions. An invented value has no allowed
   // requests.
-  const byValue = known === undefined ? { fingerprint: fingerprints } : { credential: id };
+  const byFingerprint = { fingerprint: fingerprints };
+  const byValue = known === undefined ? byFingerprint : { credential: id };
+  // Events have no fingerprint of a certificate, because it is no secret.
+  const bySelf = kind === 'client_certificate' ? byValue : byFingerprint;
   const used = await summarise(db, kind === 'token' ? { tokenId: id } : byValue);
-  const refusals = await findEvents(db, { fingerprint: fingerprints, outcome: 'failure' }, refusalsShown);
+  const refusals = await findEvents(db, { ...bySelf, outcome: 'failure' }, refusalsShown);
   const [issued] = await findEvents(db, issueOf(kind, id), 1);
-  const denied = await summarise(db, { fingerprint: fingerprints, action: 'request.denied' });
-  const issuedUse = kind === 'client_secret' ? await sumIssuedUse(db, id) : undefined;
+  const denied = await summarise(db, { ...bySelf, action: 'request.denied' });
+  const issuedUse = getsTokens(kind) ? await sumIssuedUse(db, id) : undefined;
   return {
     kind,
     id,
@@ -106,6 +109,9 @@ export const traceClaim = async (
     refusals: refusals.map(toFound),
   };
 };
+
+/** True for the kinds of credentials that tokens are issued for. */
+export const getsTokens = (kind: Traced['kind']): boolean => kind === 'client_secret' || kind === 'client_certificate';
 
 const shown = (used: Summary) => ({
   calls: used.calls,
@@ -127,10 +133,17 @@ const shownUse = ({ allowed, refused, partial, addresses, first, last }: IssuedU
 
 const issueOf = (kind: Traced['kind'], id: string) => {
   if (kind === 'token') return { tokenId: id, action: 'token.issued' };
-  return { credential: id, action: kind === 'api_key' ? 'key.created' : 'secret.created' };
+  return { credential: id, action: issueActions[kind] };
 };
 
-const readValue = (value: string): Omit<Claim, 'fingerprints'> => {
+const issueActions = {
+  api_key: 'key.created',
+  client_secret: 'secret.created',
+  client_certificate: 'client_certificate.added',
+} as const;
+
+/** A certificate has no secret value, so it is traced by its hash alone (trace-hashed.ts). */
+const readValue = (value: string): Omit<Claimed, 'value'> & Pick<Claim, 'clientId'> => {
   if (isApiKey(value)) return { kind: 'api_key', id: idOfValue(value), clientId: undefined };
   if (isClientSecret(value)) return { kind: 'client_secret', id: idOfValue(value), clientId: undefined };
   try {

@@ -3,10 +3,45 @@
 /* The script of every page. All pages work without it. */
 {
   const language = document.documentElement.lang;
-  const moment = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
-  const exact = new Intl.DateTimeFormat(language, { dateStyle: 'full', timeStyle: 'long' });
-  const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
-  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+  // English of Britain and of the United States write dates differently, so the region is that of the browser.
+  const own = navigator.languages ?? [navigator.language];
+  const locale = own.find((one) => one.split('-')[0] === language) ?? language;
+  const { hourCycle } = new Intl.DateTimeFormat(own[0], { hour: 'numeric' }).resolvedOptions();
+  const timesKey = 'orderpass-times';
+
+  /** The reader's choice of UTC is kept in the browser, because without script every time is in UTC anyway. */
+  const isUtc = () => {
+    try {
+      return localStorage.getItem(timesKey) === 'utc';
+    } catch {
+      return false;
+    }
+  };
+
+  const timeFormats = () => {
+    const zone = isUtc() ? { timeZone: 'UTC' } : {};
+    /** @type {Intl.DateTimeFormatOptions} */
+    const date = { day: 'numeric', month: 'short', year: 'numeric', ...zone };
+    /** @type {Intl.DateTimeFormatOptions} */
+    const minute = { hour: '2-digit', minute: '2-digit', hourCycle, ...zone };
+    /** @type {Intl.DateTimeFormatOptions} */
+    const second = { ...minute, second: '2-digit' };
+    /** @type {Intl.DateTimeFormatOptions} */
+    const named = isUtc() ? { timeZoneName: 'short' } : {};
+    return {
+      day: new Intl.DateTimeFormat(locale, date),
+      dayLong: new Intl.DateTimeFormat(locale, { ...date, month: 'long', weekday: 'long' }),
+      moment: new Intl.DateTimeFormat(locale, { ...date, ...minute, ...named }),
+      exact: new Intl.DateTimeFormat(locale, { ...date, ...second, ...named }),
+      clock: new Intl.DateTimeFormat(locale, second),
+      full: new Intl.DateTimeFormat(locale, {
+        ...{ ...date, month: 'long', weekday: 'long' },
+        ...{ ...second, timeZoneName: 'long' },
+      }),
+    };
+  };
+  let formats = timeFormats();
+  const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
 
   /** @param {number} seconds from now @returns {string} */
   const relativeText = (seconds) => {
@@ -17,22 +52,60 @@
     return relative.format(Math.round(seconds / 86400), 'day');
   };
 
-  /** Moments in the viewer's zone. @param {ParentNode} root */
+  /** Moments in the viewer's zone, or in UTC. @param {ParentNode} root */
   const showTimes = (root) => {
     for (const element of root.querySelectorAll('time[datetime]')) {
       const at = new Date(element.getAttribute('datetime') ?? '');
       if (Number.isNaN(at.getTime())) continue;
       const style = element.getAttribute('data-style');
-      const text =
-        style === 'day'
-          ? day.format(at)
-          : style === 'relative'
-            ? relativeText((at.getTime() - Date.now()) / 1000)
-            : moment.format(at);
+      const format = style === 'day' || style === 'exact' || style === 'clock' ? formats[style] : formats.moment;
+      const text = style === 'relative' ? relativeText((at.getTime() - Date.now()) / 1000) : format.format(at);
       if (element.textContent !== text) element.textContent = text;
-      element.setAttribute('title', exact.format(at));
+      element.setAttribute('title', formats.full.format(at));
+    }
+    for (const list of root.querySelectorAll('[data-days]')) showDays(list);
+  };
+
+  /**
+   * The server groups by days of UTC; the reader's days begin at other times. A list of days has headings `data-day`, each
+   * before what happened on that day.
+   * @param {Element} list
+   */
+  const showDays = (list) => {
+    const model = list.querySelector('[data-day]');
+    if (model === null) return;
+    for (const heading of list.querySelectorAll('[data-day]')) heading.remove();
+    let shown = '';
+    for (const item of [...list.children]) {
+      const at = new Date(item.querySelector('time[datetime]')?.getAttribute('datetime') ?? '');
+      if (Number.isNaN(at.getTime())) continue;
+      const text = formats.dayLong.format(at);
+      if (text === shown) continue;
+      shown = text;
+      const heading = /** @type {Element} */ (model.cloneNode(true));
+      (heading.querySelector('[data-day-text]') ?? heading).textContent = text;
+      item.before(heading);
     }
   };
+
+  const showSwitch = () => {
+    for (const button of document.querySelectorAll('[data-times]'))
+      button.setAttribute('aria-pressed', String((button.getAttribute('data-times') === 'utc') === isUtc()));
+    document.documentElement.dataset.utc = isUtc() ? 'yes' : 'no';
+  };
+  document.addEventListener('click', (event) => {
+    const button = event.target instanceof Element ? event.target.closest('[data-times]') : null;
+    if (button === null) return;
+    try {
+      localStorage.setItem(timesKey, button.getAttribute('data-times') ?? '');
+    } catch {
+      return;
+    }
+    formats = timeFormats();
+    showSwitch();
+    showTimes(document);
+    document.dispatchEvent(new CustomEvent('orderpass:times'));
+  });
 
   /** @param {string} text */
   const toast = (text) => {
@@ -175,6 +248,9 @@
     });
   }
 
+  document.addEventListener('orderpass:shown', (event) => showTimes(/** @type {CustomEvent} */ (event).detail));
+
+  showSwitch();
   showTimes(document);
   setInterval(() => showTimes(document), 30_000);
 }

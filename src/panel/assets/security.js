@@ -8,11 +8,20 @@
   /** @param {number} number @param {number} [length] @returns {string} */
   const padded = (number, length = 2) => String(number).padStart(length, '0');
 
-  /** The value for a datetime-local field. @param {Date} at @returns {string} */
-  const localText = (at) =>
+  const isUtc = () => document.documentElement.dataset.utc === 'yes';
+
+  /** The value for a datetime-local field. @param {Date} given @returns {string} */
+  const localText = (given) => {
+    // Its local members are then those of UTC.
+    const at = isUtc() ? new Date(given.getTime() + given.getTimezoneOffset() * 60_000) : given;
+    return textOfLocal(at);
+  };
+
+  /** @param {Date} at @returns {string} */
+  const textOfLocal = (at) =>
     `${padded(at.getFullYear(), 4)}-${padded(at.getMonth() + 1)}-${padded(at.getDate())}T${padded(at.getHours())}:${padded(at.getMinutes())}`;
 
-  /* Users choose times in their zone; the query has them in UTC. */
+  /* Users choose times in their zone or in UTC, as the page shows them; the query has them in UTC. */
   for (const input of document.querySelectorAll('input[data-moment]')) {
     if (!(input instanceof HTMLInputElement)) continue;
     const sent = document.createElement('input');
@@ -21,10 +30,14 @@
     sent.value = input.value;
     input.removeAttribute('name');
     input.type = 'datetime-local';
-    const at = new Date(sent.value);
-    input.value = sent.value === '' || Number.isNaN(at.getTime()) ? '' : localText(at);
+    const show = () => {
+      const at = new Date(sent.value);
+      input.value = sent.value === '' || Number.isNaN(at.getTime()) ? '' : localText(at);
+    };
+    show();
+    document.addEventListener('orderpass:times', show);
     input.addEventListener('input', () => {
-      sent.value = input.value === '' ? '' : new Date(input.value).toISOString();
+      sent.value = input.value === '' ? '' : new Date(isUtc() ? `${input.value}Z` : input.value).toISOString();
     });
     input.after(sent);
   }
@@ -70,9 +83,31 @@
     }
   };
 
-  /** @param {string} text @returns {Promise<string>} */
-  const sha256 = async (text) => {
-    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  /**
+   * The DER form of the first certificate in a PEM file. A private key beside it is ignored.
+   * @param {string} text @returns {Uint8Array<ArrayBuffer> | undefined}
+   */
+  const readCertificate = (text) => {
+    const body = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/.exec(text)?.[1];
+    if (body === undefined) return undefined;
+    try {
+      return Uint8Array.from(atob(body.replaceAll(/\s/g, '')), (character) => character.charCodeAt(0));
+    } catch {
+      return undefined;
+    }
+  };
+
+  /** SHA-256 as base64url, as RFC 8705 names certificates. @param {string} hex @returns {string} */
+  const thumbprintOf = (hex) =>
+    btoa(String.fromCharCode(...(hex.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16))))
+      .replaceAll('+', '-')
+      .replaceAll('/', '_')
+      .replace('=', '');
+
+  /** @param {string | Uint8Array<ArrayBuffer>} value @returns {Promise<string>} */
+  const sha256 = async (value) => {
+    const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value;
+    const digest = await crypto.subtle.digest('SHA-256', bytes);
     return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
   };
 
@@ -80,7 +115,13 @@
   for (const form of document.querySelectorAll('form[data-incident]')) {
     const input = form.querySelector('[data-secret]');
     const problem = form.querySelector('.field-error');
-    if (!(form instanceof HTMLFormElement) || !(input instanceof HTMLInputElement)) continue;
+    if (!(form instanceof HTMLFormElement) || !(input instanceof HTMLTextAreaElement)) continue;
+    // A certificate has many lines, so the field has several; Enter sends the form all the same.
+    input.addEventListener('keydown', (event) => {
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      form.requestSubmit();
+    });
     /** @param {string | undefined} text */
     const fail = (text) => {
       if (!(problem instanceof HTMLElement)) return;
@@ -96,10 +137,13 @@
     };
     form.addEventListener('submit', async (event) => {
       event.preventDefault();
-      const found = readCredential(input.value);
+      const der = readCertificate(input.value);
+      const found =
+        der === undefined ? readCredential(input.value) : { kind: 'client_certificate', id: '', value: der };
       if (found === undefined) return fail(form.dataset.unknown);
       if (crypto.subtle === undefined) return fail(form.dataset.insecure);
       const digest = await sha256(found.value);
+      if (found.kind === 'client_certificate') found.id = thumbprintOf(digest);
       input.value = '';
       fill('kind', found.kind);
       fill('id', found.id);
@@ -107,6 +151,39 @@
       form.submit();
     });
   }
+  /* The values of a chart: the bar under the mouse, or the one that the arrow keys have reached. */
+  /** @param {Element} chart */
+  const openChart = (chart) => {
+    const values = [...chart.querySelectorAll('[data-at]')];
+    const line = chart.querySelector('[data-chart-value]');
+    let place = values.length - 1;
+    /** @param {number} index */
+    const show = (index) => {
+      const value = values[index];
+      if (value === undefined || line === null) return;
+      place = index;
+      for (const one of values) one.classList.toggle('chosen', one === value);
+      const at = document.createElement('time');
+      at.setAttribute('datetime', value.getAttribute('data-at') ?? '');
+      line.replaceChildren(at, `: ${value.getAttribute('data-number')}`);
+      document.dispatchEvent(new CustomEvent('orderpass:shown', { detail: line }));
+    };
+    for (const [index, value] of values.entries()) {
+      // The line below the chart has the value in the reader's zone.
+      value.querySelector('title')?.remove();
+      value.addEventListener('mouseenter', () => show(index));
+    }
+    chart.addEventListener('focus', () => show(place));
+    chart.addEventListener('keydown', (event) => {
+      if (!(event instanceof KeyboardEvent)) return;
+      const goal = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: values.length - 1 }[event.key];
+      if (goal === undefined) return;
+      event.preventDefault();
+      show(Math.min(values.length - 1, Math.max(0, goal)));
+    });
+  };
+  for (const chart of document.querySelectorAll('[data-chart]')) openChart(chart);
+
   const found = document.querySelector('[data-found]');
   if (found instanceof HTMLElement) found.focus();
 }

@@ -16,15 +16,9 @@ export type { RequestPorts } from './requests.ts';
 export type {
   AuditEntry,
   AuditFilter,
-  AuditPage,
-  CredentialTrace,
-  DryRun,
-  HashedCredential,
-  IssuedToken,
+  AuditNames,
   Reader,
   SecurityPorts,
-  SignedHead,
-  Verification,
 } from './security.ts';
 export type { SignalPorts } from './signals.ts';
 export type { SupportPorts } from './support.ts';

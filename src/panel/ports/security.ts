@@ -57,8 +57,8 @@ export type AuditPage = {
 
 /** A credential without its value, which never leaves the browser. */
 export type HashedCredential = {
-  kind: 'api_key' | 'client_secret' | 'token';
-  /** Key id, secret id or `jti`. */
+  kind: 'api_key' | 'client_secret' | 'client_certificate' | 'token';
+  /** Key id, secret id, thumbprint or `jti`. */
   id: string;
   /** SHA-256 of the value, lower-case hex. */
   sha256: string;
@@ -106,25 +106,28 @@ export type CredentialTrace = {
   /** The number of tokens that were issued for it; `descendants` has the newest of them. */
   tokens: number;
   descendants: readonly IssuedToken[];
+  /** How many of them are valid now. `partial`: at least so many. */
+  liveTokens: { count: number; partial: boolean };
   /** The use of all these tokens. `partial`: only the newest events were counted. */
   issuedUse: {
     calls: number;
     refused: number;
     partial: boolean;
     addresses: readonly string[];
+    firstUsed: Date | null;
     lastUsed: Date | null;
   } | null;
   refusals: readonly AuditEntry[];
 };
 
-export const liveKinds = ['api_key', 'client_secret', 'client_key'] as const;
+export const liveKinds = ['api_key', 'client_secret', 'client_key', 'client_certificate'] as const;
 export type LiveKind = (typeof liveKinds)[number];
 
 export type LiveCredential = {
   kind: LiveKind;
   id: string;
   name: string;
-  /** The restaurant of a key; the client of a secret or of a client key. */
+  /** The restaurant of a key; the client of any other. */
   holder: string;
   holderName: string;
   state: CredentialState;
@@ -192,6 +195,21 @@ export type SignedHead = {
   closed: boolean;
 };
 
+/** The tree that the signed checkpoints are about. */
+export type TreeState = {
+  /** The number of events in the newest checkpoint. */
+  size: number;
+  /** Whether its last event is as it is stored now. `dropped`: the retention dropped it, or there is none yet. */
+  last: 'same' | 'changed' | 'dropped';
+  /** The time of that event. */
+  newest: Date | null;
+  /** Signed events that no checkpoint covers yet. */
+  waiting: number;
+};
+
+/** Names by id, of restaurants, clients, keys and users. An id without an entry is unknown. */
+export type AuditNames = ReadonlyMap<string, string>;
+
 export type DryRun = {
   route: string;
   /** Id of the client or key. */
@@ -209,6 +227,13 @@ export type SecurityPorts = {
   routes(): readonly string[];
   /** Newest first. Throws VALIDATION_ERROR for an invalid cursor, and for a credential in a filter. */
   searchAudit(by: Reader, search: { filter: AuditFilter; before?: string; limit: number }): Promise<AuditPage>;
+  /** The names of the restaurants, clients, keys and users in these events. */
+  namesIn(events: readonly AuditEntry[]): Promise<AuditNames>;
+  /** The names of these ids. */
+  namesOf(ids: readonly string[]): Promise<AuditNames>;
+  /** Throws VALIDATION_ERROR for a text with a credential, which must not be stored. */
+  assertNoCredential(filter: AuditFilter, name: string): void;
+  describeTree(): Promise<TreeState>;
   findEvent(by: Reader, id: string): Promise<AuditEntry | undefined>;
   /**
    * Newest first. A page may have fewer than `limit` items and still a next page. Throws VALIDATION_ERROR for an

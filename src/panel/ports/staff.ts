@@ -156,6 +156,22 @@ type UserPorts = {
   mark(): Promise<string>;
 };
 
+/** Searches of the audit that a user keeps under a name. */
+type SavedSearch = {
+  name: string;
+  /** The filter, as the address of the search page holds it. */
+  query: string;
+};
+
+type SearchPorts = {
+  /** By name. */
+  list(userId: string): Promise<readonly SavedSearch[]>;
+  /** Replaces the search of the same name. `refused`: the name is empty or has more than 60 characters. */
+  save(userId: string, search: SavedSearch, by: By): Promise<'saved' | 'refused' | 'full'>;
+  /** False when the user has no such search. */
+  remove(userId: string, name: string, by: By): Promise<boolean>;
+};
+
 export type StaffPorts = {
   sessions: SessionPorts;
   signIn: SignInPorts;
@@ -167,6 +183,7 @@ export type StaffPorts = {
     lengthMax: number;
     problemOf(password: string, email: string): PasswordProblem | undefined;
   };
+  searches: SearchPorts;
   own: OwnPorts;
   users: UserPorts;
 };

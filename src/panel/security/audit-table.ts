@@ -1,25 +1,32 @@
-/** A table of audit events, each with a link to its page. */
+/** A table of audit events by day, each with a link to its page. */
 import { type Html, html } from '../page/html.ts';
-import type { AuditEntry } from '../ports/ports.ts';
+import type { AuditEntry, AuditNames } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { badge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
+import { named } from './event-words.ts';
 
 export const eventHref = (id: string): string => `/panel/security/events/${encodeURIComponent(id)}`;
 
-export const auditTable = (texts: Texts, entries: readonly AuditEntry[], caption: string): Html => {
+export const auditTable = (
+  texts: Texts,
+  entries: readonly AuditEntry[],
+  { caption, names }: { caption: string; names: AuditNames },
+): Html => {
   const t = texts.security;
   return table({
     caption,
     hasRowHeader: false,
+    dayOf: (index) => entries[index]?.at,
     columns: [t.columns.time, t.columns.event, t.columns.who, t.columns.route, t.columns.address],
     rows: entries.map((entry) => [
-      html`<a href="${eventHref(entry.id)}">${time(entry.at)}</a>`,
+      html`<a href="${eventHref(entry.id)}">${time(entry.at, 'clock')}</a>`,
       html`<code>${entry.action}</code> ${outcomeBadge(texts, entry.outcome)}${entry.count > 1 && html` <span class="hint">${t.times(entry.count)}</span>`}${entry.reason !== null && html`<br><span class="hint">${entry.reason}</span>`}`,
-      whoOf(entry),
-      entry.routeId ?? '–',
-      entry.address ?? '–',
+      whoOf(entry, names),
+      // An empty cell takes no line of a card on a phone.
+      entry.routeId ?? '',
+      entry.address ?? '',
     ]),
   });
 };
@@ -27,11 +34,15 @@ export const auditTable = (texts: Texts, entries: readonly AuditEntry[], caption
 export const outcomeBadge = (texts: Texts, outcome: AuditEntry['outcome']): Html =>
   outcome === 'failure' ? badge('bad', texts.security.refused) : badge('good', texts.security.done);
 
-const whoOf = ({ clientId, credentialId, actor }: AuditEntry): Html => {
-  const names = [actor, clientId, credentialId].filter((name) => name !== null);
-  return names.length === 0
+const whoOf = ({ clientId, credentialId, actor, tenants }: AuditEntry, names: AuditNames): Html => {
+  // A long list of restaurants is on the page of the event.
+  const restaurants = tenants.length <= 2 ? tenants : [];
+  const ids = [actor, clientId, credentialId, ...restaurants].filter((id) => id !== null);
+  // The name of a secret is that of its client, which the line before has already.
+  const own = clientId === null ? names : new Map([...names].filter(([id]) => id !== credentialId));
+  return ids.length === 0
     ? html`–`
-    : html`<code>${names[0]}</code>${names.slice(1).map((name) => html`<br><code>${name}</code>`)}`;
+    : html`${ids.map((id, index) => html`${index > 0 && html`<br>`}${named(own, id)}`)}`;
 };
 
 /** Labels for the pager of a list that is ordered by age. */

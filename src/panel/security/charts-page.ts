@@ -5,12 +5,19 @@ import { type Answer, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { readChoice, readText } from '../page/read-query.ts';
-import { type AuditChart, type ChartDimension, type ChartSeries, chartDimensions } from '../ports/security.ts';
+import {
+  type AuditChart,
+  type AuditNames,
+  type ChartDimension,
+  type ChartSeries,
+  chartDimensions,
+} from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
-import { barChart } from '../view/bar-chart.ts';
+import { barChart, timeChart } from '../view/bar-chart.ts';
 import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
+import { exactTime } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
+import { timesSwitch } from './times-switch.ts';
 import { newsTopic } from './topics.ts';
 
 const chartsPath = '/panel/security/charts';
@@ -38,18 +45,22 @@ export const showCharts = async ({ ports, texts, query, actor, address }: View):
   const t = texts.security.charts;
   const { value, ...of } = asked;
   const chart = await ports.security.chart({ actor, address }, value === undefined ? of : { ...of, value });
+  const names = await ports.security.namesOf(
+    asked.dimension === 'client' ? [...chart.values.map((one) => one.value), value ?? ''] : [],
+  );
   return page({
     title: t.title,
-    body: html`<p>${t.intro}</p>
+    scripts: ['security.js'],
+    body: html`<div class="row spread"><p>${t.intro}</p>${timesSwitch(texts)}</div>
 ${newsSlot(hrefOf(asked).replace(chartsPath, `${chartsPath}/news`), newsTopic)}
 <div class="row choices">${tabs(t.window, windows, asked.days, (days) => [hrefOf({ ...asked, days }), t.windows[days]])}
 ${tabs(t.by, chartDimensions, asked.dimension, (dimension) => [hrefOf({ days: asked.days, dimension, value: undefined }), t.dimensions[dimension]])}</div>
-${value !== undefined && html`<p>${t.only(t.dimensions[asked.dimension])} <code>${shownValue(texts, value)}</code> · <a href="${hrefOf({ ...asked, value: undefined })}">${t.all}</a></p>`}
+${value !== undefined && html`<p>${t.only(t.dimensions[asked.dimension])} ${names.get(value)} <code>${shownValue(texts, value)}</code> · <a href="${hrefOf({ ...asked, value: undefined })}">${t.all}</a></p>`}
 <div class="cards charts">${measures.map((measure) => measureCard(texts, chart, measure))}</div>
-<p class="hint">${t.span(hoursText(texts, chart.bucketSeconds))} ${time(chart.from)} – ${time(endOf(chart))}</p>
+<p class="hint">${t.span(hoursText(texts, chart.bucketSeconds))} ${exactTime(chart.from)} – ${exactTime(endOf(chart))}</p>
 ${figures(texts, chart)}
 <h2>${t.most(t.dimensions[asked.dimension])}</h2>
-${chart.values.length === 0 ? html`<p>${t.nothing}</p>` : valueTable(texts, chart, asked)}`,
+${chart.values.length === 0 ? html`<p>${t.nothing}</p>` : valueTable(texts, chart, { ...asked, names })}`,
   });
 };
 
@@ -74,13 +85,19 @@ const hoursText = (texts: Texts, seconds: number): string => texts.security.char
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-const measureCard = (texts: Texts, { total, bucketSeconds }: AuditChart, measure: keyof ChartSeries): Html => {
+const measureCard = (texts: Texts, { total, from, bucketSeconds }: AuditChart, measure: keyof ChartSeries): Html => {
   const t = texts.security.charts;
   const numbers = total[measure];
   const [count, most] = [sum(numbers), Math.max(0, ...numbers)];
   const label = t.chartLabel(t.measures[measure], count, most, hoursText(texts, bucketSeconds));
   return html`<div class="card"><h2>${t.measures[measure]} <span class="figure">${count}</span></h2>
-${barChart(numbers, { label, tone: measure })}
+${timeChart(numbers, {
+  label,
+  tone: measure,
+  from,
+  seconds: bucketSeconds,
+  textOfValue: (at, number) => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC: ${number}`,
+})}
 <p class="hint">${t.atMost(most)}</p></div>`;
 };
 
@@ -94,26 +111,30 @@ const figures = (texts: Texts, chart: AuditChart): Html => {
       ...measures.map((measure) => ({ title: t.measures[measure], kind: 'number' as const })),
     ],
     rows: Array.from({ length: chart.buckets }, (_, index) => [
-      time(new Date(chart.from.getTime() + index * chart.bucketSeconds * 1000)),
+      exactTime(new Date(chart.from.getTime() + index * chart.bucketSeconds * 1000)),
       ...measures.map((measure) => chart.total[measure][index] ?? 0),
     ]).reverse(),
   })}</details>`;
 };
 
-const valueTable = (texts: Texts, chart: AuditChart, asked: Asked): Html => {
+const valueTable = (texts: Texts, chart: AuditChart, asked: Asked & { names: AuditNames }): Html => {
   const t = texts.security.charts;
   const dimension = t.dimensions[asked.dimension];
+  // One scale for each column, so that bars of different rows can be compared.
+  const topOf = (measure: keyof ChartSeries): number =>
+    Math.max(0, ...chart.values.flatMap(({ series }) => series[measure]));
+  const tops = { issued: topOf('issued'), used: topOf('used'), refused: topOf('refused') };
   return table({
     caption: t.most(dimension),
     isCaptionHidden: true,
     hasRowHeader: false,
     columns: [dimension, ...measures.map((measure) => t.measures[measure]), t.events],
     rows: chart.values.map(({ value, series }) => [
-      html`<a href="${hrefOf({ ...asked, value })}"><code>${shownValue(texts, value)}</code></a>`,
+      html`${asked.names.has(value) && html`${asked.names.get(value)}<br>`}<a href="${hrefOf({ ...asked, value })}"><code>${shownValue(texts, value)}</code></a>`,
       ...measures.map((measure) => {
         const [count, most] = [sum(series[measure]), Math.max(0, ...series[measure])];
         const label = t.chartLabel(t.measures[measure], count, most, hoursText(texts, chart.bucketSeconds));
-        return html`${count}${count > 0 && barChart(series[measure], { label, tone: `small ${measure}` })}`;
+        return html`${count}${count > 0 && barChart(series[measure], { label, tone: `small ${measure}`, top: tops[measure] })}`;
       }),
       eventsLink(texts, asked.dimension, value, chart),
     ]),

@@ -2,38 +2,43 @@
 import { type Answer, notFound, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { AuditEntry } from '../ports/ports.ts';
+import type { AuditEntry, AuditNames } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
-import { time } from '../view/time.ts';
+import { exactTime } from '../view/time.ts';
 import { type SearchFields, searchHref, searchPath } from './audit-filter.ts';
 import { outcomeBadge } from './audit-table.ts';
+import { named, sentenceOf } from './event-words.ts';
+import { timelineHref } from './timeline-page.ts';
+import { timesSwitch } from './times-switch.ts';
 
 export const showEvent = async ({ ports, actor, address, params, texts }: View): Promise<Answer> => {
   const entry = await ports.security.findEvent({ actor, address }, params.event ?? '');
   if (entry === undefined) return notFound();
   const t = texts.security;
+  const names = await ports.security.namesIn([entry]);
   return page({
     title: t.eventTitle(entry.action),
-    body: html`<p>${outcomeBadge(texts, entry.outcome)} ${time(entry.at)}</p>
+    body: html`<p>${sentenceOf(texts, entry, names)}</p>
+<div class="row spread"><p>${outcomeBadge(texts, entry.outcome)} ${exactTime(entry.at)}</p>${timesSwitch(texts)}</div>
 <p class="hint">${t.valuesLead}</p>
-<dl class="facts">${factsOf(texts, entry)}</dl>
+<dl class="facts">${factsOf(texts, entry, names)}</dl>
 <h2>${t.details}</h2>
 <pre tabindex="0">${JSON.stringify(entry.details, null, 2)}</pre>
-<p><a href="${searchPath}">${t.backToSearch}</a></p>`,
+<p class="row"><a href="${searchPath}">${t.backToSearch}</a>${entry.clientId !== null && html`<a href="${timelineHref({ client: entry.clientId })}">${texts.auditEvents.timelineLink(names.get(entry.clientId) ?? entry.clientId)}</a>`}</p>`,
   });
 };
 
-const factsOf = (texts: Texts, entry: AuditEntry): Html[] => {
+const factsOf = (texts: Texts, entry: AuditEntry, names: AuditNames): Html[] => {
   const t = texts.security;
   const lead = (filter: SearchFields, text: string): Html =>
-    html`<a href="${searchHref(filter)}"><code>${text}</code></a>`;
+    html`${names.has(text) && html`${names.get(text)} `}<a href="${searchHref(filter)}"><code>${text}</code></a>`;
   const list = (values: readonly string[], filterOf: (value: string) => SearchFields): Html | undefined =>
     values.length === 0 ? undefined : html`${values.map((value) => html`${lead(filterOf(value), value)} `)}`;
   const facts: [string, Html | string | number | null | undefined][] = [
     [t.fields.action, lead({ action: entry.action }, entry.action)],
     [t.facts.reason, entry.reason],
     [t.facts.count, entry.count],
-    [t.facts.actor, entry.actor],
+    [t.facts.actor, entry.actor && named(names, entry.actor)],
     [t.fields.client, entry.clientId && lead({ client: entry.clientId }, entry.clientId)],
     [t.fields.credential, entry.credentialId && lead({ credential: entry.credentialId }, entry.credentialId)],
     [t.facts.kind, entry.kind],

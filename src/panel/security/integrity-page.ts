@@ -5,15 +5,16 @@ import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
-import type { SignedHead, Verification } from '../ports/ports.ts';
+import type { AuditNames, SignedHead, TreeState, Verification } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { badge } from '../view/badge.ts';
-import { message } from '../view/layout.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
+import { exactTime, time } from '../view/time.ts';
 import { newestAndOlder } from './audit-table.ts';
+import { named } from './event-words.ts';
 import { exportLinks } from './export-links.ts';
+import { timesSwitch } from './times-switch.ts';
 import { integrityTopic } from './topics.ts';
 
 const integrityPath = '/panel/security/integrity';
@@ -31,11 +32,14 @@ export const showIntegrity = async (view: View): Promise<Answer> => {
     await ports.security.listVerifications(verificationsShown),
     await ports.security.listHeads(asked),
   ];
+  const names = await ports.security.namesOf(verifications.map((one) => one.actor));
   const path = before === undefined ? integrityPath : `${integrityPath}?before=${before}`;
   return page({
     title: t.title,
-    body: html`<p>${t.intro}</p>
-<div id="verification" ${refreshOn('verification', path, integrityTopic)}>${verification(view, verifications)}</div>
+    body: html`<div class="row spread"><p>${t.intro}</p>${timesSwitch(texts)}</div>
+<div id="verification" ${refreshOn('verification', path, integrityTopic)}>${verification(view, verifications, names)}</div>
+<h2>${t.checkpoints}</h2>
+${checkpoint(texts, await ports.security.describeTree())}
 <h2>${t.heads}</h2>
 <p class="hint">${t.headsIntro}</p>
 ${headTable(texts, heads.slice(0, headsShown), now)}
@@ -51,18 +55,30 @@ ${pager(view, {
   });
 };
 
-const verification = ({ texts, csrfField }: View, verifications: readonly Verification[]): Html => {
+/** One sentence: what the newest checkpoint covers, how old that is, and what was compared just now. */
+const checkpoint = ({ security: { integrity: t } }: Texts, { size, last, newest, waiting }: TreeState): Html => {
+  if (size === 0) return html`<p>${t.noCheckpoint}</p>`;
+  const age = newest !== null && html`${t.newestIn} ${exactTime(newest)} (${time(newest, 'relative')}). `;
+  return html`<p class="message ${last === 'changed' ? 'bad' : 'good'}" role="${last === 'changed' ? 'alert' : 'status'}">${t.checkpointOf(size)} ${age}${t.lastLeaf[last]} ${t.waiting(waiting)}</p>`;
+};
+
+const verification = ({ texts, csrfField }: View, verifications: readonly Verification[], names: AuditNames): Html => {
   const t = texts.security.integrity;
   const [last] = verifications;
-  return html`${last === undefined ? html`<p>${t.never}</p>` : verdict(texts, last)}
+  return html`${last === undefined ? html`<p>${t.never}</p>` : verdict(texts, last, names)}
 ${
   last?.state !== 'running' &&
   html`<form method="post" action="${integrityPath}/verify">${csrfField}<button class="primary">${t.verify}</button></form>`
 }
-${verifications.length > 0 && verificationTable(texts, verifications)}`;
+${verifications.length > 0 && verificationTable(texts, verifications, names)}`;
 };
 
-const verdict = (texts: Texts, { state, problem, events, unsigned }: Verification): Html => {
+const verdict = (
+  texts: Texts,
+  { state, problem, events, unsigned, chains, actor, started, finished }: Verification,
+  names: AuditNames,
+): Html => {
+  const when = html`${exactTime(finished ?? started)} (${names.get(actor) ?? actor})`;
   const t = texts.security.integrity;
   switch (state) {
     case 'running':
@@ -70,9 +86,9 @@ const verdict = (texts: Texts, { state, problem, events, unsigned }: Verificatio
     case 'interrupted':
       return html`<p class="message warn" role="status">${t.interrupted}</p>`;
     case 'sound':
-      return message({ tone: 'good', text: t.sound(events, unsigned) });
+      return html`<p class="message good" role="status">${t.sound(events, unsigned, chains)} ${t.checkedAt} ${when}.</p>`;
     case 'broken':
-      return message({ tone: 'bad', text: t.broken(placeOf(problem), problemText(texts, problem)) });
+      return html`<p class="message bad" role="alert">${t.broken(placeOf(problem), problemText(texts, problem))} ${t.checkedAt} ${when}.</p>`;
   }
 };
 
@@ -87,17 +103,17 @@ const problemText = ({ security: { integrity: t } }: Texts, problem: Verificatio
     ? t.problems.other
     : t.problems[problem.kind] + (problem.upTo ? t.upTo(problem.upTo) : '');
 
-const verificationTable = (texts: Texts, verifications: readonly Verification[]): Html => {
+const verificationTable = (texts: Texts, verifications: readonly Verification[], names: AuditNames): Html => {
   const t = texts.security.integrity;
   return table({
     caption: t.verifications,
     hasRowHeader: false,
     columns: [t.started, t.result, t.events, t.by],
     rows: verifications.map(({ started, state, events, actor }) => [
-      time(started),
+      exactTime(started),
       t.states[state],
       events,
-      html`<code>${actor}</code>`,
+      named(names, actor),
     ]),
   });
 };
@@ -117,9 +133,9 @@ const headTable = (texts: Texts, heads: readonly SignedHead[], now: Date): Html 
     rows: heads.map((head) => [
       head.chain,
       html`<code>${head.process}</code>`,
-      time(head.opened),
+      exactTime(head.opened),
       head.seq,
-      time(head.signed),
+      exactTime(head.signed),
       headState(texts, head, now),
     ]),
   });

@@ -11,9 +11,10 @@ import type { Texts } from '../texts/en/en.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
+import { exactTime, time } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
 import { newestAndOlder } from './audit-table.ts';
+import { timesSwitch } from './times-switch.ts';
 import { credentialsTopic, newsTopic } from './topics.ts';
 import { tokenTable } from './trace-view.ts';
 
@@ -37,7 +38,7 @@ export const showLive = async (view: View): Promise<Answer> => {
     const list = kind === 'token' ? await tokenList(view, before) : await credentialList(view, kind, before);
     return page({
       title: t.title,
-      body: html`<p>${t.intro}</p>
+      body: html`<div class="row spread"><p>${t.intro}</p>${timesSwitch(view.texts)}</div>
 <nav class="tabs" aria-label="${t.kindsLabel}"><ul>${kinds.map(
         (name) =>
           html`<li><a href="${hrefOf(name)}"${name === kind && html` aria-current="page"`}>${t.kinds[name]}</a></li>`,
@@ -59,11 +60,12 @@ const tokenList = async ({ ports, texts, actor, address }: View, before: string 
   const t = texts.security.live;
   const asked = { limit: pageSize, ...(before === undefined ? undefined : { before }) };
   const { tokens, next } = await ports.security.listLiveTokens({ actor, address }, asked);
+  const names = await ports.security.namesOf(tokens.flatMap(({ clientId }) => clientId ?? []));
   return html`${before === undefined && newsSlot(`${livePath}/news`, newsTopic)}
 ${
   tokens.length === 0
     ? html`<p>${next === undefined ? t.noTokens : t.noneHere}</p>`
-    : tokenTable(texts, tokens, texts.security.newestFirst)
+    : tokenTable(texts, tokens, { caption: texts.security.newestFirst, names })
 }
 ${livePager(texts, 'token', before, next)}`;
 };
@@ -78,7 +80,7 @@ ${
   credentials.length === 0
     ? html`<p>${t.none}</p>`
     : table({
-        caption: texts.security.newestFirst,
+        caption: kind === 'client_certificate' ? t.byClient : texts.security.newestFirst,
         hasRowHeader: false,
         columns: [t.id, t.state, t.holder[kind], t.created, t.expires, t.lastUsed],
         rows: credentials.map((credential) => credentialRow(texts, credential)),
@@ -91,15 +93,15 @@ ${livePager(texts, kind, before, next)}
 const credentialRow = (texts: Texts, credential: LiveCredential): HtmlValue[] => {
   const t = texts.security.live;
   const { kind, id, name, holder, holderName, state, lastUsed, lastAddress } = credential;
-  // The audit has no filter for client keys, so the link filters by the client.
-  const audited = kind === 'client_key' ? `${holder}/${id}` : id;
+  // The audit names keys and certificates together with their client.
+  const audited = kind === 'client_key' || kind === 'client_certificate' ? `${holder}/${id}` : id;
   return [
-    html`<a href="${searchHref({ credential: audited })}"><code>${id}</code></a>${name !== '' && html`<br>${name}`}`,
+    html`${name !== '' && html`${name}<br>`}<a href="${searchHref({ credential: audited })}"><code>${id}</code></a>`,
     credentialBadge(state, texts.security.states),
-    html`${holderName}${holderName !== '' && html`<br>`}<code>${holder}</code>`,
+    html`${holderName} <span class="id"><code>${holder}</code></span>`,
     time(credential.created, 'day'),
-    credential.expires === null ? t.never : time(credential.expires),
-    html`${lastUsed === null ? t.notUsed : time(lastUsed)}${lastAddress !== null && html`<br><span class="hint">${lastAddress}</span>`}`,
+    credential.expires === null ? t.never : exactTime(credential.expires),
+    html`${lastUsed === null ? t.notUsed : exactTime(lastUsed)}${lastAddress !== null && html`<br><span class="hint">${lastAddress}</span>`}`,
   ];
 };
 

@@ -8,7 +8,9 @@ import { revokeValue, showIncidentForm, showProof, traceValue } from './incident
 import { showIntegrity, verifyNow } from './integrity-page.ts';
 import { showLive, tokenNews } from './live-page.ts';
 import { showPolicy } from './policy-page.ts';
+import { removeSearch, saveSearch } from './saved-searches.ts';
 import { searchNews, showSearch } from './search-page.ts';
+import { showTimeline } from './timeline-page.ts';
 import { credentialsTopic, integrityTopic, newsTopic, policyTopic } from './topics.ts';
 
 const roles: readonly Role[] = ['security', 'admin'];
@@ -23,6 +25,15 @@ export const securityPages: readonly Page[] = [
     handle: showSearch,
   },
   { method: 'GET', path: '/security/audit/news', roles, handle: searchNews },
+  { method: 'POST', path: '/security/audit/saved', roles, handle: saveSearch },
+  { method: 'POST', path: '/security/audit/saved/remove', roles, handle: removeSearch },
+  {
+    method: 'GET',
+    path: '/security/timeline',
+    roles,
+    nav: (texts) => texts.auditEvents.timelineTitle,
+    handle: showTimeline,
+  },
   { method: 'GET', path: '/security/events/:event', roles, handle: showEvent },
   {
     method: 'GET',

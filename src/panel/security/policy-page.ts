@@ -5,11 +5,11 @@ import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { readChoice } from '../page/read-query.ts';
-import type { DryRun } from '../ports/ports.ts';
+import type { AuditNames, DryRun } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
+import { exactTime } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
 import { newestAndOlder } from './audit-table.ts';
 import { policyTopic } from './topics.ts';
@@ -29,6 +29,7 @@ export const showPolicy = async ({ ports, texts, query }: View): Promise<Answer>
   try {
     const asked = { days, limit: pageSize, ...(before === undefined ? undefined : { before }) };
     const { dryRuns, next } = await ports.security.listDryRuns(asked);
+    const names = await ports.security.namesOf(dryRuns.map(({ caller }) => caller));
     return page({
       title: t.title,
       body: html`<p>${t.intro}</p>
@@ -38,7 +39,7 @@ ${tried.length === 0 ? html`<p class="card">${t.nothingTried} <code>"dryRun": { 
           html`<li><a href="${hrefOf(one)}"${one === days && html` aria-current="page"`}>${t.days(one)}</a></li>`,
       )}</ul></nav>
 <div id="dry-runs" ${refreshOn('dry-runs', hrefOf(days, before), policyTopic)}>
-${dryRuns.length === 0 ? html`<p>${t.noCaller}</p>` : dryRunTable(texts, dryRuns)}
+${dryRuns.length === 0 ? html`<p>${t.noCaller}</p>` : dryRunTable(texts, dryRuns, names)}
 ${pager({ texts }, { after: before, next, pathOf: (cursor) => hrefOf(days, cursor), labels: newestAndOlder(texts) })}</div>`,
     });
   } catch (error) {
@@ -54,19 +55,19 @@ const triedList = (texts: Texts, tried: readonly { route: string; scopes: readon
     ({ route, scopes }) => html`<li><code>${route}</code>: <code>${scopes.join(' ')}</code></li>`,
   )}</ul></details>`;
 
-const dryRunTable = (texts: Texts, dryRuns: readonly DryRun[]): Html => {
+const dryRunTable = (texts: Texts, dryRuns: readonly DryRun[], names: AuditNames): Html => {
   const t = texts.security.policy;
   return table({
     caption: t.wouldBreak,
     hasRowHeader: false,
     columns: [t.caller, t.route, t.missing, t.calls, t.firstSeen, t.lastSeen],
     rows: dryRuns.map(({ caller, route, missingScopes, calls, firstSeen, lastSeen }) => [
-      html`<a href="${searchHref({ [caller.startsWith('opc_') ? 'client' : 'credential']: caller, route })}"><code>${caller}</code></a>`,
+      html`${names.has(caller) && html`${names.get(caller)}<br>`}<a href="${searchHref({ [caller.startsWith('opc_') ? 'client' : 'credential']: caller, route })}"><code>${caller}</code></a>`,
       html`<code>${route}</code>`,
       html`<code>${missingScopes.join(' ')}</code>`,
       calls,
-      time(firstSeen),
-      time(lastSeen),
+      exactTime(firstSeen),
+      exactTime(lastSeen),
     ]),
   });
 };

@@ -5,13 +5,17 @@ import { newsLink, newsSlot } from '../live/news.ts';
 import { type Answer, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { AuditPage } from '../ports/ports.ts';
+import type { AuditNames, AuditPage } from '../ports/security.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { message } from '../view/layout.ts';
 import { pager } from '../view/pager.ts';
-import { time } from '../view/time.ts';
+import { exactTime } from '../view/time.ts';
 import { readFilter, type SearchFields, searchHref, searchPath, toFilter } from './audit-filter.ts';
 import { auditTable } from './audit-table.ts';
 import { exportLinks } from './export-links.ts';
+import { savedSearches } from './saved-searches.ts';
+import { timelineHref } from './timeline-page.ts';
+import { timesSwitch } from './times-switch.ts';
 import { newsTopic } from './topics.ts';
 
 const pageSize = 50;
@@ -24,7 +28,13 @@ export const showSearch = async (view: View): Promise<Answer> => {
   try {
     const { actor, address } = view;
     const search = { filter: toFilter(filter), limit: pageSize, ...(before === undefined ? undefined : { before }) };
-    return searchPage(view, filter, { found: await view.ports.security.searchAudit({ actor, address }, search) });
+    const found = await view.ports.security.searchAudit({ actor, address }, search);
+    const asked = [filter.client, filter.restaurant].filter((id) => id !== undefined);
+    const names = new Map([
+      ...(await view.ports.security.namesIn(found.events)),
+      ...(await view.ports.security.namesOf(asked)),
+    ]);
+    return searchPage(view, filter, { found, names, saved: await savedSearches(view, filter) });
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'VALIDATION_ERROR') throw error;
     return searchPage(view, filter, { problem: t.searchRefused });
@@ -47,7 +57,7 @@ export const refuseSearch = (view: View): Answer => {
   });
 };
 
-type Outcome = { found: AuditPage } | { problem: string };
+type Outcome = { found: AuditPage; names: AuditNames; saved: Html | false } | { problem: string };
 
 const searchPage = (view: View, filter: SearchFields, outcome: Outcome): Answer => {
   const t = view.texts.security;
@@ -58,19 +68,31 @@ const searchPage = (view: View, filter: SearchFields, outcome: Outcome): Answer 
     body: html`<p>${t.auditIntro}</p>
 ${'problem' in outcome && message({ tone: 'bad', text: outcome.problem })}
 ${filterForm(view, filter)}
-${'found' in outcome && results(view, filter, outcome.found)}`,
+${'found' in outcome && html`${outcome.saved}${timelineLinks(view.texts, filter, outcome.names)}${results(view, filter, outcome)}`}`,
   });
 };
 
-const results = (view: View, filter: SearchFields, { events, next, searchedTo }: AuditPage): Html => {
+const timelineLinks = (
+  { auditEvents: t }: Texts,
+  { client, restaurant }: SearchFields,
+  names: AuditNames,
+): Html | false =>
+  (client !== undefined || restaurant !== undefined) &&
+  html`<p>${client !== undefined && html`<a href="${timelineHref({ client })}">${t.timelineLink(names.get(client) ?? client)}</a> `}${restaurant !== undefined && html`<a href="${timelineHref({ restaurant })}">${t.timelineLink(names.get(restaurant) ?? restaurant)}</a>`}</p>`;
+
+const results = (
+  view: View,
+  filter: SearchFields,
+  { found: { events, next, searchedTo }, names }: { found: AuditPage; names: AuditNames },
+): Html => {
   const t = view.texts.security;
   const isFirst = !view.query.has('before');
   if (events.length === 0 && searchedTo === undefined) {
     return html`<p>${isFirst ? t.nothingFits : t.nothingOlder} <a href="${isFirst ? searchPath : searchHref(filter)}">${isFirst ? t.clearFilter : t.newest}</a></p>`;
   }
   return html`${isFirst && newsSlot(searchHref(filter).replace(searchPath, `${searchPath}/news`), newsTopic)}
-${events.length > 0 && auditTable(view.texts, events, t.newestFirst)}
-${searchedTo !== undefined && html`<p role="status">${events.length === 0 ? t.noneSoFar : t.someSoFar} ${t.searchedTo} ${time(searchedTo)}. ${t.lookFurtherHint}</p>`}
+${events.length > 0 && auditTable(view.texts, events, { caption: t.newestFirst, names })}
+${searchedTo !== undefined && html`<p role="status">${events.length === 0 ? t.noneSoFar : t.someSoFar} ${t.searchedTo} ${exactTime(searchedTo)}. ${t.lookFurtherHint}</p>`}
 ${pager(view, {
   after: isFirst ? undefined : '',
   next,
@@ -79,6 +101,19 @@ ${pager(view, {
   more: html`<span class="hint">${t.exportThese}</span>${exportLinks(view.texts, filter)}`,
 })}`;
 };
+
+/** The fields behind "More filters", which is open while one of them is used. */
+const rareNames = [
+  'until',
+  'decision',
+  'route',
+  'address',
+  'requestId',
+  'fingerprint',
+  'credential',
+  'tokenId',
+  'issuedFor',
+] as const;
 
 const filterForm = (view: View, filter: SearchFields): Html => {
   const t = view.texts.security;
@@ -91,18 +126,22 @@ const filterForm = (view: View, filter: SearchFields): Html => {
   return html`<form method="get" action="${searchPath}" class="card" role="search" aria-label="${t.filter}" data-no-credentials="${t.searchRefused}">
 <div class="fields">
 ${field('client')}${field('restaurant')}
-<label>${t.decision}<select name="decision"><option value="">${t.any}</option>${(['allow', 'deny'] as const).map(
-    (name) => html`<option value="${name}"${filter.decision === name && html` selected`}>${t.decisions[name]}</option>`,
-  )}</select></label>
 <label>${t.fields.action}<select name="action"><option value="">${t.any}</option>${actions.map(
     (name) => html`<option${filter.action === name && html` selected`}>${name}</option>`,
   )}</select></label>
-${field('route', html` list="routes"`)}<datalist id="routes">${routes().map((id) => html`<option value="${id}"></option>`)}</datalist>
-${field('address')}${moment('since')}${moment('until')}
-${field('requestId')}${field('fingerprint')}${field('credential')}${field('tokenId')}${field('issuedFor')}
+${moment('since')}
 </div>
+<details${rareNames.some((name) => (shown(name) ?? '') !== '') && html` open`}><summary>${t.moreFields}</summary><div class="fields">
+${moment('until')}<label>${t.decision}<select name="decision"><option value="">${t.any}</option>${(
+    ['allow', 'deny'] as const
+  ).map(
+    (name) => html`<option value="${name}"${filter.decision === name && html` selected`}>${t.decisions[name]}</option>`,
+  )}</select></label>
+${field('route', html` list="routes"`)}<datalist id="routes">${routes().map((id) => html`<option value="${id}"></option>`)}</datalist>
+${field('address')}${field('requestId')}${field('fingerprint')}${field('credential')}${field('tokenId')}${field('issuedFor')}
+</div></details>
 <div class="row"><button class="primary">${t.search}</button><a href="${searchPath}">${t.clearFilter}</a>
-<span class="hint">${t.quickTimes}: ${quickTimes(view, filter)}</span></div>
+<span class="hint">${t.quickTimes}: ${quickTimes(view, filter)}</span>${timesSwitch(view.texts)}</div>
 <p class="field-error" role="alert" hidden></p>
 </form>`;
 };

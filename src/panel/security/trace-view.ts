@@ -1,41 +1,51 @@
 /** The trace of a credential: issue, use, refusals and the tokens that were issued for it. */
 import { type Html, html } from '../page/html.ts';
-import type { CredentialTrace, IssuedToken } from '../ports/ports.ts';
+import type { AuditNames, CredentialTrace, IssuedToken } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
+import { exactTime } from '../view/time.ts';
 import { type SearchFields, searchHref } from './audit-filter.ts';
 import { auditTable, eventHref } from './audit-table.ts';
+import { named } from './event-words.ts';
 
-export const showTrace = (texts: Texts, traced: CredentialTrace): Html => {
+export const showTrace = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html => {
   const t = texts.security.incident;
-  return html`<dl class="facts">${factsOf(texts, traced)}</dl>
+  return html`<dl class="facts">${factsOf(texts, traced, names)}</dl>
 ${
-  traced.kind === 'client_secret' &&
-  html`<h3>${t.descendants(traced.tokens)}</h3>${issuedUseOf(texts, traced)}${
+  traced.issuedUse !== null &&
+  html`<h3>${t.descendants}</h3>${issuedUseOf(texts, traced)}${
     traced.descendants.length === 0
       ? html`<p>${t.noDescendants}</p>`
-      : tokenTable(texts, traced.descendants, t.newestTokens(traced.descendants.length))
+      : tokenTable(texts, traced.descendants, { caption: t.newestTokens(traced.descendants.length), names })
   }`
 }
 <h3>${t.refusals}</h3>
-${traced.refusals.length === 0 ? html`<p>${t.noRefusals}</p>` : auditTable(texts, traced.refusals, texts.security.newestFirst)}`;
+${traced.refusals.length === 0 ? html`<p>${t.noRefusals}</p>` : auditTable(texts, traced.refusals, { caption: texts.security.newestFirst, names })}`;
 };
 
-const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
+const factsOf = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html[] => {
   const t = texts.security.incident;
   const { issued, clientId, parent, parentToken, state } = traced;
   const code = (href: string, text: string): Html => html`<a href="${href}"><code>${text}</code></a>`;
-  const facts: [string, Html | string | number | null | undefined][] = [
+  const facts: [string, Html | string | number | false | null | undefined][] = [
     [t.state, state && credentialBadge(state, texts.security.states)],
     [
       t.issued,
       issued &&
-        html`<a href="${eventHref(issued.id)}">${time(issued.at)}</a>${issued.actor !== null && ` · ${issued.actor}`}${issued.address !== null && ` · ${issued.address}`}`,
+        html`<a href="${eventHref(issued.id)}">${exactTime(issued.at)}</a>${issued.actor !== null && html` · ${named(names, issued.actor)}`}${issued.address !== null && ` · ${issued.address}`}`,
     ],
-    [t.client, clientId && code(searchHref({ client: clientId }), clientId)],
-    [t.restaurants, issued?.tenants.join(', ')],
+    [
+      t.client,
+      clientId &&
+        html`${names.has(clientId) && html`${names.get(clientId)} `}${code(searchHref({ client: clientId }), clientId)}`,
+    ],
+    [
+      t.restaurants,
+      issued !== null &&
+        issued.tenants.length > 0 &&
+        html`${issued.tenants.map((id, index) => html`${index > 0 && html`<br>`}${named(names, id)}`)}`,
+    ],
     [t.parent, parent && code(searchHref({ credential: parent }), parent)],
     [t.parentToken, parentToken && code(searchHref({ tokenId: parentToken }), parentToken)],
     [
@@ -50,12 +60,14 @@ const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
         ? t.none
         : html`${traced.addresses.map((address) => html`${code(searchHref({ address }), address)} `)}`,
     ],
-    [t.firstUsed, traced.partial ? undefined : traced.firstUsed && time(traced.firstUsed)],
-    [t.lastUsed, traced.lastUsed && time(traced.lastUsed)],
+    [t.firstUsed, traced.partial ? undefined : traced.firstUsed && exactTime(traced.firstUsed)],
+    [t.lastUsed, traced.lastUsed && exactTime(traced.lastUsed)],
     [texts.security.fields.fingerprint, html`<code>${traced.fingerprint}</code>`],
   ];
   return facts.flatMap(([name, value]) =>
-    value === null || value === undefined || value === '' ? [] : [html`<dt>${name}</dt><dd>${value}</dd>`],
+    value === null || value === undefined || value === false || value === ''
+      ? []
+      : [html`<dt>${name}</dt><dd>${value}</dd>`],
   );
 };
 
@@ -63,23 +75,30 @@ const refusedLink = (filter: SearchFields, count: number): Html =>
   html`<a href="${searchHref({ action: 'request.denied', ...filter })}">${count}</a>`;
 
 /** The use of the tokens of a secret: a leaked secret may have no call of its own. */
-const issuedUseOf = (texts: Texts, { id, issuedUse }: CredentialTrace): Html | undefined => {
+const issuedUseOf = (texts: Texts, { id, issuedUse, tokens, liveTokens }: CredentialTrace): Html | undefined => {
   const t = texts.security.incident;
   if (issuedUse === null) return undefined;
-  const { calls, refused, partial, addresses, lastUsed } = issuedUse;
+  const { calls, refused, partial, addresses, firstUsed, lastUsed } = issuedUse;
   const filter = { issuedFor: id };
   return html`<dl class="facts" id="issued-use">
+<dt>${t.issuedTokens}</dt><dd><a href="${searchHref({ action: 'token.issued', credential: id })}">${tokens}</a></dd>
+<dt>${t.liveTokens}</dt><dd>${liveTokens.partial ? t.atLeast(liveTokens.count) : liveTokens.count}</dd>
 <dt>${t.issuedCalls}</dt><dd><a href="${searchHref({ action: 'request.allowed', ...filter })}">${partial ? t.atLeast(calls) : calls}</a></dd>
 <dt>${t.issuedRefused}</dt><dd>${refusedLink(filter, refused)}</dd>
 <dt>${t.addresses}</dt><dd>${addresses.length === 0 ? t.none : html`<code>${addresses.join(' ')}</code>`}</dd>
-${lastUsed !== null && html`<dt>${t.lastUsed}</dt><dd>${time(lastUsed)}</dd>`}</dl>`;
+${firstUsed !== null && !partial && html`<dt>${t.firstUsed}</dt><dd>${exactTime(firstUsed)}</dd>`}
+${lastUsed !== null && html`<dt>${t.lastUsed}</dt><dd>${exactTime(lastUsed)}</dd>`}</dl>`;
 };
 
 /** A link to all events of the credential. */
 export const ownFilter = ({ kind, id }: Pick<CredentialTrace, 'kind' | 'id'>): SearchFields =>
   kind === 'token' ? { tokenId: id } : { credential: id };
 
-export const tokenTable = (texts: Texts, tokens: readonly IssuedToken[], caption: string): Html => {
+export const tokenTable = (
+  texts: Texts,
+  tokens: readonly IssuedToken[],
+  { caption, names }: { caption: string; names: AuditNames },
+): Html => {
   const t = texts.security.tokens;
   return table({
     caption,
@@ -88,10 +107,10 @@ export const tokenTable = (texts: Texts, tokens: readonly IssuedToken[], caption
     rows: tokens.map((token) => [
       html`<a href="${searchHref({ tokenId: token.id })}"><code>${token.id}</code></a>${parentOf(texts, token)}`,
       credentialBadge(token.state, texts.security.states),
-      token.clientId !== null && html`<code>${token.clientId}</code>`,
+      token.clientId !== null && named(names, token.clientId),
       html`<code>${token.scopes.join(' ')}</code>`,
-      html`${time(token.issued)}${token.address !== null && html`<br><span class="hint">${token.address}</span>`}`,
-      time(token.expires),
+      html`${exactTime(token.issued)}${token.address !== null && html`<br><span class="hint">${token.address}</span>`}`,
+      exactTime(token.expires),
     ]),
   });
 };

@@ -1,11 +1,22 @@
-/** A time element; the script of every page shows it in the viewer's time zone and language. */
+/** A time element; the script of every page shows it in the viewer's time zone, language and 12- or 24-hour habit. */
 import { type Html, html } from '../page/html.ts';
 
+type TimeStyle = 'moment' | 'exact' | 'clock' | 'day' | 'relative';
+
+const textOf: Readonly<Record<TimeStyle, (iso: string) => string>> = {
+  day: (iso) => iso.slice(0, 10),
+  clock: (iso) => `${iso.slice(11, 19)} UTC`,
+  exact: (iso) => `${iso.slice(0, 19).replace('T', ' ')} UTC`,
+  moment: (iso) => `${iso.slice(0, 16).replace('T', ' ')} UTC`,
+  relative: (iso) => `${iso.slice(0, 16).replace('T', ' ')} UTC`,
+};
+
 /**
- * Without script the time is shown in UTC. The style `relative` shows "3 minutes ago", with the exact time as the
- * title.
+ * Without script the time is shown in UTC. The style `exact` has seconds, and `clock` is the time of day with seconds, for
+ * lists with a heading for each day. `relative` shows "3 minutes ago", with the exact time as the title.
  */
-export const time = (at: Date, style: 'moment' | 'day' | 'relative' = 'moment'): Html =>
-  html`<time datetime="${at.toISOString()}" data-style="${style}">${
-    style === 'day' ? at.toISOString().slice(0, 10) : `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
-  }</time>`;
+export const time = (at: Date, style: TimeStyle = 'moment'): Html =>
+  html`<time datetime="${at.toISOString()}" data-style="${style}">${textOf[style](at.toISOString())}</time>`;
+
+/** Seconds matter where events are compared, so the pages of security show every time with them. */
+export const exactTime = (at: Date): Html => time(at, 'exact');

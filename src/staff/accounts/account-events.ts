@@ -11,7 +11,9 @@ type StaffAction =
   | 'user.signed_in'
   | 'user.sign_in_failed'
   | 'user.signed_out'
-  | 'user.session_ended';
+  | 'user.session_ended'
+  | 'user.search_saved'
+  | 'user.search_removed';
 
 export type StaffEvent = {
   action: StaffAction;

@@ -75,6 +75,13 @@ export const findUserByEmail = async (db: Kysely<unknown>, email: string): Promi
   return rows[0] && toUser(rows[0]);
 };
 
+/** By user id. */
+export const findEmails = async (db: Kysely<unknown>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> => {
+  const { rows } = await sql<{ id: string; email: string }>`
+    select id, email from panel.users where id = any (${[...ids]}::text[])`.execute(db);
+  return new Map(rows.map(({ id, email }) => [id, email]));
+};
+
 /** Locks the user until the transaction ends. */
 export const lockUser = async (tx: Kysely<unknown>, id: string): Promise<UserRow | undefined> => {
   await sql`select 1 from panel.users where id = ${id} for update`.execute(tx);

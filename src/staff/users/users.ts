@@ -10,6 +10,7 @@ import { normalizeEmail } from '../accounts/email.ts';
 import { endLink, replaceLink } from '../accounts/link-store.ts';
 import { isRole, type Role, roles } from '../accounts/role.ts';
 import {
+  findEmails,
   findUser,
   findUserByEmail,
   insertUser,
@@ -58,6 +59,8 @@ export const createUsers = (deps: UsersDeps) => ({
 const userReads = ({ db }: UsersDeps) => ({
   /** See markOfUsers. */
   mark: (): Promise<string> => markOfUsers(db),
+  /** By user id; an id without an entry is unknown. */
+  emails: (ids: readonly string[]): Promise<ReadonlyMap<string, string>> => findEmails(db, ids),
   find: async (id: string): Promise<ShownUser | undefined> => {
     const user = await findUser(db, id);
     return user && showUser(user);

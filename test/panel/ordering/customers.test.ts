@@ -41,9 +41,9 @@ test.skipIf(browserBinary === undefined)(
     expect(await page.getByLabel('Reason').inputValue()).toBe('Spilled <soup>');
     await page.getByLabel('Points', { exact: true }).fill('2.55');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('The points are booked.').waitFor();
+    await page.getByText('The points are saved.').waitFor();
     expect(await page.locator('main').innerText()).toMatch(
-      /Balance: 10\.45[\s\S]*By hand[\s\S]*Spilled <soup>[\s\S]*−2\.55[\s\S]*10\.45/,
+      /Balance: 10\.45[\s\S]*Manual[\s\S]*Spilled <soup>[\s\S]*−2\.55[\s\S]*10\.45/,
     );
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-customer');

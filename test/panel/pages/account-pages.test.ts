@@ -127,16 +127,16 @@ inBrowser(
     expect(await page.evaluate('window.untouched')).toBe(true);
     await page.getByRole('link', { name: late.email }).click();
     const other = await harness.signIn(late);
-    await until(async () => (await page.getByRole('link', { name: 'End…', exact: true }).count()) === 2);
+    await until(async () => (await page.getByRole('link', { name: 'Sign out…', exact: true }).count()) === 2);
     await expectAccessible(page);
     await takeScreenshots(page, 'user');
-    await page.getByRole('link', { name: 'End all sessions' }).click();
-    await page.getByRole('heading', { name: `End all sessions of ${late.email}?` }).waitFor();
+    await page.getByRole('link', { name: 'Sign out everywhere' }).click();
+    await page.getByRole('heading', { name: `Sign out ${late.email} everywhere?` }).waitFor();
     await expectAccessible(page);
-    await page.getByRole('button', { name: 'End all sessions' }).click();
+    await page.getByRole('button', { name: 'Sign out everywhere' }).click();
     await page
       .getByRole('status')
-      .filter({ hasText: `Every session of ${late.email} has ended` })
+      .filter({ hasText: `${late.email} is signed out everywhere` })
       .waitFor();
     await other.page.goto(`${harness.url}/panel/account`);
     expect(other.page.url()).toContain('/panel/sign-in');

@@ -58,6 +58,8 @@ const harmless: Readonly<Record<string, string>> = {
   '/clients/:client/limits/addresses': 'saves a form that shows all that it changes',
   '/restaurants/:restaurant/keys/:key/limits': 'saves a form that shows all that it changes',
   '/restaurants/:restaurant/keys/:key/limits/addresses': 'saves a form that shows all that it changes',
+  '/security/audit/saved': 'keeps a search, which is removed in the same place',
+  '/security/audit/saved/remove': 'removes a name for a search, which the address bar still shows',
   '/security/incident': 'looks',
   '/security/signals/:stream/resume': 'gives, on a page of its own',
   '/security/integrity/verify': 'looks',
@@ -102,12 +104,12 @@ const asking: Readonly<Record<string, Asking>> = {
   '/users/:user/disable': ofUser,
   '/account/sessions/end': {
     page: () => `/account/sessions/end?session=${ids.own}`,
-    names: () => ['session of your account', '127.0.0.1'],
-    afterwards: () => ['The session has ended'],
+    names: () => ['Sign this browser out of your account?', '127.0.0.1'],
+    afterwards: () => ['The browser is signed out'],
   },
   '/account/sessions/end-others': {
-    names: () => ['End all other sessions of admin', '127.0.0.1'],
-    afterwards: () => ['1 session has ended'],
+    names: () => ['Sign out all other browsers of admin', '127.0.0.1'],
+    afterwards: () => ['1 browser is signed out'],
   },
   '/clients/:client/shrink': {
     ...ofClient,

@@ -52,7 +52,7 @@ test('each page and each call is refused for each role that must not have it', a
       const path = filled(page.path, harness.restaurants[0] ?? '');
       const answer = await ask({ method: page.method, path, cookie: cookies.get(role) ?? '' });
       expect(answer.status, `${role}: ${page.method} ${page.path}`).toBe(403);
-      expect(answer.text, `${role}: ${page.method} ${page.path}`).toContain('Not for your role');
+      expect(answer.text, `${role}: ${page.method} ${page.path}`).toContain('Your role does not allow this');
     }
   }
 });

@@ -37,7 +37,7 @@ test('F-40 after too many passwords the page suggests a one-time link, and after
   const made = await panel.users.create('cli:test', { email: 'ada@example.com', role: 'support' });
   const browser = panel.visitor('192.0.2.1');
   await browser.post('/panel/link', { token: tokenOf(made.link), password, again: password }, '');
-  expect((await browser.get('/panel/account')).text).toContain('No code is asked for when you sign in.');
+  expect((await browser.get('/panel/account')).text).toContain('You sign in without a code.');
   const answers: string[] = [];
   for (let i = 0; i < 6; i += 1) {
     const given = { email: 'ada@example.com', password: `wrong password ${i}` };
@@ -94,7 +94,7 @@ test('F-40 F-56 the last page of a restaurant list says that it is the last, and
   };
   expect((await list('')).text).toContain('Osteria Uno');
   const behind = await list('after=none-such');
-  expect(behind.text).toContain('There is nothing more in this list.');
+  expect(behind.text).toContain('This is the end of the list.');
   expect(behind.text).not.toContain('No restaurant is assigned');
   for (const query of [`q=${'x'.repeat(101)}`, `after=${'x'.repeat(256)}`, 'q=%00'])
     expect((await list(query)).status, query).toBe(400);

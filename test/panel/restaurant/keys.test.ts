@@ -53,7 +53,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('link', { name: 'API keys' }).focus();
     await page.keyboard.press('Enter');
     await page.waitForURL(`${place}/keys`);
-    expect(await page.locator('#keys').innerText()).toContain('There is no live key');
+    expect(await page.locator('#keys').innerText()).toContain('There is no active key');
     await expectAccessible(page);
     await page.getByLabel('Name').focus();
     await page.keyboard.type('Till at the <b>bar</b>');
@@ -103,12 +103,12 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-rotate-key');
     await page.getByLabel('The old key works for').selectOption('3 more days');
-    await page.getByRole('button', { name: 'Make the new key' }).click();
+    await page.getByRole('button', { name: 'Create the new key' }).click();
     await page.getByRole('heading', { name: 'Your new key' }).waitFor();
     const fresh = await shownKey();
     expect(fresh).not.toBe(old);
     await page.getByRole('link', { name: 'I have saved it' }).click();
-    const ending = rowOf('Kitchen', 'Ending');
+    const ending = rowOf('Kitchen', 'Expiring');
     expect(await ending.innerText()).toContain('No use recorded');
     expect(await page.locator('#keys').innerText()).not.toContain('Safe to retire');
     expect([await statusWith(old), await statusWith(fresh)]).toEqual([200, 200]);
@@ -126,7 +126,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByText('The key Kitchen is revoked.').waitFor();
     await until(async () => (await statusWith(old)) === 401);
     expect(await statusWith(fresh)).toBe(200);
-    await page.getByRole('link', { name: 'Show ended keys' }).click();
+    await page.getByRole('link', { name: 'Show expired and revoked keys' }).click();
     await rowOf('Kitchen', 'Revoked').waitFor();
     await expectAccessible(page);
     const { rows } = await harness.database.pool.query(

@@ -47,11 +47,15 @@ inBrowser(
     await page.keyboard.press('Enter');
     await page.waitForURL(searchUrl());
     await checkPage(page, 'security-audit');
+    // Four fields, and the rest on demand.
+    expect(await page.locator('form[role=search] > .fields > label').count()).toBe(4);
+    await page.getByText('More filters').focus();
+    await page.keyboard.press('Enter');
     await page.getByLabel('Request id').focus();
     await page.keyboard.type(requestId);
     await page.keyboard.press('Enter');
     await page.waitForURL(searchUrl(`?requestId=${requestId}`));
-    const rows = page.locator('tbody tr');
+    const rows = page.locator('tbody tr:not(.day)');
     expect(await rows.count()).toBe(1);
     expect(await rows.innerText()).toMatch(/request\.denied\s+Refused/);
     await rows.getByRole('link').focus();
@@ -112,7 +116,7 @@ inBrowser('an open search says that there are newer events, without looking at t
   await news.waitFor();
   expect(await readings()).toBe(before);
   await Promise.all([page.waitForEvent('load'), news.click()]);
-  await page.locator('tbody tr').first().getByRole('link').click();
+  await page.locator('tbody tr:not(.day)').first().getByRole('link').click();
   await page.waitForURL(/security\/events/);
   expect(await page.locator('main').innerText()).toContain(wrong.headers.get('x-request-id'));
   await page.getByRole('button', { name: 'Italiano' }).click();
@@ -139,10 +143,11 @@ inBrowser(
     const [event] = await events(`action = 'audit.read' and actor = 'panel:${user.userId}'`);
     expect(JSON.parse(event?.details ?? '')).toEqual({ read: 'event', event: '0-1' });
     await page.goto(searchUrl());
+    await page.getByText('More filters').click();
     await page.getByLabel('Credential id').fill(client.client_secret ?? '');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').waitFor();
-    expect(await page.getByRole('alert').innerText()).toContain('incident page');
+    expect(await page.getByRole('alert').innerText()).toContain('“Leaked credential”');
     expect(asked.join()).not.toContain(client.client_secret);
     // Without the script the server refuses it, and writes it nowhere.
     const answer = await page.request.get(searchUrl(`?credential=${client.client_secret}`));
@@ -153,3 +158,94 @@ inBrowser(
     expect(problems).toEqual([]);
   },
 );
+
+inBrowser(
+  'the timeline of a client tells in sentences what happened, by days of the reader or of UTC, with seconds',
+  async () => {
+    expect((await call('/api/orders/list')).status).toBe(200);
+    await harness.command('client', 'rotate-secret', '--client-id', client.client_id ?? '', '--overlap-hours', '1');
+    const { page, problems } = await harness.signIn(user, { timezoneId: 'Pacific/Kiritimati', locale: 'en-GB' });
+    await page.goto(searchUrl(`?client=${client.client_id}`));
+    const timeline = `${harness.url}/panel/security/timeline?client=${client.client_id}`;
+    await page.getByRole('link', { name: 'Timeline of Till' }).click();
+    await page.waitForURL(timeline);
+    await page.getByRole('heading', { name: 'What happened to Till' }).waitFor();
+    const lines = page.locator('.timeline li:not(.day)');
+    await lines.filter({ hasText: /at the command line rotated the secret of Till\./ }).waitFor();
+    await lines.filter({ hasText: /at the command line gave a secret of Till an end date\./ }).waitFor();
+    await lines
+      .filter({ hasText: /Till was refused .*requests? to orders\.list: / })
+      .first()
+      .waitFor();
+    await checkPage(page, 'security-timeline');
+    const first = lines.first().locator('time');
+    const at = new Date((await first.getAttribute('datetime')) ?? '');
+    const shown = (timeZone: string) => ({
+      clock: new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium', timeZone }).format(at),
+      day: new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeZone }).format(at).replace(',', ''),
+    });
+    const isShown = async ({ clock, day }: { clock: string; day: string }) =>
+      (await first.innerText()) === clock &&
+      (await page.locator('.timeline .day').first().innerText()).replace(',', '') === day;
+    await until(() => isShown(shown('Pacific/Kiritimati')));
+    await page.getByRole('button', { name: 'UTC' }).click();
+    await until(() => isShown(shown('UTC')));
+    // The choice holds for other pages of this browser, and for the fields in which times are typed.
+    await page.goto(searchUrl('?since=2026-05-01T00%3A30Z'));
+    expect(await page.getByLabel('From').inputValue()).toBe('2026-05-01T00:30');
+    // On paper the events stay and what cannot be used goes.
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.locator('form[role=search]').isVisible()).toBe(false);
+    expect(await page.locator('table').isVisible()).toBe(true);
+    await page.emulateMedia({ media: null });
+    await page.getByRole('button', { name: 'My time zone' }).click();
+    expect(await page.getByLabel('From').inputValue()).toBe('2026-05-01T14:30');
+    // Without an id the page asks for one.
+    await page.goto(`${harness.url}/panel/security/timeline`);
+    await page.getByLabel('Restaurant id').fill(restuid);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'What happened to Osteria Uno' }).waitFor();
+    expect(await page.locator('.timeline').innerText()).toContain(
+      'at the command line gave Till access to Osteria Uno.',
+    );
+    expect(problems).toEqual([]);
+  },
+);
+
+inBrowser('a search is kept under a name by its user alone, at most twenty, and never with a credential', async () => {
+  const { page, problems } = await harness.signIn(user);
+  await page.goto(searchUrl('?action=request.denied'));
+  await page.getByText('Saved searches').click();
+  await page.getByLabel('Name of this search').fill('Refusals');
+  await page.keyboard.press('Enter');
+  await page.getByText('The search is saved.').waitFor();
+  await page.goto(searchUrl());
+  await checkPage(page, 'security-saved-search');
+  await page.getByRole('link', { name: 'Refusals' }).click();
+  await page.waitForURL(searchUrl('?action=request.denied'));
+  const csrf = (await page.locator('input[name=csrf]').first().getAttribute('value')) ?? '';
+  const save = async (name: string, query: string): Promise<string> => {
+    const form = { csrf, name, query };
+    return (await page.request.post(searchUrl('/saved'), { form, headers: { origin: harness.url } })).text();
+  };
+  const secret = client.client_secret ?? '';
+  expect(await save('Leak', `credential=${secret}`)).toContain('it sends only a hash');
+  expect(await save('x'.repeat(61), 'client=opc_x')).toContain('cannot be saved');
+  expect(await save('All', '')).toContain('cannot be saved');
+  for (let i = 2; i <= 20; i += 1) expect(await save(`Search ${i}`, 'client=opc_x')).toContain('The search is saved.');
+  expect(await save('One more', 'client=opc_x')).toContain('You have 20 saved searches');
+  expect(await save('Refusals', 'client=opc_y')).toContain('The search is saved.');
+  const { rows } = await harness.database.pool.query('select user_id, name, query from panel.saved_searches');
+  expect(rows.length).toBe(20);
+  expect(rows).toContainEqual({ user_id: user.userId, name: 'Refusals', query: 'client=opc_y' });
+  expect(JSON.stringify(rows)).not.toContain(secret);
+  const other = await harness.signIn(await harness.user('security'));
+  await other.page.goto(searchUrl());
+  expect(await other.page.getByText('Saved searches').count()).toBe(0);
+  await page.goto(searchUrl());
+  await page.getByRole('button', { name: 'Remove the saved search Refusals' }).click();
+  await page.getByText('The saved search is removed.').waitFor();
+  const noted = await events(`action like 'user.search_%' and actor = 'panel:${user.userId}'`);
+  expect(noted.length).toBe(22);
+  expect(problems).toEqual([]);
+});

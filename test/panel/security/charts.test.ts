@@ -70,15 +70,24 @@ inBrowser(
     await page.getByRole('link', { name: 'Charts' }).first().click();
     await page.waitForURL(`${harness.url}/panel/security/charts`);
     for (const [name, count] of [
-      ['Tokens issued', 1],
-      ['Requests allowed', 6],
-      ['Refused', 4],
+      ['Issued tokens', 1],
+      ['Allowed requests', 6],
+      ['Refused requests', 4],
     ] as const) {
       const chart = page.locator('.charts').getByRole('img', { name: `${name}: ${count} in all` });
       expect(await chart.locator('rect').count()).toBeGreaterThan(0);
     }
     await checkPage(page, 'security-charts');
-    await page.getByText('As a table').click();
+    // The newest bar of the chart of allowed requests has its value by focus, and older ones by the arrow keys.
+    const chart = page.locator('[data-chart]').nth(1);
+    await chart.focus();
+    const value = chart.locator('[data-chart-value]');
+    const last = chart.locator('[data-at]').last();
+    await until(async () => (await value.innerText()).endsWith(`: ${await last.getAttribute('data-number')}`));
+    await page.keyboard.press('ArrowLeft');
+    await until(async () => (await value.innerText()).endsWith(': 0'));
+    expect(await chart.locator('.axis-y').innerText()).toMatch(/^6\s+0$/);
+    await page.getByText('The numbers as a table').click();
     const figures = await page.locator('details tbody tr').allInnerTexts();
     expect(figures).toHaveLength(24);
     const sums = figures.map((line) => line.split('\t').slice(1).map(Number));
@@ -87,14 +96,14 @@ inBrowser(
       const row = page.locator('table.stack tbody tr', { hasText: text });
       return (await row.innerText()).replaceAll(/\s+/g, ' ').trim();
     };
-    expect(await rowOf(client_id)).toBe(`${client_id} 1 4 3 Show`);
-    expect(await rowOf(key.key_id ?? '')).toBe(`${key.key_id} 0 2 0 Show`);
+    expect(await rowOf(client_id)).toBe(`Till ${client_id} 1 4 3 Show`);
+    expect(await rowOf(key.key_id ?? '')).toBe(`Counter ${key.key_id} 0 2 0 Show`);
     expect(await rowOf('unknown')).toBe('unknown 0 0 1 –');
     // One client alone, over a week, and from there to its events.
     await page.getByRole('link', { name: client_id }).click();
     await page.getByRole('link', { name: 'Week' }).click();
     await page.waitForURL(new RegExp(`by=client&days=7&value=${client_id}`));
-    await page.locator('.charts').getByRole('img', { name: 'Requests allowed: 4 in all' }).waitFor();
+    await page.locator('.charts').getByRole('img', { name: 'Allowed requests: 4 in all' }).waitFor();
     await page.locator('table.stack tbody tr', { hasText: client_id }).getByRole('link', { name: 'Show' }).click();
     await page.waitForURL(/security\/audit\?client=/);
     expect(await page.locator('tbody').innerText()).toContain('request.denied');
@@ -111,7 +120,7 @@ inBrowser(
     expect(await get('/api/orders/list', bearer)).toBe(200);
     await counted('all', 12);
     await page.getByRole('link', { name: 'There are newer events' }).click();
-    await page.locator('.charts').getByRole('img', { name: 'Requests allowed: 7 in all' }).waitFor();
+    await page.locator('.charts').getByRole('img', { name: 'Allowed requests: 7 in all' }).waitFor();
     expect(problems).toEqual([]);
   },
 );

@@ -1,6 +1,9 @@
 /** The incident page in a real browser: a found value is traced and ended without leaving the browser. */
-import { createHash } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
 import { until, withinASecond } from '../../support/until.ts';
 import { checkPage } from '../harness/check-page.ts';
 import {
@@ -53,7 +56,7 @@ const listen = ({ page }: SignedInBrowser): (() => string) => {
 
 const trace = async ({ page }: SignedInBrowser, text: string): Promise<void> => {
   await page.goto(`${harness.url}/panel/security/incident`);
-  await page.getByLabel('API key, client secret or access token').fill(text);
+  await page.getByLabel('API key, client secret, access token or certificate (PEM)').fill(text);
   await page.keyboard.press('Enter');
 };
 
@@ -71,7 +74,7 @@ inBrowser(
     const sent = listen(opened);
     await page.goto(`${harness.url}/panel/security/incident`);
     await checkPage(page, 'security-incident-form');
-    await page.getByLabel('API key, client secret or access token').focus();
+    await page.getByLabel('API key, client secret, access token or certificate (PEM)').focus();
     // As it is found in a file.
     await page.keyboard.insertText(`  CLIENT_SECRET="${secret}" `);
     await page.keyboard.press('Enter');
@@ -83,16 +86,18 @@ inBrowser(
       client.client_id ?? '',
       'read:orders',
       '127.0.0.1',
-      'Tokens issued for it: 1',
+      'Tokens issued for it',
     ])
       expect(text).toContain(part);
-    expect(await page.locator('#issued-use').innerText()).toMatch(/allowed\s+1\s+Calls with these tokens, refused\s+0/);
+    expect(await page.locator('#issued-use').innerText()).toMatch(
+      /In all\s+1\s+Still valid\s+1\s+Allowed calls with its tokens\s+1\s+Refused calls with its tokens\s+0/,
+    );
     expect(await page.locator('table tbody tr').count()).toBe(1);
-    expect(await page.locator('table tbody tr').innerText()).toContain('Live');
+    expect(await page.locator('table tbody tr').innerText()).toContain('Valid');
     expect(text).toContain(createHash('sha256').update(secret).digest('hex'));
     await checkPage(page, 'security-incident');
     // Nothing is revoked before it is confirmed.
-    await page.locator('summary').focus();
+    await page.locator('.confirm > summary').focus();
     await page.keyboard.press('Enter');
     const button = page.getByRole('button', { name: 'Revoke now' });
     await button.waitFor();
@@ -142,14 +147,14 @@ inBrowser(
       expect(await page.locator('main').innerText()).toContain('Genuine');
       if (kind === 'Access token')
         expect(await page.locator('main').innerText()).toContain(client.client_secret?.slice(0, 16));
-      await page.locator('summary').click();
+      await page.locator('.confirm > summary').click();
       await page.getByRole('button', { name: 'Revoke now' }).click();
       await page.waitForURL(/\/incident\/proof/);
       await until(async () => (await works()) === 401, withinASecond.timeout);
       // The second trace shows that it has ended, and the refusals since then.
       await written(`action = 'request.denied' and reason like '%revoked%' or reason = 'key_revoked'`);
       await trace(opened, value);
-      await page.getByText('It has ended already').waitFor();
+      await page.getByText('It is no longer valid').waitFor();
       expect(await page.locator('table').innerText()).toContain('request.denied');
     }
     for (const secret of [token.slice(token.lastIndexOf('.') + 1), key.slice(17)]) expect(sent()).not.toContain(secret);
@@ -159,7 +164,7 @@ inBrowser(
     );
     expect(rows.length).toBeGreaterThan(0);
     // What cannot end any more needs no button.
-    expect(await page.locator('summary').count()).toBe(0);
+    expect(await page.locator('.confirm > summary').count()).toBe(0);
     expect(problems).toEqual([]);
   },
 );
@@ -174,7 +179,7 @@ inBrowser(
     const { page, problems } = opened;
     await trace(opened, `${key.slice(0, 17)}${'0'.repeat(49)}`);
     await page.getByText('there is no proof that it had this value').waitFor();
-    expect(await page.locator('summary').count()).toBe(0);
+    expect(await page.locator('.confirm > summary').count()).toBe(0);
     const csrf = await page.locator('input[name=csrf]').first().getAttribute('value');
     const answer = await page.request.post(`${harness.url}/panel/security/incident/revoke`, {
       form: { csrf: csrf ?? '', kind: 'api_key', id: key.slice(0, 16), sha256: 'a'.repeat(64) },
@@ -212,3 +217,38 @@ inBrowser('a key of an earlier version, which kept no fingerprint, is known by i
   await trace(opened, key);
   await page.getByText('Genuine: exactly this value').waitFor();
 });
+
+inBrowser(
+  'a client certificate is listed among the active credentials, and its PEM shows whose it is and removes it; the private key beside it is not sent',
+  async () => {
+    const client = await harness.command('client', 'create', '--name', 'Bank', '--restaurant', restuid);
+    const pair = makeAuthority('Own').issue({ name: 'bank-1', use: 'client' });
+    const file = join(harness.settings.ORDERPASS_DATA_DIR, 'bank.crt');
+    writeFileSync(file, pair.cert);
+    const id = client.client_id ?? '';
+    await harness.command('client', 'add-certificate', '--client-id', id, '--file', file);
+    const thumbprint = createHash('sha256').update(new X509Certificate(pair.cert).raw).digest('base64url');
+    const opened = await harness.signIn(user);
+    const { page, problems } = opened;
+    const sent = listen(opened);
+    const listed = page.locator('tbody tr', { hasText: thumbprint });
+    await page.goto(`${harness.url}/panel/security/live?kind=client_certificate`);
+    expect(await listed.innerText()).toMatch(/bank-1[\s\S]*Active[\s\S]*Bank/);
+    await checkPage(page, 'security-live-certificates');
+    await trace(opened, `${pair.key}\n${pair.cert}`);
+    await page.getByText('This certificate is registered here').waitFor();
+    expect(await page.locator('main').innerText()).toMatch(/Client certificate[\s\S]*Active[\s\S]*Bank/);
+    expect(await page.locator('#issued-use').innerText()).toMatch(/In all\s+0\s+Still valid\s+0/);
+    await page.locator('.confirm > summary').click();
+    await page.getByRole('button', { name: 'Revoke now' }).click();
+    await page.waitForURL(/\/incident\/proof/);
+    expect(await page.locator('.proof h2').allInnerTexts()).toContain('client_certificate.removed');
+    await page.goto(`${harness.url}/panel/security/live?kind=client_certificate`);
+    expect(await listed.count()).toBe(0);
+    // A certificate that no client has is not genuine.
+    await trace(opened, makeAuthority('Other').issue({ name: 'bank-1', use: 'client' }).cert);
+    await page.getByText('Not genuine').waitFor();
+    for (const line of pair.key.trim().split('\n').slice(1, -1)) expect(sent()).not.toContain(encodeURIComponent(line));
+    expect(problems).toEqual([]);
+  },
+);

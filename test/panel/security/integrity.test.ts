@@ -71,7 +71,11 @@ inBrowser(
     const verify = page.getByRole('button', { name: 'Verify now' });
     await verify.focus();
     await page.keyboard.press('Enter');
-    await page.getByText(/Nothing was changed or removed: \d+ events/).waitFor();
+    await page
+      .getByText(/Nothing was changed or removed: \d+ events in \d+ chains? .* Checked on .*security1@example\.com/)
+      .waitFor();
+    const tree = page.getByText(/The newest signed checkpoint covers \d+ events\. The last of them is from/);
+    expect(await tree.innerText()).toContain('It was compared just now and is as it was signed.');
     await checkPage(page, 'security-integrity');
     const heads = page.locator('table', { hasText: 'Last signed' }).locator('tbody tr');
     expect(await heads.count()).toBe(Number((await rowsOf('select count(*) as n from gateway.audit_chains'))[0]?.n));
@@ -79,6 +83,13 @@ inBrowser(
     const [changed] = await rowsOf(
       `update gateway.audit_events set actor = 'forged' where chain = 0 and action = 'client.created' returning seq`,
     );
+    // The last leaf of the checkpoint is no longer its event.
+    const forge = `update gateway.audit_tree_leaves set hash = '\\x00' where position = (select max(position) from gateway.audit_tree_leaves)`;
+    await until(async () => {
+      await rowsOf(forge);
+      await page.reload();
+      return (await tree.innerText()).includes('is not as it was signed');
+    });
     await verify.click();
     await page.getByText(`damaged at 0-${changed?.seq}`).waitFor();
     await expectAccessible(page);

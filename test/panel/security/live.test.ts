@@ -46,7 +46,7 @@ inBrowser(
     expect([(await works(kept)).status, (await works(ended)).status]).toEqual([200, 401]);
     const { page, problems } = await harness.signIn(user);
     await page.goto(`${harness.url}/panel`);
-    await page.getByRole('link', { name: 'Live now' }).first().click();
+    await page.getByRole('link', { name: 'Active credentials' }).first().click();
     await page.waitForURL(`${harness.url}/panel/security/live`);
     const text = await page.locator('main').innerText();
     expect(text).toContain(jtiOf(kept));
@@ -80,7 +80,7 @@ inBrowser(
     // After a change of its secret no token of the client is good any more.
     await harness.command('client', 'revoke-tokens', '--client-id', client_id);
     await page.goto(liveUrl('token'));
-    expect(await page.locator('main').innerText()).toContain('No token is live');
+    expect(await page.locator('main').innerText()).toContain('No token is valid');
     expect(problems).toEqual([]);
   },
 );

@@ -224,7 +224,9 @@ test('a sign-in that waits for its code ends after ten minutes, and when the pas
   await begin(old, user.email);
   const change = { current: password, password: 'eight more words', again: 'eight more words' };
   expect((await user.browser.post('/panel/account/password', change)).status).toBe(303);
-  expect((await old.post('/panel/sign-in/code', { code: nextCode(key) }, '')).text).toContain('This sign-in has ended');
+  expect((await old.post('/panel/sign-in/code', { code: nextCode(key) }, '')).text).toContain(
+    'This sign-in has expired',
+  );
   expect(await isSignedIn(old)).toBe(false);
 });
 

@@ -38,7 +38,7 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await takeScreenshots(page, 'set-password');
     await page.getByLabel('New password', { exact: true }).fill('correct horse battery');
-    await page.getByLabel('New password again').fill('correct horse battery');
+    await page.getByLabel('Repeat the new password').fill('correct horse battery');
     await page.keyboard.press('Enter');
     await page.waitForURL(`${harness.url}/panel`);
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Overview');
@@ -52,7 +52,9 @@ test.skipIf(browserBinary === undefined)(
     await page.getByLabel('Password', { exact: true }).fill('not the password');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').waitFor();
-    expect(await page.getByRole('alert').innerText()).toBe('Email or password is wrong, or the account is disabled.');
+    expect(await page.getByRole('alert').innerText()).toBe(
+      'The email or password is wrong, or the account is disabled.',
+    );
     await page.getByLabel('Password', { exact: true }).fill('correct horse battery');
     await page.keyboard.press('Enter');
     await page.waitForURL(`${harness.url}/panel`);

@@ -232,7 +232,7 @@ test('htmx sends the token as a header, gets the target of a redirect, and leave
   const answer = await ask(path, { 'x-csrf-token': token }, 'POST');
   expect(answer.status).toBe(200);
   expect(answer.headers.get('hx-redirect')).toBe('/panel/account');
-  const said = '0 sessions have ended';
+  const said = '0 browsers are signed out';
   expect(await (await ask('/panel/account', {})).text()).not.toContain(said);
   expect((await browser.get('/panel/account')).text).toContain(said);
   expect((await browser.get('/panel/account')).text).not.toContain(said);

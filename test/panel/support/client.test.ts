@@ -47,7 +47,7 @@ test.skipIf(browserBinary === undefined)(
     await page.goto(`${harness.url}/panel/clients/${id}`);
 
     // Rotation: both work. By keyboard only.
-    const rotate = page.getByRole('button', { name: 'Make a new secret' });
+    const rotate = page.getByRole('button', { name: 'Create a new secret' });
     for (let i = 0; i < 40; i += 1) {
       await page.keyboard.press('Tab');
       if (await rotate.evaluate((element) => element === element.ownerDocument.activeElement)) break;
@@ -120,7 +120,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('button', { name: 'Disable for good' }).click();
     await page.getByText('Ada Delivery is disabled for good.').waitFor();
     await expect.poll(statusOf(fresh), withinASecond).toBe(401);
-    expect(await page.getByRole('button', { name: 'Make a new secret' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Create a new secret' }).count()).toBe(0);
     expect(problems).toEqual([]);
   },
   120_000,

@@ -57,7 +57,7 @@ test.skipIf(browserBinary === undefined)(
     expect(await page.locator('tbody').innerText()).toContain(restuid);
     await page.getByLabel('Name or id').fill('ario');
     await page.keyboard.press('Enter');
-    await page.getByText('No restaurant is called “ario” or has that id.').waitFor();
+    await page.getByText('No restaurant has “ario” as its name or id.').waitFor();
 
     await page.goto(`${harness.url}/panel/clients`);
     await page.getByText('There is no API client yet').waitFor();

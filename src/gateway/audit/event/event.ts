@@ -55,6 +55,8 @@ export const auditActions = {
   'user.sign_in_failed': 'a sign-in to the panel failed',
   'user.signed_out': 'a user signed out',
   'user.session_ended': 'sessions of a user were ended',
+  'user.search_saved': 'a user kept a search of the audit under a name',
+  'user.search_removed': 'a user removed a kept search of the audit',
   'config.reloaded': 'a gateway replaced its route table; `from` and `to` are its versions',
   'store.backed_up': 'a backup of the embedded store was begun',
   'store.restored': 'the embedded store was restored from a backup; what happened after `taken_at` is not in it',

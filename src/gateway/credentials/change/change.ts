@@ -7,7 +7,7 @@ import { appendChange } from '../../audit/record/append-change.ts';
 import { recordSignals } from '../../audit/signals/events/record-signals.ts';
 import { type ChangedCredentials, raiseEpoch } from '../lookup/epoch-store.ts';
 import type { CredentialsDeps } from '../state/credentials-deps.ts';
-import { insertStateChange, type StateChange } from '../state/state-store.ts';
+import { findHolder, insertStateChange, type StateChange } from '../state/state-store.ts';
 
 export type Tx = Transaction<unknown>;
 
@@ -71,10 +71,23 @@ export const noteState = async (
 ): Promise<void> => {
   const actor = deps.actor ?? 'system';
   await insertStateChange(tx, { kind, credential, state, reason, actor, at: deps.clock.now() });
-  const isClient = kind === 'client' || kind === 'tokens';
-  const about = isClient ? { client_id: credential } : { credential_id: credential };
+  // The event also names the client or the tenant, so that it is found among all events of that one.
+  const about =
+    kind === 'client' || kind === 'tokens' ? { client_id: credential } : await holderOf(tx, kind, credential);
   const details = JSON.stringify({ state });
   await noteChange(deps, tx, { action: actionOf(kind, state), reason, ...about, details });
+};
+
+const holderOf = async (
+  tx: Tx,
+  kind: Exclude<StateKind, 'client' | 'tokens'>,
+  credential: string,
+): Promise<Pick<NewAuditEvent, 'credential_id' | 'client_id' | 'tenants'>> => {
+  const named = { credential_id: credential };
+  if (kind === 'client_key') return { ...named, client_id: credential.slice(0, credential.indexOf('/')) };
+  const holder = await findHolder(tx, kind, credential);
+  if (holder === undefined) return named;
+  return kind === 'secret' ? { ...named, client_id: holder } : { ...named, tenants: [holder] };
 };
 
 const actionOf = (kind: StateKind, state: StateChange['state']): AuditAction => {

@@ -34,11 +34,18 @@ export const issueSecret = async (
   tx: Tx,
   clientId: string,
   expires: Date | null,
+  isRotation = false,
 ): Promise<IssuedSecret> => {
   const { id, value } = newClientSecret(isSandboxId(clientId));
   const stored = storedForm(deps, value);
   await store.insertSecret(tx, { secretId: id, clientId, ...stored, created: deps.clock.now(), expires });
-  await noteChange(deps, tx, { action: 'secret.created', client_id: clientId, credential_id: id });
+  await noteChange(deps, tx, {
+    action: 'secret.created',
+    client_id: clientId,
+    credential_id: id,
+    // Tells a rotation from the first secret of a client.
+    ...(isRotation && { details: JSON.stringify({ rotated: true }) }),
+  });
   return { secretId: id, secret: value };
 };
 
@@ -51,7 +58,7 @@ export const rotations = (deps: CredentialsDeps) => ({
       for (const secretId of await states.limitSecrets(inner, clientId, end, deps.clock.now())) {
         await noteEnd(deps, inner, 'secret', secretId, end);
       }
-      return issueSecret(deps, inner, clientId, null);
+      return issueSecret(deps, inner, clientId, null, true);
     });
   },
 

@@ -36,6 +36,11 @@ const clientKeys = sql`
     k.revoked_at is not null or c.disabled_at is not null as ended
   from gateway.client_keys k join gateway.clients c using (client_id)`;
 
+const certificates = sql`
+  select x.thumbprint as id, x.subject as name, x.client_id as holder, c.name as "holderName", x.created, x.expires,
+    c.quarantined_reason as "quarantinedReason", x.revoked_at is not null or c.disabled_at is not null as ended
+  from gateway.client_certificates x join gateway.clients c using (client_id)`;
+
 /** Newest first. */
 export const listLiveKeys = async (
   db: Db,
@@ -73,6 +78,25 @@ export const listLiveClientKeys = async (
         }
       order by k.created desc, k.client_id desc, k.key_id desc limit ${limit}`.execute(db)
   ).rows;
+
+/** By client, along the primary key, so that a page costs as much as it shows. */
+export const listLiveCertificates = async (
+  db: Db,
+  { before, now, limit }: { before: CredentialPlace | undefined; now: Date; limit: number },
+): Promise<CredentialRow[]> =>
+  (
+    await sql<CredentialRow>`${certificates}
+      where x.revoked_at is null and c.disabled_at is null and (x.expires is null or x.expires > ${now})
+        and ${before === undefined ? sql`true` : sql`(x.client_id, x.thumbprint) > (${before.holder}, ${before.id})`}
+      order by x.client_id, x.thumbprint limit ${limit}`.execute(db)
+  ).rows;
+
+/** Of several clients with the same certificate: the one whose certificate is valid, and was registered last. */
+export const findCertificateRow = async (db: Db, thumbprint: string): Promise<CredentialRow | undefined> =>
+  (
+    await sql<CredentialRow>`${certificates} where x.thumbprint = ${thumbprint}
+      order by x.revoked_at is not null, x.created desc limit 1`.execute(db)
+  ).rows[0];
 
 export const findKeyRow = async (db: Db, id: string): Promise<CredentialRow | undefined> =>
   (await sql<CredentialRow>`${keys} where k.key_id = ${id}`.execute(db)).rows[0];

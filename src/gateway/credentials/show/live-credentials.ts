@@ -7,15 +7,15 @@ import * as store from './live-credential-store.ts';
 import type { CredentialState } from './show-credentials.ts';
 import { clientKeyName } from './show-credentials.ts';
 
-const liveKinds = ['api_key', 'client_secret', 'client_key'] as const;
+const liveKinds = ['api_key', 'client_secret', 'client_key', 'client_certificate'] as const;
 export type LiveKind = (typeof liveKinds)[number];
 
 export type LiveCredential = {
   kind: LiveKind;
   id: string;
-  /** Name of a key; type of a client key. */
+  /** Name of a key; type of a client key; subject of a certificate. */
   name: string;
-  /** Tenant of a key; client of a secret or of a client key. */
+  /** Tenant of a key; client of any other. */
   holder: string;
   holderName: string;
   state: CredentialState;
@@ -28,7 +28,7 @@ export type LiveCredential = {
 type Deps = { db: Kysely<unknown>; clock: Clock };
 
 /**
- * Newest first. Quarantined credentials are included, because they can be reactivated. VALIDATION_ERROR: bad cursor.
+ * Newest first; certificates by client. Quarantined credentials are included, because they can be reactivated. VALIDATION_ERROR: bad cursor.
  */
 export const listLiveCredentials = async (
   { db, clock }: Deps,
@@ -50,15 +50,22 @@ const lists = {
   api_key: store.listLiveKeys,
   client_secret: store.listLiveSecrets,
   client_key: store.listLiveClientKeys,
+  client_certificate: store.listLiveCertificates,
 };
 
-/** A key or a secret, live or ended. Undefined: none has that id. */
+const finders = {
+  api_key: store.findKeyRow,
+  client_secret: store.findSecretRow,
+  client_certificate: (db: Kysely<unknown>, id: string) => store.findCertificateRow(db, id.slice(id.indexOf('/') + 1)),
+};
+
+/** A key, a secret or a certificate (`client/thumbprint`), live or ended. Undefined: none has that id. */
 export const findCredential = async (
   { db, clock }: Deps,
-  kind: 'api_key' | 'client_secret',
+  kind: 'api_key' | 'client_secret' | 'client_certificate',
   id: string,
 ): Promise<LiveCredential | undefined> => {
-  const row = await (kind === 'api_key' ? store.findKeyRow(db, id) : store.findSecretRow(db, id));
+  const row = await finders[kind](db, id);
   return row && (await show(db, kind, [row], clock.now()))[0];
 };
 
@@ -69,7 +76,7 @@ const show = async (
   now: Date,
 ): Promise<LiveCredential[]> => {
   const nameOf = ({ id, holder }: store.CredentialRow): string =>
-    kind === 'client_key' ? clientKeyName(holder, id) : id;
+    kind === 'client_key' || kind === 'client_certificate' ? clientKeyName(holder, id) : id;
   const uses = await findUses(db, rows.map(nameOf), now);
   return rows.map((row) => {
     const use = uses.get(nameOf(row));

@@ -22,6 +22,15 @@ export const insertStateChange = async (tx: Db, entry: StateChange): Promise<voi
   );
 };
 
+/** The client of a secret, or the tenant of a key. */
+export const findHolder = async (db: Db, kind: 'secret' | 'api_key', id: string): Promise<string | undefined> => {
+  const { rows } = await (kind === 'secret'
+    ? sql<{ holder: string }>`select client_id as holder from gateway.client_secrets where secret_id = ${id}`
+    : sql<{ holder: string }>`select tenant as holder from gateway.api_keys where key_id = ${id}`
+  ).execute(db);
+  return rows[0]?.holder;
+};
+
 /** The last change of each credential. */
 export const findLastChanges = async (db: Db, credentials: readonly string[]): Promise<Map<string, StateChange>> => {
   const { rows } = await sql<StateChange>`

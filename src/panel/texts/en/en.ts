@@ -1,6 +1,7 @@
 /** English. One file per area in `en/`. */
 import { account } from './account.ts';
 import { certificates } from './certificates.ts';
+import { auditEvents } from './audit-events.ts';
 import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
@@ -28,6 +29,7 @@ export const en = {
   integrator,
   security,
   signals,
+  auditEvents,
   users,
 };
 

@@ -24,8 +24,8 @@ export const frame = {
   homeIntro: 'What would you like to do?',
   nothingHere: 'There is nothing here for your account yet.',
   problems: {
-    notFound: { title: 'Page not found', text: 'There is no such page, or you may not see it.' },
-    forbidden: { title: 'Not for your role', text: 'Your account may not open this page.' },
+    notFound: { title: 'Page not found', text: 'This page does not exist, or you cannot see it.' },
+    forbidden: { title: 'Your role does not allow this', text: 'Your account cannot open this page.' },
     expired: {
       title: 'Please try again',
       text: 'This form does not belong to your current session, for example because you signed in again since it was opened. Nothing was changed.',
@@ -36,9 +36,9 @@ export const frame = {
     },
     failed: {
       title: 'Something went wrong',
-      text: 'The server failed. If you were changing something, check whether the change was made before you try again. If it happens again, tell support the request id.',
+      text: 'The server had an error. If you were changing something, check whether the change was made before you try again. If it happens again, tell support the request id.',
     },
-    refused: { title: 'That was refused', text: '' },
+    refused: { title: 'Request refused', text: '' },
   },
   /** `origin`: the address whose forms are accepted. */
   otherAddress: (origin: string): string =>

@@ -17,12 +17,12 @@ export const deliveries = {
   showAll: 'Show all',
   ofRedelivery: 'These are the deliveries of one redelivery.',
   progress: {
-    running: 'Events are still being looked through.',
-    sending: 'All events are queued; some are still to be sent.',
-    finished: 'It is finished.',
+    running: 'Still looking for events.',
+    sending: 'All events are queued; some are still pending.',
+    finished: 'Finished.',
   },
   progressCounts: ({ queued, arrived, failed, open }: Sent) =>
-    `Queued: ${queued}. Delivered: ${arrived}. Failed or cancelled: ${failed}. Still to be sent: ${open}.`,
+    `Queued: ${queued}. Delivered: ${arrived}. Failed or cancelled: ${failed}. Pending: ${open}.`,
   filter: 'Filter',
   endpoint: 'Endpoint',
   anyEndpoint: 'Any endpoint',
@@ -45,7 +45,7 @@ export const deliveries = {
   searchOn: 'The newest deliveries were searched. Search further back',
   again: 'sent again',
   states: {
-    pending: 'To be sent',
+    pending: 'Pending',
     retrying: 'Retrying',
     waiting: 'Waiting',
     succeeded: 'Delivered',
@@ -53,7 +53,7 @@ export const deliveries = {
     cancelled: 'Cancelled',
   },
   filterStates: {
-    pending: 'To be sent',
+    pending: 'Pending',
     waiting: 'Waiting',
     succeeded: 'Delivered',
     exhausted: 'Failed',

@@ -17,7 +17,7 @@ export const restaurant = {
     notFound: (text: string) => `None of your restaurants has “${text}” in its name or as its id.`,
     showAll: 'Show all',
   },
-  noMore: 'There is nothing more in this list.',
+  noMore: 'This is the end of the list.',
   cancel: 'Cancel',
   back: 'Back',
   optional: 'optional',

@@ -4,7 +4,7 @@ export const signIn = {
   email: 'Email',
   password: 'Password',
   submit: 'Sign in',
-  refused: 'Email or password is wrong, or the account is disabled.',
+  refused: 'The email or password is wrong, or the account is disabled.',
   wait: (minutes: number) =>
     `Too many attempts. Try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}, or ask for a one-time link.`,
   /** A one-time link does not help: it asks for a code too. */
@@ -19,19 +19,19 @@ export const signIn = {
   code: 'One-time code',
   codeHint: 'The six digits that your app shows, or a recovery code.',
   codeRefused: 'This code is wrong or too old, or it was used before. Try another one.',
-  tooLate: 'This sign-in has ended, most often because it took too long. Sign in again.',
+  tooLate: 'This sign-in has expired, usually because it took too long. Sign in again.',
   linkTitle: 'Set your password',
   linkFor: (email: string) => `For ${email}`,
   newPassword: 'New password',
-  newPasswordAgain: 'New password again',
+  newPasswordAgain: 'Repeat the new password',
   passwordRule: 'At least 12 characters. A few unrelated words are good.',
   setPassword: 'Set password and sign in',
   linkGone: {
-    title: 'This link does not work any more',
-    text: 'It was used, has expired, is not complete, a newer one was made, or the account is disabled. Ask for a new one.',
+    title: 'This link no longer works',
+    text: 'It was used, has expired, is incomplete, was replaced by a newer one, or the account is disabled. Ask for a new one.',
   },
   passwordShort: 'Use at least 12 characters.',
   passwordLong: 'Use at most 256 characters.',
   passwordCommon: 'This password is too easy to guess.',
-  passwordsDiffer: 'The two passwords are not the same.',
+  passwordsDiffer: 'The two passwords do not match.',
 };

@@ -14,23 +14,24 @@ export const users = {
     'Give this link to the user. It works once, unless a newer one is made or the account is disabled, and at most until',
   disable: 'Disable',
   enable: 'Enable',
-  endSessions: 'End all sessions',
-  notYourself: 'Another administrator must do this to your account; your own sessions are on your account page.',
+  endSessions: 'Sign out everywhere',
+  notYourself:
+    'Only another administrator can do this to your account. Your account page shows where you are signed in.',
   ask: {
     disable: {
       title: (email: string) => `Disable ${email}?`,
-      text: 'Every session of this account ends, and so does its one-time link. It cannot be signed in to until it is enabled again.',
+      text: 'The account is signed out everywhere and its one-time link stops working. Signing in to it is not possible until it is enabled again.',
     },
     'remove-totp': {
       title: (email: string) => `Remove the one-time codes of ${email}?`,
-      text: 'From then on this account can be signed in to without a code. Its recovery codes end too.',
+      text: 'From then on the password alone is enough to sign in. The recovery codes stop working too.',
     },
     'end-session': {
-      title: (email: string) => `End this session of ${email}?`,
+      title: (email: string) => `Sign this browser out of ${email}?`,
       text: 'That browser must sign in again.',
     },
     'end-sessions': {
-      title: (email: string) => `End all sessions of ${email}?`,
+      title: (email: string) => `Sign out ${email} everywhere?`,
       text: 'Every browser must sign in again.',
     },
   },
@@ -38,10 +39,10 @@ export const users = {
   enabledInvited: (email: string) =>
     `${email} is enabled. It has no password yet, and its former one-time link has ended: make a new link.`,
   done: {
-    disable: (email: string) => `${email} is disabled, and every session of this account has ended.`,
+    disable: (email: string) => `${email} is disabled and signed out everywhere.`,
     enable: (email: string) => `${email} is enabled and can sign in again.`,
     'remove-totp': (email: string) => `The one-time codes of ${email} were removed.`,
-    'end-session': (email: string) => `The session of ${email} has ended.`,
-    'end-sessions': (email: string) => `Every session of ${email} has ended.`,
+    'end-session': (email: string) => `The browser is signed out of ${email}.`,
+    'end-sessions': (email: string) => `${email} is signed out everywhere.`,
   },
 };

@@ -4,7 +4,7 @@ import type { Texts } from '../en/en.ts';
 export const customers: Texts['customers'] = {
   nav: 'Clienti',
   title: (name) => `Clienti di ${name}`,
-  search: 'Inizio di nome, email o telefono',
+  search: 'Nome, email o telefono (anche solo l’inizio)',
   find: 'Cerca',
   none: 'Ancora nessun cliente. Il primo ordine di una persona ne aggiunge uno.',
   noneFits: (start) => `Nessun cliente ha un nome, un’email o un telefono che comincia con “${start}”.`,
@@ -41,7 +41,7 @@ export const customers: Texts['customers'] = {
     redemption: 'Spesi con un ordine',
     signup: 'Iscrizione',
     coupon: 'Coupon',
-    manual: 'A mano',
+    manual: 'Manuale',
   },
   movePoints: 'Aggiungi o togli punti',
   direction: 'Operazione',

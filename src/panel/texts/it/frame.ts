@@ -29,7 +29,7 @@ export const frame: Texts['frame'] = {
     'Nessuna risposta dal server. Prima di riprovare, ricarica la pagina per controllare se la modifica è stata eseguita.',
   copied: 'Copiato',
   copy: 'Copia',
-  leaked: 'Segnalata come divulgata',
+  leaked: 'Segnalata come trapelata',
   copyOf: (what: string) => `Copia ${what}`,
   pages: 'Pagine',
   firstPage: 'Prima pagina',
@@ -39,7 +39,7 @@ export const frame: Texts['frame'] = {
   nothingHere: 'Per il tuo account qui non c’è ancora nulla.',
   problems: {
     notFound: { title: 'Pagina non trovata', text: 'Questa pagina non esiste, oppure non puoi vederla.' },
-    forbidden: { title: 'Non per il tuo ruolo', text: 'Il tuo account non può aprire questa pagina.' },
+    forbidden: { title: 'Il tuo ruolo non lo permette', text: 'Il tuo account non può aprire questa pagina.' },
     expired: {
       title: 'Riprova',
       text: 'Questo modulo non appartiene alla sessione attuale, per esempio perché nel frattempo hai effettuato di nuovo l’accesso. Nulla è stato modificato.',

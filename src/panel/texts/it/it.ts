@@ -3,6 +3,7 @@
 import type { Texts } from '../en/en.ts';
 import { account } from './account.ts';
 import { certificates } from './certificates.ts';
+import { auditEvents } from './audit-events.ts';
 import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
@@ -30,5 +31,6 @@ export const it: Texts = {
   integrator,
   security,
   signals,
+  auditEvents,
   users,
 };

@@ -28,8 +28,8 @@ export const limits: Texts['limits'] = {
   requests: 'Richieste',
   units: 'Unità',
   limited: 'Rifiutate per un limite',
-  limitsTitle: 'Limiti propri',
-  limitsText: 'Le quote di giorno e mese valgono per tutti i gateway insieme e ripartono a mezzanotte UTC.',
+  limitsTitle: 'Limiti specifici',
+  limitsText: 'Le quote giornaliere e mensili valgono per tutti i gateway insieme e ripartono a mezzanotte UTC.',
   askSupport: 'I limiti di una chiave li imposta l’assistenza.',
   emptyIsDefault: (units) => `Vuoto: il valore predefinito, ${units}.`,
   emptyIsNone: 'Vuoto: nessun limite.',
@@ -40,7 +40,7 @@ export const limits: Texts['limits'] = {
     'Le chiamate da ogni altro indirizzo vengono rifiutate con 403, anche con i token e quando si richiede un token.',
   addresses: 'Indirizzi e reti, uno per riga',
   addressesHint: (address) =>
-    `Per esempio 192.0.2.7, 192.0.2.0/24 o 2001:db8::/32. Vuoto: tutti gli indirizzi. Tu arrivi da ${address}.`,
+    `Per esempio 192.0.2.7, 192.0.2.0/24 o 2001:db8::/32. Vuoto: tutti gli indirizzi. Il tuo indirizzo è ${address}.`,
   addressProblem: (entry) =>
     `${entry === '' ? 'L’elenco' : entry} non è valido. Indica al massimo 64 indirizzi o reti con i bit dopo il prefisso a zero.`,
   onlyDefaults: 'solo i valori predefiniti',

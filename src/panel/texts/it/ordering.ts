@@ -49,7 +49,7 @@ export const ordering: Texts['ordering'] = {
   points: (points) => `${points} punti`,
   fee: 'Costo di consegna',
   payment: 'Pagamento',
-  payments: { cash: 'Contanti', card: 'Carta', online: 'Online', invoice: 'Fattura', external: 'Altrove' },
+  payments: { cash: 'Contanti', card: 'Carta', online: 'Online', invoice: 'Fattura', external: 'Altro' },
   paid: 'pagato',
   notPaid: 'non ancora pagato',
   details: 'Dettagli',

@@ -40,7 +40,7 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
   searchOn: 'Sono state esaminate le consegne più recenti. Cerca più indietro',
   again: 'inviata di nuovo',
   states: {
-    pending: 'Da inviare',
+    pending: 'In coda',
     retrying: 'Da ritentare',
     waiting: 'In attesa',
     succeeded: 'Consegnata',
@@ -48,7 +48,7 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
     cancelled: 'Annullata',
   },
   filterStates: {
-    pending: 'Da inviare',
+    pending: 'In coda',
     waiting: 'In attesa',
     succeeded: 'Consegnata',
     exhausted: 'Fallita',

@@ -18,7 +18,7 @@ export const restaurant: Texts['restaurant'] = {
     notFound: (text: string) => `Nessuno dei tuoi ristoranti ha «${text}» nel nome o come id.`,
     showAll: 'Mostra tutti',
   },
-  noMore: 'In questo elenco non c’è altro.',
+  noMore: 'L’elenco finisce qui.',
   cancel: 'Annulla',
   back: 'Indietro',
   optional: 'facoltativo',

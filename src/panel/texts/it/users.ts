@@ -16,34 +16,34 @@ export const users: Texts['users'] = {
     'Consegna questo link all’utente. Funziona una volta sola e non vale più se ne viene creato uno nuovo o se l’account viene disattivato. Scade il',
   disable: 'Disattiva',
   enable: 'Riattiva',
-  endSessions: 'Chiudi tutte le sessioni',
+  endSessions: 'Disconnetti ovunque',
   notYourself:
-    'Per il tuo account deve farlo un altro amministratore; le tue sessioni sono nella pagina del tuo account.',
+    'Per il tuo account deve farlo un altro amministratore. La pagina del tuo account mostra dove hai effettuato l’accesso.',
   ask: {
     disable: {
       title: (email) => `Disattivare ${email}?`,
-      text: 'Tutte le sessioni di questo account vengono chiuse e il suo link monouso non vale più. Non vi si può accedere finché non viene riattivato.',
+      text: 'L’account viene disconnesso ovunque e il suo link monouso non vale più. Finché non viene riattivato, non è possibile accedere.',
     },
     'remove-totp': {
       title: (email) => `Rimuovere i codici monouso di ${email}?`,
-      text: 'Da quel momento si può accedere a questo account senza codice. Anche i suoi codici di recupero non valgono più.',
+      text: 'Da quel momento per accedere basta la password. Anche i codici di recupero non varranno più.',
     },
     'end-session': {
-      title: (email) => `Chiudere questa sessione di ${email}?`,
-      text: 'Quel browser dovrà accedere di nuovo.',
+      title: (email) => `Disconnettere questo browser da ${email}?`,
+      text: 'Da quel browser bisognerà accedere di nuovo.',
     },
     'end-sessions': {
-      title: (email) => `Chiudere tutte le sessioni di ${email}?`,
-      text: 'Ogni browser dovrà accedere di nuovo.',
+      title: (email) => `Disconnettere ${email} ovunque?`,
+      text: 'Da ogni browser bisognerà accedere di nuovo.',
     },
   },
   enabledInvited: (email) =>
     `${email} è riattivato. Non ha ancora una password e il link monouso precedente non vale più: crea un nuovo link.`,
   done: {
-    disable: (email) => `${email} è disattivato e tutte le sue sessioni sono chiuse.`,
+    disable: (email) => `${email} è disattivato e disconnesso ovunque.`,
     enable: (email) => `${email} è riattivato e può accedere di nuovo.`,
     'remove-totp': (email) => `I codici monouso di ${email} sono stati rimossi.`,
-    'end-session': (email) => `La sessione di ${email} è chiusa.`,
-    'end-sessions': (email) => `Tutte le sessioni di ${email} sono chiuse.`,
+    'end-session': (email) => `Il browser è stato disconnesso da ${email}.`,
+    'end-sessions': (email) => `${email} è disconnesso ovunque.`,
   },
 };
