@@ -17,6 +17,7 @@ import { restaurantPages } from './restaurant/pages.ts';
 import { restaurantTopics } from './restaurant/topics.ts';
 import { securityPages } from './security/pages.ts';
 import { securityTopics } from './security/topics.ts';
+import { forgotPages } from './sign-in/forgot-pages.ts';
 import { signInPages } from './sign-in/pages.ts';
 import { providerPages } from './sign-in/provider-pages.ts';
 import { signOutPages } from './sign-in/sign-out.ts';
@@ -42,6 +43,7 @@ export const allPages: readonly Page[] = [...createHomePages(areaPages), ...area
 /** Pages that need no session. */
 export const allPublicPages: readonly PublicPage[] = [
   ...signInPages,
+  ...forgotPages,
   ...providerPages,
   ...signOutPages,
   ...explainPages,

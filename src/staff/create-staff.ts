@@ -3,10 +3,12 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { hintAfterCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
+import type { Mailer } from '#src/platform/mail/mailer.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { RecordEvents } from './accounts/account-events.ts';
 import type { StaffSettings } from './config.ts';
+import { createStaffMail } from './mail/staff-mail.ts';
 import { createSecondFactor } from './second-factor/second-factor.ts';
 import { createSessions } from './sessions/sessions.ts';
 import { createExternalProvider } from './sign-in/external-provider.ts';
@@ -31,6 +33,8 @@ export type StaffDeps = {
   linkAddress: string;
   /** Public address that an external provider sends browsers back to. */
   returnAddress: string;
+  /** Undefined: no mail server is configured, so links are shown instead. */
+  mailer?: Mailer | undefined;
   /** The client secret at that provider now. Default: that of the settings. */
   readProviderSecret?: () => string | undefined;
 };
@@ -55,13 +59,15 @@ export const createStaff = (given: StaffDeps) => {
   const pendings = createPendingSignIns(deps);
   const signIn = createSignIn({ ...deps, sessions, passwordHash, throttle, secondFactor, pendings });
   const provider = createExternalProvider(settings, returnAddress, deps.readProviderSecret);
+  const users = createUsers({ ...deps, keepsLastAdmin: true });
   const services: Service[] = [createUpkeep(deps)];
   return {
     sessions,
     signIn,
     secondFactor,
     passwordRule: { lengthMin: passwordLengthMin, lengthMax: passwordLengthMax, problemOf: problemOfPassword },
-    users: createUsers(deps),
+    users,
+    mail: createStaffMail({ ...deps, mailer: deps.mailer, throttle, users }),
     own: createOwnAccount({ ...deps, passwordHash, throttle, secondFactor }),
     provider: createProviderSignIn({ ...deps, pendings, signIn, provider }),
     /** Must run while the panel serves sessions. */

@@ -7,6 +7,7 @@ import { startStaff } from '../admin/staff.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
 import { createLimitPorts } from './limit-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
+import { createPeoplePorts } from './people-ports.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createRequestPorts } from './request-ports.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
@@ -35,7 +36,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
         : (channels, onNews, signal) => listenOn(sessions, channels, onNews, signal),
     sourceOf: createSourceOf(settings.gateway.trusted_proxy_hops),
     ports: {
-      staff,
+      staff: createPeoplePorts(deps, staff),
       restaurant: createRestaurantPorts(deps),
       ordering: createOrderingPorts(deps, staff.users),
       support: createSupportPorts(deps),

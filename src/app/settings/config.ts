@@ -12,6 +12,7 @@ import { panelSettings } from '#src/panel/config.ts';
 import { addressProblem, hasSessionParameters } from '#src/platform/db/database-address.ts';
 import { internalTlsSettings, tlsSettings } from '#src/platform/http/tls/config.ts';
 import { isCluster, redisAddressProblem, speaksTls } from '#src/platform/kv/redis-address.ts';
+import { mailSettings } from '#src/platform/mail/config.ts';
 import { number } from '#src/platform/settings.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { staffSettings } from '#src/staff/config.ts';
@@ -186,6 +187,7 @@ export const settingsSchema = z.strictObject({
   tls: tlsSettings.prefault({}),
   internal_tls: internalTlsSettings.prefault({}),
   tracing: tracingSettings.prefault({}),
+  mail: mailSettings.prefault({}),
   gateway: gatewaySettings.prefault({}),
   ordering: orderingSettings.prefault({}),
   webhooks: webhooksSettings.prefault({}),

@@ -141,19 +141,44 @@ type OwnPorts = {
   endSessions(userId: string, by: By, exceptId?: string): Promise<number>;
 };
 
-/** Throws Faults: NOT_FOUND, CONFLICT. */
+/** A link that sets the password once. */
+export type OneTimeLink = { link: string; expires: Date };
+
+/** `userId` and `email` name the account of the link. */
+type MadeLink = OneTimeLink & { userId: string; email: string };
+
+/** Throws Faults: NOT_FOUND, CONFLICT, VALIDATION_ERROR. */
 type UserPorts = {
   /** Ordered by email, from the first one after `after`. */
   list(after: string, limit: number): Promise<ListedUser[]>;
   find(id: string): Promise<ListedUser | undefined>;
   /** Creates a new one-time link and ends the former one. */
-  makeLink(actor: string, email: string): Promise<{ link: string; expires: Date }>;
+  makeLink(actor: string, email: string): Promise<MadeLink>;
+  /** Creates an account with its first link. Throws CONFLICT when there is one with this email. */
+  create(actor: string, user: { email: string; role: Role; restaurants: readonly string[] }): Promise<MadeLink>;
+  /** Sets role and restaurants, which hold from the user's next request. Throws CONFLICT for the last administrator. */
+  set(actor: string, email: string, access: { role: Role; restaurants: readonly string[] }): Promise<unknown>;
   /** Disables the account and ends its sessions and its link at once. */
   disable(actor: string, email: string): Promise<unknown>;
   enable(actor: string, email: string): Promise<unknown>;
   removeTotp(actor: string, email: string): Promise<unknown>;
   /** A text that differs after a change of an account or a session. */
   mark(): Promise<string>;
+};
+
+/** Mail to accounts. */
+type MailPorts = {
+  /** False when no mail server is configured. */
+  isOn: boolean;
+  /** Mails a link in the language of the account, or in `language` when it has chosen none. */
+  sendLink(
+    userId: string,
+    kind: 'invitation' | 'reset',
+    link: OneTimeLink,
+    language: string,
+  ): Promise<'sent' | 'failed'>;
+  /** Mails a link to the account of this email, if there is one. The result does not depend on that. */
+  sendToForgetful(email: string, visitor: Visitor, language: string): Promise<{ kind: 'asked' } | Wait>;
 };
 
 export type StaffPorts = {
@@ -169,4 +194,5 @@ export type StaffPorts = {
   };
   own: OwnPorts;
   users: UserPorts;
+  mail: MailPorts;
 };

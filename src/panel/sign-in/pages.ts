@@ -7,7 +7,7 @@ import type { SignInResult, StaffPorts } from '../ports/staff.ts';
 import { browserCookie, cookie, endCookie, keptCookie, pendingCookie, sessionCookie } from '../server/cookies.ts';
 import { message } from '../view/layout.ts';
 import { nextOf, nextPath } from './next-path.ts';
-import { codePath, linkPath, providerPath, signInPath } from './paths.ts';
+import { codePath, forgotPath, linkPath, providerPath, signInPath } from './paths.ts';
 
 export const signInPages: readonly PublicPage[] = [
   {
@@ -101,6 +101,7 @@ ${nextField(next)}
 <label>${t.email}<input type="email" name="email" autocomplete="username" required maxlength="254" value="${failed?.email}"></label>
 <label>${t.password}<input type="password" name="password" autocomplete="current-password" required maxlength="${staff.passwordRule.lengthMax * 2}"></label>
 <button class="primary">${t.submit}</button>
+<p><a href="${forgotPath}">${t.forgot.title}</a></p>
 </form>
 ${
   label !== undefined &&

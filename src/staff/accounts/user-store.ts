@@ -81,6 +81,13 @@ export const lockUser = async (tx: Kysely<unknown>, id: string): Promise<UserRow
   return findUser(tx, id);
 };
 
+/** Locks every administrator who is not disabled, and returns their ids. In one order, so that two callers cannot block each other. */
+export const lockAdmins = async (tx: Kysely<unknown>): Promise<string[]> => {
+  const { rows } = await sql<{ id: string }>`
+    select id from panel.users where role = 'admin' and disabled_at is null order by id for update`.execute(tx);
+  return rows.map(({ id }) => id);
+};
+
 /** Sorted by email, after the email `after`. */
 export const listUsers = async (db: Kysely<unknown>, after: string, limit: number): Promise<UserRow[]> => {
   const { rows } = await sql<Row>`
@@ -91,7 +98,7 @@ export const listUsers = async (db: Kysely<unknown>, after: string, limit: numbe
 /** A text that changes when an account or a session is created, removed or changes its state. */
 export const markOfUsers = async (db: Kysely<unknown>): Promise<string> => {
   const { rows } = await sql<{ mark: string }>`
-    select concat_ws(' ', count(*), count(disabled_at), count(password), count(oidc_subject), count(totp_since), max(created_at),
+    select concat_ws(' ', count(*), count(disabled_at), count(password), count(oidc_subject), count(totp_since), max(created_at), max(changed_at),
       (select concat_ws(' ', count(*), max(created_at)) from panel.sessions)) as mark
     from panel.users`.execute(db);
   return rows[0]?.mark ?? '';
@@ -101,8 +108,8 @@ export const setPassword = async (tx: Kysely<unknown>, id: string, password: str
   await sql`update panel.users set password = ${password} where id = ${id}`.execute(tx);
 };
 
-export const setRole = async (tx: Kysely<unknown>, id: string, role: Role): Promise<void> => {
-  await sql`update panel.users set role = ${role} where id = ${id}`.execute(tx);
+export const setRole = async (tx: Kysely<unknown>, id: string, role: Role, now: Date): Promise<void> => {
+  await sql`update panel.users set role = ${role}, changed_at = ${now} where id = ${id}`.execute(tx);
 };
 
 export const setLanguage = async (tx: Kysely<unknown>, id: string, language: string): Promise<void> => {
