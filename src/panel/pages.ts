@@ -19,6 +19,7 @@ import { securityPages } from './security/pages.ts';
 import { securityTopics } from './security/topics.ts';
 import { forgotPages } from './sign-in/forgot-pages.ts';
 import { signInPages } from './sign-in/pages.ts';
+import { passkeySignInPages } from './sign-in/passkey-pages.ts';
 import { providerPages } from './sign-in/provider-pages.ts';
 import { signOutPages } from './sign-in/sign-out.ts';
 import { supportPages } from './support/pages.ts';
@@ -44,6 +45,7 @@ export const allPages: readonly Page[] = [...createHomePages(areaPages), ...area
 export const allPublicPages: readonly PublicPage[] = [
   ...signInPages,
   ...forgotPages,
+  ...passkeySignInPages,
   ...providerPages,
   ...signOutPages,
   ...explainPages,

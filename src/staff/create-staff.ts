@@ -9,6 +9,8 @@ import type { Service } from '#src/platform/supervisor.ts';
 import type { RecordEvents } from './accounts/account-events.ts';
 import type { StaffSettings } from './config.ts';
 import { createStaffMail } from './mail/staff-mail.ts';
+import { createPasskeys } from './passkeys/passkeys.ts';
+import { createFactorPolicy } from './second-factor/factor-policy.ts';
 import { createSecondFactor } from './second-factor/second-factor.ts';
 import { createSessions } from './sessions/sessions.ts';
 import { createExternalProvider } from './sign-in/external-provider.ts';
@@ -67,6 +69,8 @@ export const createStaff = (given: StaffDeps) => {
     secondFactor,
     passwordRule: { lengthMin: passwordLengthMin, lengthMax: passwordLengthMax, problemOf: problemOfPassword },
     users,
+    passkeys: createPasskeys({ ...deps, pendings, throttle, signIn, origin: new URL(deps.linkAddress).origin }),
+    factorPolicy: createFactorPolicy(deps),
     mail: createStaffMail({ ...deps, mailer: deps.mailer, throttle, users }),
     own: createOwnAccount({ ...deps, passwordHash, throttle, secondFactor }),
     provider: createProviderSignIn({ ...deps, pendings, signIn, provider }),

@@ -13,9 +13,10 @@ export type SignedInUser = {
   hasPassword: boolean;
   /** True when the second factor is on. */
   hasTotp: boolean;
+  hasPasskey: boolean;
 };
 
-type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link';
+type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link' | 'passkey';
 
 export type StaffSession = {
   /** The public id of the session, not its token. */
@@ -33,6 +34,8 @@ export type LiveSession = {
   /** True when a message is stored for the next page. */
   hasMessage: boolean;
   csrfToken: string;
+  /** The role needs a second factor, and this session has proved none: only pages that add one may open. */
+  needsFactor: boolean;
 };
 
 /** A value for a cookie, and its lifetime. */
@@ -66,6 +69,7 @@ export type ListedUser = {
   restaurants: readonly string[];
   state: 'active' | 'invited' | 'disabled';
   totp: boolean;
+  passkeys: number;
   created: Date;
 };
 
@@ -115,6 +119,32 @@ type SecondFactorPorts = {
     given: { code: string; proof: string },
     session: { id: string; address: string },
   ): Promise<string[] | undefined>;
+};
+
+export type ShownPasskey = { id: string; name: string; createdAt: Date; usedAt: Date | undefined };
+
+/** `options`: for the browser, as JSON. `state`: comes back with the answer of the browser. */
+export type BegunPasskey = { options: string; state: Kept };
+
+type PasskeyPorts = {
+  /** False: the origin has no host name, without which browsers know no passkeys. */
+  isOn: boolean;
+  nameLengthMax: number;
+  list(userId: string): Promise<ShownPasskey[]>;
+  /** Undefined when the account has as many passkeys as it may have. */
+  begin(userId: string, sessionId: string, name: string): Promise<BegunPasskey | undefined>;
+  /** Adds the passkey, ends the other sessions, and returns its name; undefined when the answer is refused. */
+  add(
+    userId: string,
+    given: { state: string; answer: string },
+    session: { id: string; address: string },
+  ): Promise<string | undefined>;
+  /** Returns false when the user has no such passkey. */
+  remove(userId: string, id: string, address: string): Promise<boolean>;
+  /** Removes all passkeys of a user and ends the sessions. */
+  removeAll(actor: string, userId: string): Promise<void>;
+  beginSignIn(): BegunPasskey;
+  signIn(state: string | undefined, answer: string, visitor: Visitor): Promise<SignInResult>;
 };
 
 type OwnPorts = {
@@ -181,6 +211,12 @@ type MailPorts = {
   sendToForgetful(email: string, visitor: Visitor, language: string): Promise<{ kind: 'asked' } | Wait>;
 };
 
+/** The roles that need a second factor. */
+type FactorPolicyPorts = {
+  read(): Promise<Role[]>;
+  set(actor: string, roles: readonly string[]): Promise<void>;
+};
+
 export type StaffPorts = {
   sessions: SessionPorts;
   signIn: SignInPorts;
@@ -194,5 +230,7 @@ export type StaffPorts = {
   };
   own: OwnPorts;
   users: UserPorts;
+  factorPolicy: FactorPolicyPorts;
   mail: MailPorts;
+  passkeys: PasskeyPorts;
 };

@@ -7,7 +7,7 @@ import type { SignInResult, StaffPorts } from '../ports/staff.ts';
 import { browserCookie, cookie, endCookie, keptCookie, pendingCookie, sessionCookie } from '../server/cookies.ts';
 import { message } from '../view/layout.ts';
 import { nextOf, nextPath } from './next-path.ts';
-import { codePath, forgotPath, linkPath, providerPath, signInPath } from './paths.ts';
+import { codePath, forgotPath, linkPath, passkeyPath, providerPath, signInPath } from './paths.ts';
 
 export const signInPages: readonly PublicPage[] = [
   {
@@ -103,6 +103,10 @@ ${nextField(next)}
 <button class="primary">${t.submit}</button>
 <p><a href="${forgotPath}">${t.forgot.title}</a></p>
 </form>
+${
+  staff.passkeys.isOn &&
+  html`<p class="narrow"><a class="button" href="${passkeyPath}?next=${encodeURIComponent(next)}">${texts.passkeys.signIn}</a></p>`
+}
 ${
   label !== undefined &&
   html`<p class="narrow"><a class="button" href="${providerPath}?next=${encodeURIComponent(next)}">${t.withProvider(label)}</a></p>`

@@ -2,3 +2,34 @@
 
 -- The last change of role or restaurants; null before the first one.
 alter table panel.users add column changed_at timestamptz;
+
+-- WebAuthn credentials, which are a way to sign in with both factors at once.
+create table panel.passkeys (
+  -- As the authenticator names it.
+  credential_id bytea primary key,
+  -- To name it in pages and in the audit.
+  id text not null unique,
+  user_id text not null references panel.users on delete cascade,
+  name text not null,
+  public_key bytea not null,
+  counter bigint not null,
+  created_at timestamptz not null,
+  used_at timestamptz
+);
+create index passkeys_of_user on panel.passkeys (user_id, created_at);
+
+-- Challenges are sealed and held by the browser; one that was answered is kept here until it has ended, so that it works once.
+create table panel.used_challenges (
+  digest bytea primary key,
+  ends_at timestamptz not null
+);
+create index used_challenges_by_age on panel.used_challenges (ends_at);
+
+alter table panel.sessions drop constraint sessions_method_check;
+alter table panel.sessions add constraint sessions_method_check
+  check (method in ('password', 'totp', 'recovery', 'oidc', 'link', 'passkey'));
+
+-- Roles whose users need a second factor.
+create table panel.second_factor_roles (
+  role text primary key
+);

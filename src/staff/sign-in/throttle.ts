@@ -30,6 +30,7 @@ const bounds = {
   codeFirst: { attemptsMax: 10, windowMs: 15 * minuteMs },
   codeHour: { attemptsMax: 20, windowMs: 60 * minuteMs },
   codeDay: { attemptsMax: 40, windowMs: 24 * 60 * minuteMs },
+  passkey: { attemptsMax: 30, windowMs: 15 * minuteMs },
   linkAddress: { attemptsMax: 10, windowMs: 60 * minuteMs },
   linkAccount: { attemptsMax: 3, windowMs: 60 * minuteMs },
 } as const;
@@ -81,6 +82,9 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
   };
   return {
     browserDigest,
+    /** A signature cannot be guessed; the count bounds the work of verifying. Seconds to wait, or undefined. */
+    countPasskey: (address: string): Promise<number | undefined> => countIn('passkey', address),
+    forgivePasskey: (address: string): Promise<void> => takeBack(db, digestOf('passkey', address), 1),
     /**
      * Counts a link that a visitor asked for, for the address and for the email. An email is counted whether or not it has an
      * account, and an address that used up its own attempts stores nothing for further emails.

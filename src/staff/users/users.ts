@@ -43,6 +43,7 @@ export type ShownUser = {
   restaurants: readonly string[];
   state: 'active' | 'invited' | 'disabled';
   totp: boolean;
+  passkeys: number;
   created: Date;
 };
 
@@ -236,6 +237,7 @@ const showUser = (user: UserRow): ShownUser => ({
         ? 'invited'
         : 'active',
   totp: user.totpSince !== undefined,
+  passkeys: user.passkeys,
   created: user.createdAt,
 });
 

@@ -16,6 +16,7 @@ import { table } from '../../view/table.ts';
 import { time } from '../../view/time.ts';
 import { sessionFacts, sessionTable } from '../account/session-table.ts';
 import { accessPages } from './access-pages.ts';
+import { factorPages } from './factor-pages.ts';
 import { invitePages, mailChoice } from './invite-pages.ts';
 import { usersPath } from './paths.ts';
 import { usersTopic } from './topics.ts';
@@ -23,7 +24,7 @@ import { usersTopic } from './topics.ts';
 const pageMax = 50;
 const roles: readonly Role[] = ['admin'];
 
-type ChangeName = 'disable' | 'enable' | 'remove-totp' | 'end-session' | 'end-sessions';
+type ChangeName = 'disable' | 'enable' | 'remove-totp' | 'remove-passkeys' | 'end-session' | 'end-sessions';
 type AskedName = Exclude<ChangeName, 'enable'>;
 
 const change = (name: ChangeName, make: (view: View, email: string) => Promise<unknown>): Page => ({
@@ -81,13 +82,16 @@ export const usersPages: readonly Page[] = [
   { method: 'GET', path: '/users/:user', roles, topics: [usersTopic], handle: (view) => userPage(view) },
   ...invitePages,
   ...accessPages,
+  ...factorPages,
   change('disable', ({ ports, actor }, email) => ports.staff.users.disable(actor, email)),
   question('disable', ({ users: t }) => t.disable),
   question('remove-totp', ({ account: t }) => t.totpRemove),
+  question('remove-passkeys', ({ passkeys: t }) => t.removeAll),
   question('end-session', ({ account: t }) => t.endSessionNow),
   question('end-sessions', ({ users: t }) => t.endSessions),
   change('enable', ({ ports, actor }, email) => ports.staff.users.enable(actor, email)),
   change('remove-totp', ({ ports, actor }, email) => ports.staff.users.removeTotp(actor, email)),
+  change('remove-passkeys', ({ ports, actor, params }) => ports.staff.passkeys.removeAll(actor, params.user ?? '')),
   change('end-session', ({ ports, actor, address, params, form }) =>
     ports.staff.own.endSession(params.user ?? '', form.get('session') ?? '', { actor, address }),
   ),
@@ -104,7 +108,7 @@ const listPage = async (view: View): Promise<Answer> => {
   const last = shown.at(-1);
   return page({
     title: t.title,
-    body: html`<p><a class="button primary" href="${usersPath}/new">${t.invite}</a></p>
+    body: html`<p><a class="button primary" href="${usersPath}/new">${t.invite}</a> <a class="button" href="${usersPath}/second-factor">${texts.factor.title}</a></p>
 <div id="users" ${refreshOn('users', addressOf({ path, query }), usersTopic)}>${table({
       caption: t.title,
       isCaptionHidden: true,
@@ -141,6 +145,7 @@ const userPage = async (view: View): Promise<Answer> => {
     body: html`<dl class="facts"><dt>${texts.account.role}</dt><dd>${texts.frame.roles[user.role]}</dd>
 <dt>${t.state}</dt><dd>${stateBadge(user, texts)}</dd>
 <dt>${t.secondFactor}</dt><dd>${user.totp ? t.yes : t.no}</dd>
+${user.passkeys > 0 && html`<dt>${texts.passkeys.title}</dt><dd>${user.passkeys}</dd>`}
 ${user.restaurants.length > 0 && html`<dt>${t.restaurants}</dt><dd>${user.restaurants.join(', ')}</dd>`}
 <dt>${t.created}</dt><dd>${time(user.created)}</dd></dl>
 ${
@@ -148,6 +153,7 @@ ${
   html`<div class="row"><a class="button" href="${path}/access">${t.changeAccess}</a>
 ${user.state !== 'disabled' && button('link', t.makeLink, mailChoice(view))}
 ${user.totp && asking('remove-totp', texts.account.totpRemove)}
+${user.passkeys > 0 && asking('remove-passkeys', texts.passkeys.removeAll)}
 ${user.state === 'disabled' ? button('enable', t.enable) : asking('disable', t.disable)}</div>`
 }
 <h2>${texts.account.sessions}</h2>

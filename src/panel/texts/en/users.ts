@@ -1,4 +1,6 @@
 /** Texts of the pages about staff accounts. */
+import { passkeys } from './passkeys.ts';
+
 export const users = {
   title: 'Users',
   invite: 'Invite a user',
@@ -16,7 +18,8 @@ export const users = {
   linkUntil: 'It works once, unless a newer one is made or the account is disabled, and at most until',
   linkHanded: 'I have passed it on',
   linkMailed: (email: string) => `A one-time link was sent to ${email}. It works within a day.`,
-  linkNotMailed: (email: string) => `The mail server did not take the mail to ${email}. Pass the link on in another way.`,
+  linkNotMailed: (email: string) =>
+    `The mail server did not take the mail to ${email}. Pass the link on in another way.`,
   changeAccess: 'Role and restaurants',
   accessTitle: (email: string) => `Role and restaurants of ${email}`,
   accessIntro: 'A change holds at once, also in sessions that are open.',
@@ -43,6 +46,7 @@ export const users = {
       title: (email: string) => `Remove the one-time codes of ${email}?`,
       text: 'From then on this account can be signed in to without a code. Its recovery codes end too.',
     },
+    'remove-passkeys': passkeys.ask,
     'end-session': {
       title: (email: string) => `End this session of ${email}?`,
       text: 'That browser must sign in again.',
@@ -59,6 +63,7 @@ export const users = {
     disable: (email: string) => `${email} is disabled, and every session of this account has ended.`,
     enable: (email: string) => `${email} is enabled and can sign in again.`,
     'remove-totp': (email: string) => `The one-time codes of ${email} were removed.`,
+    'remove-passkeys': passkeys.removedAll,
     'end-session': (email: string) => `The session of ${email} has ended.`,
     'end-sessions': (email: string) => `Every session of ${email} has ended.`,
   },

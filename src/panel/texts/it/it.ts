@@ -3,10 +3,12 @@
 import type { Texts } from '../en/en.ts';
 import { account } from './account.ts';
 import { customers } from './customers.ts';
+import { factor } from './factor.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
 import { ordering } from './ordering.ts';
+import { passkeys } from './passkeys.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
@@ -26,5 +28,7 @@ export const it: Texts = {
   requests,
   integrator,
   security,
+  factor,
+  passkeys,
   users,
 };

@@ -1,5 +1,6 @@
 /** Testi delle pagine sugli account dello staff. */
 import type { Texts } from '../en/en.ts';
+import { passkeys } from './passkeys.ts';
 
 export const users: Texts['users'] = {
   title: 'Utenti',
@@ -48,6 +49,7 @@ export const users: Texts['users'] = {
       title: (email) => `Rimuovere i codici monouso di ${email}?`,
       text: 'Da quel momento si può accedere a questo account senza codice. Anche i suoi codici di recupero non valgono più.',
     },
+    'remove-passkeys': passkeys.ask,
     'end-session': {
       title: (email) => `Chiudere questa sessione di ${email}?`,
       text: 'Quel browser dovrà accedere di nuovo.',
@@ -63,6 +65,7 @@ export const users: Texts['users'] = {
     disable: (email) => `${email} è disattivato e tutte le sue sessioni sono chiuse.`,
     enable: (email) => `${email} è riattivato e può accedere di nuovo.`,
     'remove-totp': (email) => `I codici monouso di ${email} sono stati rimossi.`,
+    'remove-passkeys': passkeys.removedAll,
     'end-session': (email) => `La sessione di ${email} è chiusa.`,
     'end-sessions': (email) => `Tutte le sessioni di ${email} sono chiuse.`,
   },
