@@ -9,6 +9,7 @@ import type { Service } from '#src/platform/supervisor.ts';
 import type { RecordEvents } from './accounts/account-events.ts';
 import type { StaffSettings } from './config.ts';
 import { createStaffMail } from './mail/staff-mail.ts';
+import { createNoticeSettings } from './notices/notice-settings.ts';
 import { createPasskeys } from './passkeys/passkeys.ts';
 import { createFactorPolicy } from './second-factor/factor-policy.ts';
 import { createSecondFactor } from './second-factor/second-factor.ts';
@@ -37,6 +38,8 @@ export type StaffDeps = {
   returnAddress: string;
   /** Undefined: no mail server is configured, so links are shown instead. */
   mailer?: Mailer | undefined;
+  /** Undefined: notices may be posted to the address. Default: to none. */
+  noticeUrlProblem?: (url: string) => Promise<string | undefined>;
   /** The client secret at that provider now. Default: that of the settings. */
   readProviderSecret?: () => string | undefined;
 };
@@ -71,6 +74,7 @@ export const createStaff = (given: StaffDeps) => {
     users,
     passkeys: createPasskeys({ ...deps, pendings, throttle, signIn, origin: new URL(deps.linkAddress).origin }),
     factorPolicy: createFactorPolicy(deps),
+    notices: createNoticeSettings({ ...deps, urlProblem: deps.noticeUrlProblem ?? (async () => 'no rules are given') }),
     mail: createStaffMail({ ...deps, mailer: deps.mailer, throttle, users }),
     own: createOwnAccount({ ...deps, passwordHash, throttle, secondFactor }),
     provider: createProviderSignIn({ ...deps, pendings, signIn, provider }),

@@ -55,6 +55,7 @@ export {
   type TenantDates,
   updateParams,
 } from './api/endpoint-params.ts';
+export { listDisabled } from './endpoints/disabled-store.ts';
 export {
   createEndpoint,
   type EndpointsDeps,

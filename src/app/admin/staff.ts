@@ -14,6 +14,7 @@ export const startStaff = (
   settings: Settings,
   origin: string,
   secrets: Pick<LiveSecrets, 'read'>,
+  noticeUrlProblem: (url: string) => Promise<string | undefined>,
 ): Staff => {
   const { store, box, clock, log } = installation;
   return createStaff({
@@ -23,6 +24,7 @@ export const startStaff = (
     log,
     record: recordEvents(installation),
     settings: settings.panel,
+    noticeUrlProblem,
     mailer: createMailer(settings.mail, log),
     readProviderSecret: () => secrets.read('panel.oidc_client_secret'),
     linkAddress: `${origin}${linkPath}`,

@@ -5,6 +5,7 @@ import { listenOn } from '#src/platform/db/hints/listen.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { startStaff } from '../admin/staff.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
+import { pushProblemOf } from '../webhooks/send-signals.ts';
 import { createLimitPorts } from './limit-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
 import { createPeoplePorts } from './people-ports.ts';
@@ -23,7 +24,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
   if (settings.panel.enabled === 'off') return undefined;
   const { clock, log } = installation;
   const { sessions } = installation.store;
-  const staff = startStaff(installation, settings, origin, secrets);
+  const staff = startStaff(installation, settings, origin, secrets, pushProblemOf(settings, deps.ownOrigins));
   const panel = createPanel({
     clock,
     log,

@@ -217,6 +217,21 @@ type FactorPolicyPorts = {
   set(actor: string, roles: readonly string[]): Promise<void>;
 };
 
+export type NoticeKind = 'endpoint_disabled' | 'key_ending' | 'refusals' | 'audit_broken';
+
+type NoticePorts = {
+  /** What a user of the role may choose. */
+  kindsFor(role: Role): NoticeKind[];
+  /** `urlOrigin`: of the stored address, the rest of which is not shown. */
+  read(userId: string): Promise<{ kinds: readonly NoticeKind[]; mail: boolean; urlOrigin: string | undefined }>;
+  /** `url`: a new address; undefined keeps the stored one. False: nothing may be posted to it, and nothing was changed. */
+  save(
+    userId: string,
+    given: { kinds: readonly string[]; mail: boolean; url: string | undefined; removeUrl: boolean },
+    address: string,
+  ): Promise<boolean>;
+};
+
 export type StaffPorts = {
   sessions: SessionPorts;
   signIn: SignInPorts;
@@ -232,5 +247,6 @@ export type StaffPorts = {
   users: UserPorts;
   factorPolicy: FactorPolicyPorts;
   mail: MailPorts;
+  notices: NoticePorts;
   passkeys: PasskeyPorts;
 };

@@ -7,7 +7,13 @@ import type { Logger } from '../log.ts';
 import { createSemaphore } from '../semaphore.ts';
 import type { MailSettings } from './config.ts';
 
-export type Mail = { to: string; subject: string; text: string };
+export type Mail = {
+  to: string;
+  subject: string;
+  text: string;
+  /** For the Message-ID, as `local@host`: two copies of a mail have the same. Default: a new one. */
+  id?: string;
+};
 
 export type Mailer = {
   /** Never rejects. `failed`: the server did not take the mail, was not reached in time, or too many mails wait. */
@@ -31,11 +37,18 @@ export const createMailer = (
   if (address === undefined || from === undefined) return undefined;
   const options = transportOf(new URL(address));
   const semaphore = createSemaphore({ atOnceMax, waitingMax, waitMsMax });
-  const deliver = async ({ to, subject, text }: Mail): Promise<void> => {
+  const deliver = async ({ to, subject, text, id }: Mail): Promise<void> => {
     const transport = createTransport(options);
     try {
       const headers = { 'auto-submitted': 'auto-generated' };
-      const mail = { from, to: { name: '', address: to }, subject, text, headers };
+      const mail = {
+        from,
+        to: { name: '', address: to },
+        subject,
+        text,
+        headers,
+        ...(id === undefined ? undefined : { messageId: `<${id}>` }),
+      };
       await within(transport.sendMail(mail), sendMsMax);
     } finally {
       transport.close();

@@ -11,6 +11,7 @@ type StaffAction =
   | 'user.passkey_added'
   | 'user.passkey_removed'
   | 'user.factor_policy_changed'
+  | 'user.notices_changed'
   | 'user.signed_in'
   | 'user.sign_in_failed'
   | 'user.signed_out'

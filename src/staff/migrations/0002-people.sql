@@ -33,3 +33,38 @@ alter table panel.sessions add constraint sessions_method_check
 create table panel.second_factor_roles (
   role text primary key
 );
+
+-- Where a user wants notices. The address is sealed, because such addresses often hold a secret.
+create table panel.notice_targets (
+  user_id text primary key references panel.users on delete cascade,
+  mail boolean not null,
+  url bytea,
+  -- Origin of the address, to show.
+  url_origin text
+);
+
+-- What a user wants to be notified of.
+create table panel.notice_choices (
+  user_id text not null references panel.users on delete cascade,
+  kind text not null,
+  primary key (kind, user_id)
+);
+create index notice_choices_of_user on panel.notice_choices (user_id);
+
+-- Decided notices, sent or not. The key makes each of them one for each user and channel.
+create table panel.notices (
+  user_id text not null references panel.users on delete cascade,
+  key text not null,
+  channel text not null check (channel in ('mail', 'hook')),
+  kind text not null,
+  facts text not null,
+  created_at timestamptz not null,
+  attempts integer not null default 0,
+  -- The next attempt, or the end of the lease of the running one.
+  due_at timestamptz not null,
+  done_at timestamptz,
+  outcome text check (outcome in ('sent', 'failed', 'dropped')),
+  primary key (user_id, key, channel)
+);
+create index notices_due on panel.notices (due_at) where done_at is null;
+create index notices_by_age on panel.notices (created_at);

@@ -122,12 +122,12 @@ inBrowser('a user adds a passkey, signs in with it instead of password and code,
   await page.getByRole('link', { name: 'Sign in with a passkey' }).click();
   await page.getByRole('alert').filter({ hasText: 'This passkey was not accepted' }).waitFor();
   expect(await isSignedIn(page)).toBe(false);
-  const { events } = (await harness.command('audit', 'search', '--actor', `panel:${user.userId}`)) as never as {
-    events: Record<string, string>[];
-  };
-  expect(events.map((event) => event['event.action'])).toEqual(
-    expect.arrayContaining(['user.passkey_added', 'user.passkey_removed']),
-  );
+  for (const action of ['user.passkey_added', 'user.passkey_removed']) {
+    const { events } = (await harness.command('audit', 'search', '--action', action)) as never as {
+      events: Record<string, unknown>[];
+    };
+    expect(events).toMatchObject([{ 'user.name': `panel:${user.userId}` }]);
+  }
   expect(problems).toEqual([]);
 });
 

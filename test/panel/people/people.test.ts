@@ -1,5 +1,7 @@
 /** Invitations, links by mail, roles and restaurants of accounts, through the running program and a real SMTP server. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { type MailServer, startMailServer } from '../harness/mail-server.ts';
 import { type HarnessUser, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
@@ -208,6 +210,35 @@ test('an administrator sends a password link to an account, in the language that
   expect(received.subject).toBe('Imposta una nuova password di Orderpass');
   expect((await setPassword(linkIn(received.text), 'another long password')).status).toBe(303);
 });
+
+test('a user who chose it gets a notice by mail and at an address when a key ends soon and when requests are refused in a burst', async () => {
+  const received: string[] = [];
+  const receiver = createServer((request, response) => {
+    request.on('data', (part: Buffer) => received.push(part.toString()));
+    request.on('end', () => response.end());
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void receiver.close());
+  const { port } = receiver.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/notices`;
+  const saved = await post('/account/notices', [
+    ...['key_ending', 'refusals', 'audit_broken', 'endpoint_disabled'].map((kind): [string, string] => ['kind', kind]),
+    ['mail', 'on'],
+    ['url', url],
+  ]);
+  expect(saved.status).toBe(303);
+  const expires = new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10);
+  const restaurant = harness.restaurants[0] ?? '';
+  await harness.command('key', 'create', '--restaurant', restaurant, '--name', 'Till', '--expires', expires);
+  const call = () =>
+    fetch(`${harness.url}/api/orders/list?restuid=${restaurant}`, { headers: { 'x-api-key': 'wrong' } });
+  for (let i = 0; i < 6; i += 1) await Promise.all(Array.from({ length: 20 }, call));
+  await until(() => mail.mails.filter(({ to }) => to.includes(admin.email)).length >= 2, 100_000);
+  const subjects = mail.mails.filter(({ to }) => to.includes(admin.email)).map(({ subject }) => subject);
+  expect(subjects.sort()).toEqual(['An API key ends within 7 days', 'Unusually many requests are refused']);
+  await until(() => received.length >= 2);
+  expect(received.join()).toContain('Osteria Uno');
+}, 150_000);
 
 test('who forgot the password gets a link by mail, the answer is the same for every email, and requests are limited', async () => {
   const user = await harness.user('support');

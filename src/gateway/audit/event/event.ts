@@ -54,6 +54,7 @@ export const auditActions = {
   'user.passkey_added': 'a user added a passkey',
   'user.passkey_removed': 'a passkey of a user was removed',
   'user.factor_policy_changed': 'the roles that need a second factor were set',
+  'user.notices_changed': 'a user chose notices, and where they go',
   'user.signed_in': 'a user signed in to the panel',
   'user.sign_in_failed': 'a sign-in to the panel failed',
   'user.signed_out': 'a user signed out',

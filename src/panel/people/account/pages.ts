@@ -10,6 +10,7 @@ import { badge } from '../../view/badge.ts';
 import { confirmPage } from '../../view/confirm-page.ts';
 import { message } from '../../view/layout.ts';
 import { factorPages } from './factor-pages.ts';
+import { noticePages, noticesPart } from './notice-pages.ts';
 import { passkeyPages, passkeysPart } from './passkey-pages.ts';
 import { sessionFacts, sessionTable } from './session-table.ts';
 import { ownTopic } from './topics.ts';
@@ -42,7 +43,13 @@ const ownPages: readonly Page[] = [
   },
 ];
 
-export const accountPages: readonly Page[] = [...ownPages, ...totpPages, ...passkeyPages, ...factorPages];
+export const accountPages: readonly Page[] = [
+  ...ownPages,
+  ...totpPages,
+  ...passkeyPages,
+  ...factorPages,
+  ...noticePages,
+];
 
 const askToEnd = async (view: View): Promise<Answer> => {
   const { ports, user, query, texts } = view;
@@ -105,6 +112,8 @@ ${
   sessions.length > 1 &&
   html`<p><a class="button danger" id="end-others" href="${accountPath}/sessions/end-others">${t.endOthers}</a></p>`
 }</div>
+<h2>${texts.notices.title}</h2>
+${await noticesPart(view)}
 ${user.hasPassword && passwordPart(view, problem)}`,
   });
 };

@@ -5,6 +5,7 @@ import { factor } from './factor.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
+import { notices } from './notices.ts';
 import { ordering } from './ordering.ts';
 import { passkeys } from './passkeys.ts';
 import { requests } from './requests.ts';
@@ -27,6 +28,7 @@ export const en = {
   integrator,
   security,
   factor,
+  notices,
   passkeys,
   users,
 };

@@ -7,6 +7,7 @@ import { factor } from './factor.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
+import { notices } from './notices.ts';
 import { ordering } from './ordering.ts';
 import { passkeys } from './passkeys.ts';
 import { requests } from './requests.ts';
@@ -29,6 +30,7 @@ export const it: Texts = {
   integrator,
   security,
   factor,
+  notices,
   passkeys,
   users,
 };
