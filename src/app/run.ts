@@ -24,7 +24,7 @@ import { retryWhileFull } from './installation/retry-while-full.ts';
 import { orderingDeps, startInternal } from './internal-listener.ts';
 import { clientAuthoritiesOf, openCertificates } from './listeners/certificates.ts';
 import type { Listener } from './listeners/listeners.ts';
-import { openNotices } from './notices/open-notices.ts';
+import { openNotices } from './panel/notices/open-notices.ts';
 import { startPanel } from './panel/panel.ts';
 import { createProbes } from './probes/answer-probes.ts';
 import { showBuild } from './probes/build-info.ts';

@@ -1,8 +1,7 @@
 /** Wires the feature `staff`: its events go into the gateway's audit, and its links point to pages of the panel. */
 import { type AuditAction, appendChange } from '#src/gateway/index.ts';
 import { linkPath, providerReturnPath } from '#src/panel/config.ts';
-import { createMailer } from '#src/platform/mail/mailer.ts';
-import { createStaff, createUsers, type RecordEvents, type Staff, type Users } from '#src/staff/index.ts';
+import { createMailer, createStaff, createUsers, type RecordEvents, type Staff, type Users } from '#src/staff/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';

@@ -5,13 +5,13 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
-import type { Mailer } from '#src/platform/mail/mailer.ts';
 import { normalizeEmail } from '../accounts/email.ts';
 import { findUser, findUserByEmail } from '../accounts/user-store.ts';
 import type { Visitor } from '../sign-in/sign-in.ts';
 import type { Throttle } from '../sign-in/throttle.ts';
 import type { OneTimeLink, Users } from '../users/users.ts';
 import { type LinkKind, mailLanguage, mailTexts } from './mail-texts.ts';
+import type { Mailer } from './mailer.ts';
 
 type StaffMailDeps = {
   db: Kysely<unknown>;

@@ -8,10 +8,10 @@ import type { Kysely } from 'kysely';
 import { type Clock, dayMs, minuteMs } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
-import type { Mailer } from '#src/platform/mail/mailer.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { mailLanguage } from '../mail/mail-texts.ts';
+import type { Mailer } from '../mail/mailer.ts';
 import { isNoticeKind, mayGet, type NoticeSources } from './notice.ts';
 import { urlLabel } from './notice-settings.ts';
 import {

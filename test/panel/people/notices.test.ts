@@ -1,8 +1,7 @@
 /** Notices: who gets which, each once, also when a worker dies between deciding and sending. With a clock that moves. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createMailer } from '#src/platform/mail/mailer.ts';
-import { createNotices, type NoticeSources } from '#src/staff/index.ts';
+import { createMailer, createNotices, type NoticeSources } from '#src/staff/index.ts';
 import { type MailServer, startMailServer } from '../harness/mail-server.ts';
 import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
 

@@ -1,5 +1,5 @@
 /** Texts of the pages about staff accounts. */
-import { passkeys } from './passkeys.ts';
+import { passkeys } from './people.ts';
 
 export const users = {
   title: 'Users',

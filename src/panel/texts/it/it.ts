@@ -3,13 +3,11 @@
 import type { Texts } from '../en/en.ts';
 import { account } from './account.ts';
 import { customers } from './customers.ts';
-import { factor } from './factor.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
-import { notices } from './notices.ts';
 import { ordering } from './ordering.ts';
-import { passkeys } from './passkeys.ts';
+import { factor, notices, passkeys } from './people.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';

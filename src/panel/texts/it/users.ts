@@ -1,6 +1,6 @@
 /** Testi delle pagine sugli account dello staff. */
 import type { Texts } from '../en/en.ts';
-import { passkeys } from './passkeys.ts';
+import { passkeys } from './people.ts';
 
 export const users: Texts['users'] = {
   title: 'Utenti',

@@ -1,12 +1,11 @@
 /** Notices to users of the panel: decided and sent by a worker. */
-import { createMailer } from '#src/platform/mail/mailer.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { createNotices } from '#src/staff/index.ts';
+import { createMailer, createNotices } from '#src/staff/index.ts';
 import { createGuardedPost } from '#src/webhooks/index.ts';
-import type { Installation } from '../installation/installation.ts';
-import type { Settings } from '../settings/config.ts';
-import { publicOriginOf } from '../settings/tls-files.ts';
-import { targetRules } from '../webhooks/wire-engine.ts';
+import type { Installation } from '../../installation/installation.ts';
+import type { Settings } from '../../settings/config.ts';
+import { publicOriginOf } from '../../settings/tls-files.ts';
+import { targetRules } from '../../webhooks/wire-engine.ts';
 import { createNoticeSources } from './notice-sources.ts';
 
 export const openNotices = (

@@ -1,4 +1,4 @@
-/** Texts of passkeys. */
+/** Texts of passkeys, the required second factor, and notices. */
 export const passkeys = {
   title: 'Passkeys',
   about:
@@ -36,4 +36,41 @@ export const passkeys = {
     text: 'Every session of this account ends. It can be signed in to with its password.',
   },
   removedAll: (email: string) => `The passkeys of ${email} were removed, and every session has ended.`,
+};
+
+export const factor = {
+  title: 'Required second factor',
+  about:
+    'Users of these roles sign in with one-time codes or with a passkey. A user who has neither must add one before any other page opens.',
+  rolesTitle: 'Required for',
+  saved: 'The required second factor is saved.',
+  neededTitle: 'Add a second factor',
+  needed: (role: string) =>
+    `The role “${role}” needs a second factor in this installation. Every other page opens when you have added one.`,
+  usePasskeyTitle: 'Sign in with your passkey',
+  usePasskey:
+    'Your role needs a second factor. Your account has a passkey: sign in with it. If you have lost it, ask an administrator to remove it.',
+};
+
+export const notices = {
+  title: 'Notices',
+  about: 'Orderpass sends each notice once, shortly after it happens.',
+  none: 'You get no notices.',
+  change: 'Change notices',
+  which: 'Notify me when',
+  kinds: {
+    endpoint_disabled: 'a webhook endpoint was disabled because its receiver failed',
+    key_ending: 'an API key ends within 7 days',
+    refusals: 'unusually many requests are refused',
+    audit_broken: 'the audit was changed',
+  },
+  where: 'Where',
+  mail: (email: string) => `By mail to ${email}`,
+  mailOff: 'This installation has no mail server, so no mail is sent until it has one.',
+  url: 'At this address (webhook)',
+  urlHint: 'A JSON object with `text` and `data` is posted to it. Leave it empty to keep what is stored.',
+  urlProblem: 'Nothing can be posted to this address: it must begin with https:// and lead to a public host.',
+  stored: (origin: string) => `An address at ${origin} is stored.`,
+  remove: 'Remove the stored address',
+  saved: 'Your notices are saved.',
 };

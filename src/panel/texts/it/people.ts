@@ -1,4 +1,4 @@
-/** Testi delle passkey. */
+/** Testi delle passkey, del secondo fattore obbligatorio e degli avvisi. */
 import type { Texts } from '../en/en.ts';
 
 export const passkeys: Texts['passkeys'] = {
@@ -39,4 +39,41 @@ export const passkeys: Texts['passkeys'] = {
     text: 'Tutte le sessioni di questo account vengono chiuse. Vi si può accedere con la password.',
   },
   removedAll: (email) => `Le passkey di ${email} sono state rimosse e tutte le sessioni sono chiuse.`,
+};
+
+export const factor: Texts['factor'] = {
+  title: 'Secondo fattore obbligatorio',
+  about:
+    'Gli utenti di questi ruoli accedono con i codici monouso o con una passkey. Chi non ha né gli uni né l’altra deve prima configurare uno dei due: fino ad allora non si apre nessun’altra pagina.',
+  rolesTitle: 'Obbligatorio per',
+  saved: 'Il secondo fattore obbligatorio è stato salvato.',
+  neededTitle: 'Aggiungi un secondo fattore',
+  needed: (role) =>
+    `In questa installazione il ruolo «${role}» richiede un secondo fattore. Le altre pagine si aprono quando ne hai aggiunto uno.`,
+  usePasskeyTitle: 'Accedi con la tua passkey',
+  usePasskey:
+    'Il tuo ruolo richiede un secondo fattore. Il tuo account ha una passkey: accedi con quella. Se l’hai persa, chiedi a un amministratore di rimuoverla.',
+};
+
+export const notices: Texts['notices'] = {
+  title: 'Avvisi',
+  about: 'Orderpass invia ogni avviso una volta sola, poco dopo il fatto.',
+  none: 'Non ricevi avvisi.',
+  change: 'Modifica gli avvisi',
+  which: 'Avvisami quando',
+  kinds: {
+    endpoint_disabled: 'un endpoint webhook viene disattivato perché il destinatario non risponde',
+    key_ending: 'una chiave API scade entro 7 giorni',
+    refusals: 'le richieste rifiutate sono insolitamente numerose',
+    audit_broken: 'l’audit è stato alterato',
+  },
+  where: 'Dove',
+  mail: (email) => `Per email a ${email}`,
+  mailOff: 'Questa installazione non ha un server di posta: finché non ne avrà uno, non viene inviata nessuna email.',
+  url: 'A questo indirizzo (webhook)',
+  urlHint: 'Vi viene inviato un oggetto JSON con `text` e `data`. Lascia vuoto per mantenere l’indirizzo salvato.',
+  urlProblem: 'A questo indirizzo non si può inviare nulla: deve iniziare con https:// e portare a un host pubblico.',
+  stored: (origin) => `È salvato un indirizzo su ${origin}.`,
+  remove: 'Rimuovi l’indirizzo salvato',
+  saved: 'I tuoi avvisi sono stati salvati.',
 };

@@ -3,9 +3,9 @@
  * gets the code of a failure and never an address, a text or an answer of the server, which may repeat them.
  */
 import { createTransport } from 'nodemailer';
-import type { Logger } from '../log.ts';
-import { createSemaphore } from '../semaphore.ts';
-import type { MailSettings } from './config.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { createSemaphore } from '#src/platform/semaphore.ts';
+import type { MailSettings } from './mail-settings.ts';
 
 export type Mail = {
   to: string;
