@@ -42,25 +42,24 @@ export const chosenKinds = async (db: Db): Promise<NoticeKind[]> => {
   return rows.map(({ kind }) => kind).filter(isNoticeKind);
 };
 
-/** One row for each user who has chosen the kind and may see the happening, and for each of the user's channels. */
-export const decideNotices = async (
-  tx: Db,
-  kind: NoticeKind,
-  { key, tenant, facts }: Found,
-  now: Date,
-): Promise<void> => {
+/** One row for each happening, for each user who has chosen the kind and may see it, and for each of the user's channels. */
+export const decideNotices = async (db: Db, kind: NoticeKind, found: readonly Found[], now: Date): Promise<void> => {
+  const rows = found.map(({ key, tenant, facts }) => ({ key, tenant, facts: JSON.stringify(facts) }));
   await sql`
     insert into panel.notices (user_id, key, channel, kind, facts, created_at, due_at)
-    select u.id, ${key}, c.channel, ${kind}, ${JSON.stringify(facts)}, ${now}, ${now}
-    from panel.notice_choices n
+    select u.id, f.key, c.channel, ${kind}, f.facts, ${now}, ${now}
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f (key text, tenant text, facts text)
+    join panel.notice_choices n on n.kind = ${kind}
     join panel.users u on u.id = n.user_id
     join panel.notice_targets t on t.user_id = u.id
     cross join lateral (values ('mail', t.mail), ('hook', t.url is not null)) as c (channel, is_on)
-    where n.kind = ${kind} and c.is_on and u.disabled_at is null
+    where c.is_on and u.disabled_at is null
       and (u.role = any (${wideRoles(kind)}::text[])
         or (u.role = 'owner' and exists (
-          select 1 from panel.user_restaurants r where r.user_id = u.id and r.restuid = ${tenant ?? null})))
-    on conflict (user_id, key, channel) do nothing`.execute(tx);
+          select 1 from panel.user_restaurants r where r.user_id = u.id and r.restuid = f.tenant)))
+    -- One order, so that two workers which decide the same cannot block each other.
+    order by 1, 2, 3
+    on conflict (user_id, key, channel) do nothing`.execute(db);
 };
 
 export type DueNotice = {

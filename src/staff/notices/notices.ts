@@ -6,7 +6,6 @@
  */
 import type { Kysely } from 'kysely';
 import { type Clock, dayMs, minuteMs } from '#src/platform/clock.ts';
-import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
@@ -59,8 +58,8 @@ export const createNotices = (deps: NoticesDeps) => {
   const decide = async (): Promise<void> => {
     for (const kind of await chosenKinds(db)) {
       const now = clock.now();
-      for (const found of await sources[kind](now))
-        await inTransaction(db, (tx) => decideNotices(tx, kind, found, now));
+      const found = await sources[kind](now);
+      if (found.length > 0) await decideNotices(db, kind, found, now);
     }
   };
   const sendOne = createSendOne(deps);

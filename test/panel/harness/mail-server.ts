@@ -67,7 +67,7 @@ const read = (raw: string): { subject: string; text: string } => {
       : encoding === 'quoted-printable'
         ? unquote(body)
         : body;
-  return { subject: field('subject'), text };
+  return { subject: field('subject'), text: text.replaceAll('\r\n', '\n') };
 };
 
 const unquote = (text: string): string =>
