@@ -24,6 +24,7 @@ import { retryWhileFull } from './installation/retry-while-full.ts';
 import { orderingDeps, startInternal } from './internal-listener.ts';
 import { clientAuthoritiesOf, openCertificates } from './listeners/certificates.ts';
 import type { Listener } from './listeners/listeners.ts';
+import { openNotices } from './panel/notices/open-notices.ts';
 import { startPanel } from './panel/panel.ts';
 import { createProbes } from './probes/answer-probes.ts';
 import { showBuild } from './probes/build-info.ts';
@@ -273,7 +274,9 @@ const startWorkers = async ({
   const ordering = createOrdering({ ...orderingDeps(settings, installation, secrets), db: store.background });
   services.push(...webhooks.services, ...ordering.services);
   const signals = await openSignalServices(installation, settings, ownOrigins, rest.metrics);
-  services.push(...signals.services);
+  const notices = openNotices(installation, settings, ownOrigins);
+  services.push(...signals.services, notices.service);
+  rest.closers.add(notices.close);
   rest.closers.add(signals.close);
   return webhooks;
 };

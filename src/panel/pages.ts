@@ -19,7 +19,9 @@ import { certificatePages } from './security/certificate-pages.ts';
 import { securityPages } from './security/pages.ts';
 import { signalPages } from './security/signals-page.ts';
 import { securityTopics } from './security/topics.ts';
+import { forgotPages } from './sign-in/forgot-pages.ts';
 import { signInPages } from './sign-in/pages.ts';
+import { passkeySignInPages } from './sign-in/passkey-pages.ts';
 import { providerPages } from './sign-in/provider-pages.ts';
 import { signOutPages } from './sign-in/sign-out.ts';
 import { supportPages } from './support/pages.ts';
@@ -46,6 +48,8 @@ export const allPages: readonly Page[] = [...createHomePages(areaPages), ...area
 /** Pages that need no session. */
 export const allPublicPages: readonly PublicPage[] = [
   ...signInPages,
+  ...forgotPages,
+  ...passkeySignInPages,
   ...providerPages,
   ...signOutPages,
   ...explainPages,

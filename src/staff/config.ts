@@ -1,5 +1,7 @@
-/** Settings of sign-in. They belong to the section `panel` of the settings. */
+/** Settings of sign-in, in the section `panel` of the settings, and of mail, in the section `mail`. */
 import { z } from 'zod';
+
+export { mailSettings } from './mail/mail-settings.ts';
 
 /** Plain http is accepted for this machine only, as for the origin. */
 const isIssuer = (value: string): boolean => {

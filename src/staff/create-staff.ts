@@ -7,6 +7,11 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { RecordEvents } from './accounts/account-events.ts';
 import type { StaffSettings } from './config.ts';
+import type { Mailer } from './mail/mailer.ts';
+import { createStaffMail } from './mail/staff-mail.ts';
+import { createNoticeSettings } from './notices/notice-settings.ts';
+import { createPasskeys } from './passkeys/passkeys.ts';
+import { createFactorPolicy } from './second-factor/factor-policy.ts';
 import { createSecondFactor } from './second-factor/second-factor.ts';
 import { createSessions } from './sessions/sessions.ts';
 import { createExternalProvider } from './sign-in/external-provider.ts';
@@ -32,6 +37,10 @@ export type StaffDeps = {
   linkAddress: string;
   /** Public address that an external provider sends browsers back to. */
   returnAddress: string;
+  /** Undefined: no mail server is configured, so links are shown instead. */
+  mailer?: Mailer | undefined;
+  /** Undefined: notices may be posted to the address. Default: to none. */
+  noticeUrlProblem?: (url: string) => Promise<string | undefined>;
   /** The client secret at that provider now. Default: that of the settings. */
   readProviderSecret?: () => string | undefined;
 };
@@ -56,14 +65,19 @@ export const createStaff = (given: StaffDeps) => {
   const pendings = createPendingSignIns(deps);
   const signIn = createSignIn({ ...deps, sessions, passwordHash, throttle, secondFactor, pendings });
   const provider = createExternalProvider(settings, returnAddress, deps.readProviderSecret);
+  const users = createUsers({ ...deps, keepsLastAdmin: true });
   const services: Service[] = [createUpkeep(deps)];
   return {
     sessions,
     signIn,
     secondFactor,
     passwordRule: { lengthMin: passwordLengthMin, lengthMax: passwordLengthMax, problemOf: problemOfPassword },
-    users: createUsers(deps),
     searches: createSavedSearches(deps),
+    users,
+    passkeys: createPasskeys({ ...deps, pendings, throttle, signIn, origin: new URL(deps.linkAddress).origin }),
+    factorPolicy: createFactorPolicy(deps),
+    notices: createNoticeSettings({ ...deps, urlProblem: deps.noticeUrlProblem ?? (async () => 'no rules are given') }),
+    mail: createStaffMail({ ...deps, mailer: deps.mailer, throttle, users }),
     own: createOwnAccount({ ...deps, passwordHash, throttle, secondFactor }),
     provider: createProviderSignIn({ ...deps, pendings, signIn, provider }),
     /** Must run while the panel serves sessions. */

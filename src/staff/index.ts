@@ -6,11 +6,14 @@
  * - `second-factor/`: one-time codes (`totp.ts`) and recovery codes.
  * - `sign-in/`: password, link or external OpenID provider -> session (`sign-in.ts`); limits on guessing (`throttle.ts`);
  *   passwords as keyed argon2id (`password-hash.ts`).
+ * - `passkeys/`: WebAuthn credentials, added, used and removed.
+ * - `mail/`: one-time links by mail, and links for forgotten passwords.
+ * - `notices/`: what users want to be notified of; decided and sent by a worker (`createNotices`).
  * - `users/`: use cases on accounts (`users.ts`, also for the command line) and on the own account.
  * - `upkeep/`: deletes what has ended.
  *
  * `createStaff` -> a use case -> one transaction { lock the user, change, event for the audit } -> a store. staff knows
- * no page, cookie or language: it returns cookie values, and the panel, which reaches it over ports that the app wires,
+ * no page or cookie, and of languages only those of its mails: it returns cookie values, and the panel, which reaches it over ports that the app wires,
  * sets the cookies. The restaurants of an owner are ids here; the app checks that they exist.
  */
 import { loadMigrations } from '#src/platform/db/schema/migrate.ts';
@@ -19,6 +22,9 @@ export type { RecordEvents, StaffEvent } from './accounts/account-events.ts';
 export { roles } from './accounts/role.ts';
 
 export { createStaff, type Staff } from './create-staff.ts';
+export { createMailer } from './mail/mailer.ts';
+export type { NoticeSources } from './notices/notice.ts';
+export { createNotices } from './notices/notices.ts';
 export { createUsers, type Users } from './users/users.ts';
 
 /** The schema and the recorded name are `panel`, because these tables were first part of the panel. */

@@ -56,6 +56,7 @@ export {
   updateParams,
 } from './api/endpoint-params.ts';
 export { certificateEnds } from './auth/endpoint-auth.ts';
+export { listDisabled } from './endpoints/disabled-store.ts';
 export {
   createEndpoint,
   type EndpointsDeps,

@@ -1,7 +1,7 @@
 /** Wires the feature `staff`: its events go into the gateway's audit, and its links point to pages of the panel. */
 import { type AuditAction, appendChange } from '#src/gateway/index.ts';
 import { linkPath, providerReturnPath } from '#src/panel/config.ts';
-import { createStaff, createUsers, type RecordEvents, type Staff, type Users } from '#src/staff/index.ts';
+import { createMailer, createStaff, createUsers, type RecordEvents, type Staff, type Users } from '#src/staff/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
@@ -13,6 +13,7 @@ export const startStaff = (
   settings: Settings,
   origin: string,
   secrets: Pick<LiveSecrets, 'read'>,
+  noticeUrlProblem: (url: string) => Promise<string | undefined>,
 ): Staff => {
   const { store, box, clock, log } = installation;
   return createStaff({
@@ -22,6 +23,8 @@ export const startStaff = (
     log,
     record: recordEvents(installation),
     settings: settings.panel,
+    noticeUrlProblem,
+    mailer: createMailer(settings.mail, log),
     readProviderSecret: () => secrets.read('panel.oidc_client_secret'),
     linkAddress: `${origin}${linkPath}`,
     returnAddress: `${origin}${providerReturnPath}`,

@@ -6,8 +6,10 @@ import { isTransient } from '#src/platform/db/transaction.ts';
 import { startStaff } from '../admin/staff.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
 import { createCertificatePorts } from './certificate-ports.ts';
+import { pushProblemOf } from '../webhooks/send-signals.ts';
 import { createLimitPorts } from './limit-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
+import { createPeoplePorts } from './people-ports.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createRequestPorts } from './request-ports.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
@@ -24,7 +26,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
   if (settings.panel.enabled === 'off') return undefined;
   const { clock, log } = installation;
   const { sessions } = installation.store;
-  const staff = startStaff(installation, settings, origin, secrets);
+  const staff = startStaff(installation, settings, origin, secrets, pushProblemOf(settings, deps.ownOrigins));
   const panel = createPanel({
     clock,
     log,
@@ -37,7 +39,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
         : (channels, onNews, signal) => listenOn(sessions, channels, onNews, signal),
     sourceOf: createSourceOf(settings.gateway.trusted_proxy_hops),
     ports: {
-      staff,
+      staff: createPeoplePorts(deps, staff),
       restaurant: createRestaurantPorts(deps),
       ordering: createOrderingPorts(deps, staff.users),
       support: createSupportPorts(deps),

@@ -14,7 +14,7 @@ import { internalTlsSettings, tlsSettings } from '#src/platform/http/tls/config.
 import { isCluster, redisAddressProblem, speaksTls } from '#src/platform/kv/redis-address.ts';
 import { number } from '#src/platform/settings.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
-import { staffSettings } from '#src/staff/config.ts';
+import { mailSettings, staffSettings } from '#src/staff/config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
 import { getAt, setAt } from './at-path.ts';
 import { readSecretFiles } from './secret-files.ts';
@@ -186,6 +186,7 @@ export const settingsSchema = z.strictObject({
   tls: tlsSettings.prefault({}),
   internal_tls: internalTlsSettings.prefault({}),
   tracing: tracingSettings.prefault({}),
+  mail: mailSettings.prefault({}),
   gateway: gatewaySettings.prefault({}),
   ordering: orderingSettings.prefault({}),
   webhooks: webhooksSettings.prefault({}),

@@ -18,6 +18,8 @@ type PageSession = {
 export type View = {
   user: SignedInUser;
   session: PageSession;
+  /** See LiveSession. */
+  needsFactor: boolean;
   language: Language;
   texts: Texts;
   /** Path of the request, with /panel and without the query. */
@@ -41,6 +43,9 @@ export type View = {
   csrfField: Html;
 };
 
+/** Where a session is led that needs a second factor. */
+export const secondFactorPath = '/panel/account/second-factor';
+
 export type PageHandler = (view: View) => Answer | Promise<Answer>;
 
 export type Page = {
@@ -63,5 +68,10 @@ export type Page = {
   topics?: readonly string[];
   /** Limit for the form's body; default 64 KiB. */
   bodyBytesMax?: number;
+  /**
+   * What opens while the session needs a second factor. `asks`: the page that explains it. `adds`: a page that adds one, for
+   * accounts that have none. Default: neither.
+   */
+  secondFactor?: 'asks' | 'adds';
   handle: PageHandler;
 };

@@ -13,9 +13,10 @@ export type SignedInUser = {
   hasPassword: boolean;
   /** True when the second factor is on. */
   hasTotp: boolean;
+  hasPasskey: boolean;
 };
 
-type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link';
+type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link' | 'passkey';
 
 export type StaffSession = {
   /** The public id of the session, not its token. */
@@ -33,6 +34,8 @@ export type LiveSession = {
   /** True when a message is stored for the next page. */
   hasMessage: boolean;
   csrfToken: string;
+  /** The role needs a second factor, and this session has proved none: only pages that add one may open. */
+  needsFactor: boolean;
 };
 
 /** A value for a cookie, and its lifetime. */
@@ -66,6 +69,7 @@ export type ListedUser = {
   restaurants: readonly string[];
   state: 'active' | 'invited' | 'disabled';
   totp: boolean;
+  passkeys: number;
   created: Date;
 };
 
@@ -117,6 +121,32 @@ type SecondFactorPorts = {
   ): Promise<string[] | undefined>;
 };
 
+export type ShownPasskey = { id: string; name: string; createdAt: Date; usedAt: Date | undefined };
+
+/** `options`: for the browser, as JSON. `state`: comes back with the answer of the browser. */
+export type BegunPasskey = { options: string; state: Kept };
+
+type PasskeyPorts = {
+  /** False: the origin has no host name, without which browsers know no passkeys. */
+  isOn: boolean;
+  nameLengthMax: number;
+  list(userId: string): Promise<ShownPasskey[]>;
+  /** Undefined when the account has as many passkeys as it may have. */
+  begin(userId: string, sessionId: string, name: string): Promise<BegunPasskey | undefined>;
+  /** Adds the passkey, ends the other sessions, and returns its name; undefined when the answer is refused. */
+  add(
+    userId: string,
+    given: { state: string; answer: string },
+    session: { id: string; address: string },
+  ): Promise<string | undefined>;
+  /** Returns false when the user has no such passkey. */
+  remove(userId: string, id: string, address: string): Promise<boolean>;
+  /** Removes all passkeys of a user and ends the sessions. */
+  removeAll(actor: string, userId: string): Promise<void>;
+  beginSignIn(): BegunPasskey;
+  signIn(state: string | undefined, answer: string, visitor: Visitor): Promise<SignInResult>;
+};
+
 type OwnPorts = {
   checkPassword(userId: string, given: string, visitor: Visitor): Promise<{ kind: 'right' | 'refused' } | Wait>;
   /** Changes the password and ends every other session. */
@@ -141,13 +171,23 @@ type OwnPorts = {
   endSessions(userId: string, by: By, exceptId?: string): Promise<number>;
 };
 
-/** Throws Faults: NOT_FOUND, CONFLICT. */
+/** A link that sets the password once. */
+export type OneTimeLink = { link: string; expires: Date };
+
+/** `userId` and `email` name the account of the link. */
+type MadeLink = OneTimeLink & { userId: string; email: string };
+
+/** Throws Faults: NOT_FOUND, CONFLICT, VALIDATION_ERROR. */
 type UserPorts = {
   /** Ordered by email, from the first one after `after`. */
   list(after: string, limit: number): Promise<ListedUser[]>;
   find(id: string): Promise<ListedUser | undefined>;
   /** Creates a new one-time link and ends the former one. */
-  makeLink(actor: string, email: string): Promise<{ link: string; expires: Date }>;
+  makeLink(actor: string, email: string): Promise<MadeLink>;
+  /** Creates an account with its first link. Throws CONFLICT when there is one with this email. */
+  create(actor: string, user: { email: string; role: Role; restaurants: readonly string[] }): Promise<MadeLink>;
+  /** Sets role and restaurants, which hold from the user's next request. Throws CONFLICT for the last administrator. */
+  set(actor: string, email: string, access: { role: Role; restaurants: readonly string[] }): Promise<unknown>;
   /** Disables the account and ends its sessions and its link at once. */
   disable(actor: string, email: string): Promise<unknown>;
   enable(actor: string, email: string): Promise<unknown>;
@@ -172,6 +212,42 @@ type SearchPorts = {
   remove(userId: string, name: string, by: By): Promise<boolean>;
 };
 
+/** Mail to accounts. */
+type MailPorts = {
+  /** False when no mail server is configured. */
+  isOn: boolean;
+  /** Mails a link in the language of the account, or in `language` when it has chosen none. */
+  sendLink(
+    userId: string,
+    kind: 'invitation' | 'reset',
+    link: OneTimeLink,
+    language: string,
+  ): Promise<'sent' | 'failed'>;
+  /** Mails a link to the account of this email, if there is one. The result does not depend on that. */
+  sendToForgetful(email: string, visitor: Visitor, language: string): Promise<{ kind: 'asked' } | Wait>;
+};
+
+/** The roles that need a second factor. */
+type FactorPolicyPorts = {
+  read(): Promise<Role[]>;
+  set(actor: string, roles: readonly string[]): Promise<void>;
+};
+
+export type NoticeKind = 'endpoint_disabled' | 'key_ending' | 'refusals' | 'audit_broken';
+
+type NoticePorts = {
+  /** What a user of the role may choose. */
+  kindsFor(role: Role): NoticeKind[];
+  /** `urlOrigin`: of the stored address, the rest of which is not shown. */
+  read(userId: string): Promise<{ kinds: readonly NoticeKind[]; mail: boolean; urlOrigin: string | undefined }>;
+  /** `url`: a new address; undefined keeps the stored one. False: nothing may be posted to it, and nothing was changed. */
+  save(
+    userId: string,
+    given: { kinds: readonly string[]; mail: boolean; url: string | undefined; removeUrl: boolean },
+    address: string,
+  ): Promise<boolean>;
+};
+
 export type StaffPorts = {
   sessions: SessionPorts;
   signIn: SignInPorts;
@@ -186,4 +262,8 @@ export type StaffPorts = {
   searches: SearchPorts;
   own: OwnPorts;
   users: UserPorts;
+  factorPolicy: FactorPolicyPorts;
+  mail: MailPorts;
+  notices: NoticePorts;
+  passkeys: PasskeyPorts;
 };

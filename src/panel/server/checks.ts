@@ -1,6 +1,6 @@
 /** The checks before a page. panel-app.ts has their order. */
 
-import type { Page } from '../page/page.ts';
+import { type Page, secondFactorPath } from '../page/page.ts';
 import { panelPath } from '../page/page-path.ts';
 import { ProblemError } from '../view/problem-page.ts';
 import { isCsrfToken } from './csrf.ts';
@@ -47,6 +47,17 @@ export const requireRole = ({ roles }: Pick<Page, 'roles'>): Step => {
   return (ctx, next) => {
     if (roles.includes(sessionOf(ctx).user.role)) return next();
     throw new ProblemError('forbidden');
+  };
+};
+
+/** Leads a session that needs a second factor to the page that says how to add one. */
+export const requireFactor = ({ secondFactor }: Pick<Page, 'secondFactor'>): Step => {
+  return (ctx, next) => {
+    const { needsFactor, user } = sessionOf(ctx);
+    // An account with a passkey has a second factor: who knows the password only must not add another one.
+    const opens = secondFactor === 'asks' || (secondFactor === 'adds' && !user.hasPasskey);
+    if (!needsFactor || opens) return next();
+    writeRedirect(ctx, secondFactorPath);
   };
 };
 

@@ -17,6 +17,7 @@ import { ProblemError, problemOf, problemPage } from '../view/problem-page.ts';
 import {
   readPosted,
   requireCleanPath,
+  requireFactor,
   requireOwnRestaurant,
   requireRole,
   requireSameOrigin,
@@ -71,6 +72,7 @@ const stepsOf = (deps: PanelAppDeps): readonly Step[] => {
     requireCleanPath,
     createRoutes(deps.pages, (page) => [
       requireRole(page),
+      requireFactor(page),
       requireOwnRestaurant,
       readPosted(page),
       requireToken,
@@ -201,6 +203,7 @@ const viewOf = (ctx: PanelContext, deps: PanelAppDeps): View => {
   return {
     user: live.user,
     session: { id: live.session.id },
+    needsFactor: live.needsFactor,
     ...{ language, texts, params, query, form, requestId },
     path: ctx.path,
     ports: deps.ports,

@@ -7,7 +7,7 @@ import type { SignInResult, StaffPorts } from '../ports/staff.ts';
 import { browserCookie, cookie, endCookie, keptCookie, pendingCookie, sessionCookie } from '../server/cookies.ts';
 import { message } from '../view/layout.ts';
 import { nextOf, nextPath } from './next-path.ts';
-import { codePath, linkPath, providerPath, signInPath } from './paths.ts';
+import { codePath, forgotPath, linkPath, passkeyPath, providerPath, signInPath } from './paths.ts';
 
 export const signInPages: readonly PublicPage[] = [
   {
@@ -101,7 +101,12 @@ ${nextField(next)}
 <label>${t.email}<input type="email" name="email" autocomplete="username" required maxlength="254" value="${failed?.email}"></label>
 <label>${t.password}<input type="password" name="password" autocomplete="current-password" required maxlength="${staff.passwordRule.lengthMax * 2}"></label>
 <button class="primary">${t.submit}</button>
+<p><a href="${forgotPath}">${t.forgot.title}</a></p>
 </form>
+${
+  staff.passkeys.isOn &&
+  html`<p class="narrow"><a class="button" href="${passkeyPath}?next=${encodeURIComponent(next)}">${texts.passkeys.signIn}</a></p>`
+}
 ${
   label !== undefined &&
   html`<p class="narrow"><a class="button" href="${providerPath}?next=${encodeURIComponent(next)}">${t.withProvider(label)}</a></p>`

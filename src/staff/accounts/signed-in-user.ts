@@ -14,6 +14,7 @@ export type SignedInUser = {
   hasPassword: boolean;
   /** The second factor is on. */
   hasTotp: boolean;
+  hasPasskey: boolean;
 };
 
 export const signedInUser = (user: UserRow): SignedInUser => ({
@@ -24,4 +25,5 @@ export const signedInUser = (user: UserRow): SignedInUser => ({
   restaurants: user.restaurants,
   hasPassword: user.password !== undefined,
   hasTotp: user.totpSince !== undefined,
+  hasPasskey: user.passkeys > 0,
 });

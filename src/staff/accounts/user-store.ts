@@ -14,6 +14,10 @@ export type UserRow = {
   /** Sealed. */
   totpSecret: Buffer | undefined;
   totpSince: Date | undefined;
+  /** The role needs a second factor. */
+  factorRequired: boolean;
+  /** How many there are. */
+  passkeys: number;
   oidcIssuer: string | undefined;
   oidcSubject: string | undefined;
 };
@@ -29,6 +33,8 @@ type Row = {
   created_at: Date;
   totp_secret: Buffer | null;
   totp_since: Date | null;
+  factor_required: boolean;
+  passkeys: number;
   oidc_issuer: string | null;
   oidc_subject: string | null;
 };
@@ -36,6 +42,8 @@ type Row = {
 const columns = sql`
   u.id, u.email, u.role, u.language, u.password, u.disabled_at, u.created_at, u.totp_secret, u.totp_since,
   u.oidc_issuer, u.oidc_subject,
+  (select count(*)::int from panel.passkeys p where p.user_id = u.id) as passkeys,
+  exists(select 1 from panel.second_factor_roles f where f.role = u.role) as factor_required,
   array(select restuid from panel.user_restaurants r where r.user_id = u.id order by restuid) as restaurants`;
 
 const toUser = (row: Row): UserRow => ({
@@ -49,6 +57,8 @@ const toUser = (row: Row): UserRow => ({
   createdAt: row.created_at,
   totpSecret: row.totp_secret ?? undefined,
   totpSince: row.totp_since ?? undefined,
+  factorRequired: row.factor_required,
+  passkeys: row.passkeys,
   oidcIssuer: row.oidc_issuer ?? undefined,
   oidcSubject: row.oidc_subject ?? undefined,
 });
@@ -88,6 +98,13 @@ export const lockUser = async (tx: Kysely<unknown>, id: string): Promise<UserRow
   return findUser(tx, id);
 };
 
+/** Locks every administrator who is not disabled, and returns their ids. In one order, so that two callers cannot block each other. */
+export const lockAdmins = async (tx: Kysely<unknown>): Promise<string[]> => {
+  const { rows } = await sql<{ id: string }>`
+    select id from panel.users where role = 'admin' and disabled_at is null order by id for update`.execute(tx);
+  return rows.map(({ id }) => id);
+};
+
 /** Sorted by email, after the email `after`. */
 export const listUsers = async (db: Kysely<unknown>, after: string, limit: number): Promise<UserRow[]> => {
   const { rows } = await sql<Row>`
@@ -98,7 +115,8 @@ export const listUsers = async (db: Kysely<unknown>, after: string, limit: numbe
 /** A text that changes when an account or a session is created, removed or changes its state. */
 export const markOfUsers = async (db: Kysely<unknown>): Promise<string> => {
   const { rows } = await sql<{ mark: string }>`
-    select concat_ws(' ', count(*), count(disabled_at), count(password), count(oidc_subject), count(totp_since), max(created_at),
+    select concat_ws(' ', count(*), count(disabled_at), count(password), count(oidc_subject), count(totp_since), max(created_at), max(changed_at),
+      (select concat_ws(' ', count(*), max(created_at)) from panel.passkeys),
       (select concat_ws(' ', count(*), max(created_at)) from panel.sessions)) as mark
     from panel.users`.execute(db);
   return rows[0]?.mark ?? '';
@@ -108,8 +126,8 @@ export const setPassword = async (tx: Kysely<unknown>, id: string, password: str
   await sql`update panel.users set password = ${password} where id = ${id}`.execute(tx);
 };
 
-export const setRole = async (tx: Kysely<unknown>, id: string, role: Role): Promise<void> => {
-  await sql`update panel.users set role = ${role} where id = ${id}`.execute(tx);
+export const setRole = async (tx: Kysely<unknown>, id: string, role: Role, now: Date): Promise<void> => {
+  await sql`update panel.users set role = ${role}, changed_at = ${now} where id = ${id}`.execute(tx);
 };
 
 export const setLanguage = async (tx: Kysely<unknown>, id: string, language: string): Promise<void> => {

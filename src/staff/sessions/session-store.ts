@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import type { UserRow } from '../accounts/user-store.ts';
 import { findUser } from '../accounts/user-store.ts';
 
-export type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link';
+export type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link' | 'passkey';
 
 export type SessionRow = {
   id: string;
@@ -92,6 +92,10 @@ export const deleteSessions = async (tx: Kysely<unknown>, userId: string, except
   return rows.length;
 };
 
+export const setSessionMethod = async (tx: Kysely<unknown>, id: string, method: SignInMethod): Promise<void> => {
+  await sql`update panel.sessions set method = ${method} where id = ${id}`.execute(tx);
+};
+
 export const setFlash = async (db: Kysely<unknown>, id: string, flash: string): Promise<void> => {
   await sql`update panel.sessions set flash = ${flash} where id = ${id}`.execute(db);
 };
@@ -121,6 +125,7 @@ export const markOfUser = async (db: Kysely<unknown>, id: string, ends: Ends): P
   const { rows } = await sql<{ mark: string }>`
     select concat_ws(' ', u.password is null, u.totp_since, u.email, u.role,
       (select count(*) from panel.recovery_codes c where c.user_id = u.id),
+      (select concat_ws(' ', count(*), max(p.created_at), max(p.used_at)) from panel.passkeys p where p.user_id = u.id),
       (select concat_ws(' ', count(*), max(s.created_at), max(s.seen_at)) from panel.sessions s
        where s.user_id = u.id and s.seen_at > ${ends.seenAfter} and s.created_at > ${ends.createdAfter})) as mark
     from panel.users u where u.id = ${id}`.execute(db);

@@ -8,6 +8,7 @@ import { type Clock, hourMs, minuteMs } from '#src/platform/clock.ts';
 import { newId, newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { type SignedInUser, signedInUser } from '../accounts/signed-in-user.ts';
+import type { UserRow } from '../accounts/user-store.ts';
 import {
   type Ends,
   findSession,
@@ -22,7 +23,13 @@ import {
 
 type SessionsDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'digest' | 'derive'>; clock: Clock };
 
-export type LiveSession = { session: SessionRow; user: SignedInUser; hasMessage: boolean; csrfToken: string };
+export type LiveSession = {
+  session: SessionRow;
+  user: SignedInUser;
+  hasMessage: boolean;
+  csrfToken: string;
+  needsFactor: boolean;
+};
 
 const idleMinutes = 30;
 const absoluteHours = 12;
@@ -59,7 +66,13 @@ export const createSessions = ({ db, box, clock }: SessionsDeps) => {
       if (isUse && now.getTime() - found.session.seenAt.getTime() >= touchMs)
         await touchSession(db, found.session.id, now);
       const { session, user, hasFlash } = found;
-      return { session, user: signedInUser(user), hasMessage: hasFlash, csrfToken: csrfTokenOf(token) };
+      return {
+        session,
+        user: signedInUser(user),
+        hasMessage: hasFlash,
+        csrfToken: csrfTokenOf(token),
+        needsFactor: needsFactor(user, session.method),
+      };
     },
     /** Stores a message in the session for the next page. */
     keepMessage: (sessionId: string, message: string): Promise<void> => setFlash(db, sessionId, message),
@@ -67,6 +80,13 @@ export const createSessions = ({ db, box, clock }: SessionsDeps) => {
     takeMessage: (sessionId: string): Promise<string | undefined> => takeFlash(db, sessionId),
   };
 };
+
+/**
+ * The role needs a second factor, and this session has proved none. A session of a user with one-time codes has, since the code
+ * that turns them on ends every other session.
+ */
+const needsFactor = ({ factorRequired, totpSince }: UserRow, method: SignInMethod): boolean =>
+  factorRequired && totpSince === undefined && method !== 'passkey';
 
 /** Sessions that began or were last used before these moments have ended at `now`. */
 export const endsAt = (now: Date): Ends => ({

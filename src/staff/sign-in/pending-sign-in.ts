@@ -26,11 +26,22 @@ const pending = z.discriminatedUnion('kind', [
     next: z.string(),
     until: z.number(),
   }),
+  z.object({ kind: z.literal('passkey'), challenge: z.string(), until: z.number() }),
+  z.object({
+    kind: z.literal('newPasskey'),
+    userId: z.string(),
+    sessionId: z.string(),
+    challenge: z.string(),
+    name: z.string(),
+    until: z.number(),
+  }),
 ]);
 
 type Pending = z.infer<typeof pending>;
 export type PendingCode = Extract<Pending, { kind: 'code' }>;
 export type PendingProvider = Extract<Pending, { kind: 'provider' }>;
+type PendingPasskey = Extract<Pending, { kind: 'passkey' }>;
+type PendingNewPasskey = Extract<Pending, { kind: 'newPasskey' }>;
 
 type WithoutEnd<T> = T extends unknown ? Omit<T, 'until'> : never;
 
@@ -63,6 +74,15 @@ export const createPendingSignIns = ({ box, clock }: { box: Pick<SecretBox, 'sea
     provider: (value: string | undefined): PendingProvider | undefined => {
       const found = read(value);
       return found?.kind === 'provider' ? found : undefined;
+    },
+    passkey: (value: string | undefined): PendingPasskey | undefined => {
+      const found = read(value);
+      return found?.kind === 'passkey' ? found : undefined;
+    },
+    /** Not for a cookie: the form of a new passkey carries it. */
+    newPasskey: (value: string): PendingNewPasskey | undefined => {
+      const found = read(value);
+      return found?.kind === 'newPasskey' ? found : undefined;
     },
   };
 };

@@ -98,6 +98,13 @@ export const createSignIn = (deps: SignInDeps) => {
     },
     /** Signs in a user whom an external provider has identified. */
     withProvider: (user: UserRow, visitor: Visitor): Promise<SignInResult> => proceed(user, visitor, 'oidc'),
+    /** Signs in a user whose passkey was verified: it counts as both factors, so no code follows. */
+    withPasskey: async (user: UserRow, visitor: Visitor): Promise<SignInResult> => {
+      const result = await finish(user, visitor, 'passkey');
+      return result.kind === 'refused'
+        ? noteFailure.refused({ ...visitor, email: user.email, userId: user.id }, changedMeanwhile)
+        : result;
+    },
     ...linkUses(deps, proceed),
   };
 };

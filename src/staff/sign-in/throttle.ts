@@ -30,6 +30,9 @@ const bounds = {
   codeFirst: { attemptsMax: 10, windowMs: 15 * minuteMs },
   codeHour: { attemptsMax: 20, windowMs: 60 * minuteMs },
   codeDay: { attemptsMax: 40, windowMs: 24 * 60 * minuteMs },
+  passkey: { attemptsMax: 30, windowMs: 15 * minuteMs },
+  linkAddress: { attemptsMax: 10, windowMs: 60 * minuteMs },
+  linkAccount: { attemptsMax: 3, windowMs: 60 * minuteMs },
 } as const;
 
 /** The kind of secret that an attempt guesses. */
@@ -71,8 +74,30 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
           ...windowsOf(attempt, known),
           ...codeWindows.map((window): [Window, Buffer] => [window, digestOf(window, attempt.userId ?? attempt.email)]),
         ];
+  const countIn = async (window: Window, ...parts: readonly string[]): Promise<number | undefined> => {
+    const now = clock.now();
+    const { attemptsMax, windowMs } = bounds[window];
+    const { count, endsAt } = await countAttempt(db, digestOf(window, ...parts), now, windowMs);
+    return count > attemptsMax ? Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000)) : undefined;
+  };
   return {
     browserDigest,
+    /** A signature cannot be guessed; the count bounds the work of verifying. Seconds to wait, or undefined. */
+    countPasskey: (address: string): Promise<number | undefined> => countIn('passkey', address),
+    forgivePasskey: (address: string): Promise<void> => takeBack(db, digestOf('passkey', address), 1),
+    /**
+     * Counts a link that a visitor asked for, for the address and for the email. An email is counted whether or not it has an
+     * account, and an address that used up its own attempts stores nothing for further emails.
+     */
+    countLink: async (
+      email: string,
+      address: string,
+    ): Promise<{ kind: 'allowed' } | { kind: 'wait'; seconds: number; isOfAddress: boolean }> => {
+      const ofAddress = await countIn('linkAddress', address);
+      if (ofAddress !== undefined) return { kind: 'wait', seconds: ofAddress, isOfAddress: true };
+      const ofEmail = await countIn('linkAccount', email);
+      return ofEmail === undefined ? { kind: 'allowed' } : { kind: 'wait', seconds: ofEmail, isOfAddress: false };
+    },
     /** Counts an attempt before it is checked, so that parallel attempts cannot exceed a limit. */
     count: async (attempt: Attempt, guessed: Guessed = 'password'): Promise<Verdict> => {
       const now = clock.now();

@@ -11,5 +11,6 @@ export const dropEnded = async (
     delete from panel.sessions
     where seen_at <= ${sessions.seenAfter} or created_at <= ${sessions.createdAfter}`.execute(db);
   await sql`delete from panel.attempts where ends_at <= ${now}`.execute(db);
+  await sql`delete from panel.used_challenges where ends_at <= ${now}`.execute(db);
   await sql`delete from panel.known_browsers where seen_at <= ${browsersSeenAfter}`.execute(db);
 };

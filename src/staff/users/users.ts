@@ -15,6 +15,7 @@ import {
   findUserByEmail,
   insertUser,
   listUsers,
+  lockAdmins,
   lockUser,
   markOfUsers,
   setDisabled,
@@ -32,6 +33,8 @@ type UsersDeps = {
   record: RecordEvents;
   /** Public address of the page that takes one-time links; the token follows as `?token=`. */
   linkAddress: string;
+  /** Refuses what would leave no administrator. The command line may do it, because it can create another one. */
+  keepsLastAdmin?: boolean;
 };
 
 export type ShownUser = {
@@ -41,10 +44,11 @@ export type ShownUser = {
   restaurants: readonly string[];
   state: 'active' | 'invited' | 'disabled';
   totp: boolean;
+  passkeys: number;
   created: Date;
 };
 
-type OneTimeLink = { link: string; expires: Date };
+export type OneTimeLink = { link: string; expires: Date };
 
 const linkHours = 24;
 
@@ -105,6 +109,21 @@ const invitations = (deps: UsersDeps) => {
         await record(tx, now, event(actor, user, 'user.link_made'));
         return { ...showUser(user), ...link };
       }),
+    /** The same for a visitor who forgot the password; the link may only be mailed to the account. */
+    makeForgottenLink: (userId: string, address: string): Promise<OneTimeLink> =>
+      inTransaction(db, async (tx) => {
+        const now = clock.now();
+        const user = await lockUser(tx, userId);
+        if (user === undefined || user.disabledAt !== undefined) throw noSuchUser(userId);
+        const link = await makeLink(deps, tx, user.id, now);
+        await record(tx, now, {
+          action: 'user.link_made',
+          outcome: 'success',
+          address,
+          details: { user_id: user.id, email: user.email, by: 'forgotten password' },
+        });
+        return link;
+      }),
   };
 };
 
@@ -117,17 +136,19 @@ const accountChanges = (deps: UsersDeps) => {
       email: string,
       given: { role?: string | undefined; restaurants?: readonly string[] | undefined },
     ): Promise<ShownUser> =>
-      change(deps, email, async (tx, user, now) => {
+      changeAccess(deps, email, async (tx, user, { now, isLastAdmin }) => {
         const role = given.role === undefined ? user.role : checkRole(given.role);
         const restaurants = checkRestaurants(role, given.restaurants ?? (role === 'owner' ? user.restaurants : []));
-        await setRole(tx, user.id, role);
+        if (role !== 'admin' && isLastAdmin) throw lastAdmin(user);
+        await setRole(tx, user.id, role, now);
         await setRestaurants(tx, user.id, restaurants);
         await record(tx, now, { ...event(actor, user, 'user.changed', { role, restaurants }), tenants: restaurants });
         return showUser({ ...user, role, restaurants });
       }),
     /** Ends every session and link at once. */
     disable: (actor: string, email: string): Promise<ShownUser> =>
-      change(deps, email, async (tx, user, now) => {
+      changeAccess(deps, email, async (tx, user, { now, isLastAdmin }) => {
+        if (isLastAdmin) throw lastAdmin(user);
         await setDisabled(tx, user.id, user.disabledAt ?? now);
         await endLink(tx, user.id);
         const sessions = await deleteSessions(tx, user.id);
@@ -163,6 +184,24 @@ const change = <T>(
     if (user === undefined) throw noSuchUser(email);
     return work(tx, user, clock.now());
   });
+
+/** A change that may take the role of an administrator away. Of two at the same time, the second one sees the first. */
+const changeAccess = <T>(
+  deps: UsersDeps,
+  email: string,
+  work: (tx: Kysely<unknown>, user: UserRow, seen: { now: Date; isLastAdmin: boolean }) => Promise<T>,
+): Promise<T> =>
+  inTransaction(deps.db, async (tx) => {
+    const admins = deps.keepsLastAdmin === true ? await lockAdmins(tx) : [];
+    const found = await findUserByEmail(tx, normalizeEmail(email));
+    const user = found && (await lockUser(tx, found.id));
+    if (user === undefined) throw noSuchUser(email);
+    const isLastAdmin = admins.length === 1 && admins[0] === user.id;
+    return work(tx, user, { now: deps.clock.now(), isLastAdmin });
+  });
+
+const lastAdmin = ({ email }: UserRow): Fault =>
+  new Fault('CONFLICT', `${email} is the only administrator: make another account an administrator first`);
 
 const event = (
   actor: string,
@@ -201,6 +240,7 @@ const showUser = (user: UserRow): ShownUser => ({
         ? 'invited'
         : 'active',
   totp: user.totpSince !== undefined,
+  passkeys: user.passkeys,
   created: user.createdAt,
 });
 

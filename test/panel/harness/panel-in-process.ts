@@ -59,6 +59,7 @@ export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs 
   const staff = createStaff({
     ...{ db, box, clock, log, record, linkAddress },
     returnAddress: `${origin}${providerReturnPath}`,
+    noticeUrlProblem: async (url) => (url.startsWith('https://') ? undefined : 'must begin with https://'),
     settings: { oidc_label: 'single sign-on', ...settings },
   });
   const panel = createPanel({
@@ -108,7 +109,7 @@ export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs 
   };
 
   return {
-    ...{ database, origin, users, visitor, events, box, clock },
+    ...{ database, db, origin, users, visitor, events, box, clock },
     /** Moves the clock. */
     pass: (ms: number): void => {
       nowMs += ms;

@@ -25,12 +25,21 @@ let email: string;
 const harmless: Readonly<Record<string, string>> = {
   '/sign-in': 'begins a session',
   '/sign-in/code': 'begins a session',
+  '/sign-in/forgot': 'mails a link; the password stays as it is until the link is used',
+  '/sign-in/passkey': 'begins a session',
   '/link': 'sets the first password, or one that the user asked for',
   '/sign-out': 'ends the session of this browser, which signs in again',
   '/language': 'is chosen back in the same place',
   '/users/:user/link': 'makes a link; the account stays as it is until the link is used',
   '/users/:user/enable': 'gives',
+  '/users/new': 'makes an account',
+  '/users/:user/access': 'saves a form that shows all that it changes',
+  '/users/second-factor': 'saves a form that shows all that it changes',
   '/account/password': 'asks for the present password, and its form says that other sessions end',
+  '/account/passkeys/begin': 'shows',
+  '/account/passkeys': 'adds, after an answer of the authenticator',
+  '/account/passkeys/remove': 'asks for the present password, on a page of its own about the own account',
+  '/account/notices': 'saves a form that shows all that it changes',
   '/account/totp/begin': 'shows',
   '/account/totp': 'adds, after a code',
   '/account/totp/remove': 'asks for a code, on a page of its own about the own account',
@@ -101,6 +110,7 @@ const asking: Readonly<Record<string, Asking>> = {
   '/users/:user/remove-totp': ofUser,
   '/users/:user/end-session': { ...ofUser, ...session },
   '/users/:user/end-sessions': ofUser,
+  '/users/:user/remove-passkeys': ofUser,
   '/users/:user/disable': ofUser,
   '/account/sessions/end': {
     page: () => `/account/sessions/end?session=${ids.own}`,
@@ -241,6 +251,11 @@ beforeAll(async () => {
   await harness.database.pool.query(`update panel.users set totp_since = now(), totp_secret = 'x' where id = $1`, [
     user.userId,
   ]);
+  await harness.database.pool.query(
+    `insert into panel.passkeys (credential_id, id, user_id, name, public_key, counter, created_at)
+     values ('x', 'psk_1', $1, 'Phone', 'x', 0, now())`,
+    [user.userId],
+  );
 });
 
 afterAll(() => harness?.close());

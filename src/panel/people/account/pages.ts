@@ -9,6 +9,9 @@ import { newPasswordFields } from '../../sign-in/pages.ts';
 import { badge } from '../../view/badge.ts';
 import { confirmPage } from '../../view/confirm-page.ts';
 import { message } from '../../view/layout.ts';
+import { factorPages } from './factor-pages.ts';
+import { noticePages, noticesPart } from './notice-pages.ts';
+import { passkeyPages, passkeysPart } from './passkey-pages.ts';
 import { sessionFacts, sessionTable } from './session-table.ts';
 import { ownTopic } from './topics.ts';
 import { totpPages } from './totp-pages.ts';
@@ -40,7 +43,13 @@ const ownPages: readonly Page[] = [
   },
 ];
 
-export const accountPages: readonly Page[] = [...ownPages, ...totpPages];
+export const accountPages: readonly Page[] = [
+  ...ownPages,
+  ...totpPages,
+  ...passkeyPages,
+  ...factorPages,
+  ...noticePages,
+];
 
 const askToEnd = async (view: View): Promise<Answer> => {
   const { ports, user, query, texts } = view;
@@ -95,12 +104,16 @@ const accountPage = async (view: View, problem?: string): Promise<Answer> => {
     body: html`<dl class="facts"><dt>${texts.signIn.email}</dt><dd>${user.email}</dd><dt>${t.role}</dt><dd>${texts.frame.roles[user.role]}</dd></dl>
 <div id="own" ${refreshOn('own', accountPath, ownTopic)}><h2>${t.secondFactor}</h2>
 ${secondFactorPart(view, codesLeft)}
+<h2>${texts.passkeys.title}</h2>
+${await passkeysPart(view)}
 <h2>${t.sessions}</h2>
 ${sessionTable(view, sessions, `${accountPath}/sessions/end`)}
 ${
   sessions.length > 1 &&
   html`<p><a class="button danger" id="end-others" href="${accountPath}/sessions/end-others">${t.endOthers}</a></p>`
 }</div>
+<h2>${texts.notices.title}</h2>
+${await noticesPart(view)}
 ${user.hasPassword && passwordPart(view, problem)}`,
   });
 };

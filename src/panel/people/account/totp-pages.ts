@@ -6,6 +6,7 @@ import { roles } from '../../ports/role.ts';
 import type { ProposedTotp } from '../../ports/staff.ts';
 import { message } from '../../view/layout.ts';
 import { qrCode } from '../../view/qr-code.ts';
+import { currentPasswordField, problemOfPassword } from './current-password.ts';
 
 const accountPath = '/panel/account';
 const totpPath = `${accountPath}/totp`;
@@ -16,12 +17,14 @@ export const totpPages: readonly Page[] = [
     method: 'GET',
     path: '/account/totp',
     roles,
+    secondFactor: 'adds',
     handle: (view) => (!view.user.hasTotp ? introPage(view) : redirect(accountPath)),
   },
   {
     method: 'POST',
     path: '/account/totp/begin',
     roles,
+    secondFactor: 'adds',
     handle: async (view) => {
       const problem = await problemOfPassword(view);
       if (problem !== undefined) return introPage(view, problem);
@@ -30,7 +33,7 @@ export const totpPages: readonly Page[] = [
       return proposed === undefined ? redirect(accountPath) : addPage(view, proposed);
     },
   },
-  { method: 'POST', path: '/account/totp', roles, handle: (view) => confirm(view) },
+  { method: 'POST', path: '/account/totp', roles, secondFactor: 'adds', handle: (view) => confirm(view) },
   {
     method: 'GET',
     path: '/account/totp/remove',
@@ -51,18 +54,6 @@ export const totpPages: readonly Page[] = [
   },
 ];
 
-/**
- * Asks for the password again: an unattended browser must not be enough to lock its user out. Accounts without a
- * password skip this.
- */
-const problemOfPassword = async (view: View): Promise<string | undefined> => {
-  const { ports, user, form, texts } = view;
-  if (!user.hasPassword) return undefined;
-  const checked = await ports.staff.own.checkPassword(user.id, form.get('current') ?? '', view.visitor);
-  if (checked.kind === 'right') return undefined;
-  return checked.kind === 'wait' ? texts.signIn.wait(Math.ceil(checked.seconds / 60)) : texts.account.currentRefused;
-};
-
 const confirm = async (view: View): Promise<Answer> => {
   const { ports, user, session, form, address, texts } = view;
   const given = { code: form.get('code') ?? '', proof: form.get('proof') ?? '' };
@@ -72,7 +63,8 @@ const confirm = async (view: View): Promise<Answer> => {
   return proposed === undefined ? redirect(accountPath) : addPage(view, proposed, texts.signIn.codeRefused);
 };
 
-const introPage = ({ texts, csrfField, user }: View, problem?: string): Answer => {
+const introPage = (view: View, problem?: string): Answer => {
+  const { texts, csrfField } = view;
   const t = texts.account;
   return page({
     title: t.totpAdd,
@@ -80,11 +72,7 @@ const introPage = ({ texts, csrfField, user }: View, problem?: string): Answer =
     body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
 <p>${t.totpIntro}</p>
 <form method="post" action="${totpPath}/begin" class="card narrow">${csrfField}
-${
-  user.hasPassword &&
-  html`<input type="hidden" name="email" autocomplete="username" value="${user.email}">
-<label>${t.currentPassword}<input type="password" name="current" autocomplete="current-password" required maxlength="512"></label>`
-}
+${currentPasswordField(view)}
 <button class="primary">${t.totpBegin}</button></form>`,
   });
 };

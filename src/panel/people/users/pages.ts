@@ -12,17 +12,19 @@ import type { ListedUser } from '../../ports/staff.ts';
 import { badge } from '../../view/badge.ts';
 import { confirmPage } from '../../view/confirm-page.ts';
 import { pager } from '../../view/pager.ts';
-import { copyable } from '../../view/secret-once.ts';
 import { table } from '../../view/table.ts';
 import { time } from '../../view/time.ts';
 import { sessionFacts, sessionTable } from '../account/session-table.ts';
+import { accessPages } from './access-pages.ts';
+import { factorPages } from './factor-pages.ts';
+import { invitePages, mailChoice } from './invite-pages.ts';
+import { usersPath } from './paths.ts';
 import { usersTopic } from './topics.ts';
 
-const usersPath = '/panel/users';
 const pageMax = 50;
 const roles: readonly Role[] = ['admin'];
 
-type ChangeName = 'disable' | 'enable' | 'remove-totp' | 'end-session' | 'end-sessions';
+type ChangeName = 'disable' | 'enable' | 'remove-totp' | 'remove-passkeys' | 'end-session' | 'end-sessions';
 type AskedName = Exclude<ChangeName, 'enable'>;
 
 const change = (name: ChangeName, make: (view: View, email: string) => Promise<unknown>): Page => ({
@@ -78,14 +80,18 @@ export const usersPages: readonly Page[] = [
     handle: (view) => listPage(view),
   },
   { method: 'GET', path: '/users/:user', roles, topics: [usersTopic], handle: (view) => userPage(view) },
-  { method: 'POST', path: '/users/:user/link', roles, handle: (view) => makeLink(view) },
+  ...invitePages,
+  ...accessPages,
+  ...factorPages,
   change('disable', ({ ports, actor }, email) => ports.staff.users.disable(actor, email)),
   question('disable', ({ users: t }) => t.disable),
   question('remove-totp', ({ account: t }) => t.totpRemove),
+  question('remove-passkeys', ({ passkeys: t }) => t.removeAll),
   question('end-session', ({ account: t }) => t.endSessionNow),
   question('end-sessions', ({ users: t }) => t.endSessions),
   change('enable', ({ ports, actor }, email) => ports.staff.users.enable(actor, email)),
   change('remove-totp', ({ ports, actor }, email) => ports.staff.users.removeTotp(actor, email)),
+  change('remove-passkeys', ({ ports, actor, params }) => ports.staff.passkeys.removeAll(actor, params.user ?? '')),
   change('end-session', ({ ports, actor, address, params, form }) =>
     ports.staff.own.endSession(params.user ?? '', form.get('session') ?? '', { actor, address }),
   ),
@@ -102,7 +108,7 @@ const listPage = async (view: View): Promise<Answer> => {
   const last = shown.at(-1);
   return page({
     title: t.title,
-    body: html`<p class="hint">${t.howToCreate} <code>user create --email … --role …</code></p>
+    body: html`<p><a class="button primary" href="${usersPath}/new">${t.invite}</a> <a class="button" href="${usersPath}/second-factor">${texts.factor.title}</a></p>
 <div id="users" ${refreshOn('users', addressOf({ path, query }), usersTopic)}>${table({
       caption: t.title,
       isCaptionHidden: true,
@@ -122,49 +128,36 @@ ${pager({ texts }, { next: found.length > pageMax ? last?.email : undefined, pat
 const stateBadge = ({ state }: ListedUser, { users: t }: View['texts']): Html =>
   badge(state === 'active' ? 'good' : state === 'disabled' ? 'bad' : 'warn', t.states[state]);
 
-/** `more` is shown above the facts. */
-const userPage = async (view: View, more?: Html): Promise<Answer> => {
+const userPage = async (view: View): Promise<Answer> => {
   const { ports, params, texts, csrfField } = view;
   const t = texts.users;
   const user = await ports.staff.users.find(params.user ?? '');
   if (user === undefined) return notFound();
   const sessions = await ports.staff.own.sessions(user.userId);
   const path = `${usersPath}/${user.userId}`;
-  const button = (name: string, label: string): Html =>
-    html`<form method="post" action="${path}/${name}">${csrfField}<button>${label}</button></form>`;
+  const button = (name: string, label: string, more?: Html | false): Html =>
+    html`<form method="post" action="${path}/${name}" class="row">${csrfField}<button>${label}</button>${more}</form>`;
   const asking = (name: AskedName, label: string): Html =>
     html`<a class="button danger" id="ask-${name}" href="${path}/${name}">${label}</a>`;
   const isOther = user.userId !== view.user.id;
   return page({
     title: user.email,
-    body: html`${more}<dl class="facts"><dt>${texts.account.role}</dt><dd>${texts.frame.roles[user.role]}</dd>
+    body: html`<dl class="facts"><dt>${texts.account.role}</dt><dd>${texts.frame.roles[user.role]}</dd>
 <dt>${t.state}</dt><dd>${stateBadge(user, texts)}</dd>
 <dt>${t.secondFactor}</dt><dd>${user.totp ? t.yes : t.no}</dd>
+${user.passkeys > 0 && html`<dt>${texts.passkeys.title}</dt><dd>${user.passkeys}</dd>`}
 ${user.restaurants.length > 0 && html`<dt>${t.restaurants}</dt><dd>${user.restaurants.join(', ')}</dd>`}
 <dt>${t.created}</dt><dd>${time(user.created)}</dd></dl>
 ${
   isOther &&
-  html`<div class="row">${user.state !== 'disabled' && button('link', t.makeLink)}
+  html`<div class="row"><a class="button" href="${path}/access">${t.changeAccess}</a>
+${user.state !== 'disabled' && button('link', t.makeLink, mailChoice(view))}
 ${user.totp && asking('remove-totp', texts.account.totpRemove)}
+${user.passkeys > 0 && asking('remove-passkeys', texts.passkeys.removeAll)}
 ${user.state === 'disabled' ? button('enable', t.enable) : asking('disable', t.disable)}</div>`
 }
 <h2>${texts.account.sessions}</h2>
 <div id="sessions" ${refreshOn('sessions', path, usersTopic)}>${sessionTable(view, sessions, isOther ? `${path}/end-session` : '/panel/account/sessions/end')}</div>
 ${isOther && sessions.length > 0 && html`<p>${asking('end-sessions', t.endSessions)}</p>`}`,
   });
-};
-
-const makeLink = async (view: View): Promise<Answer> => {
-  const { ports, actor, params, texts } = view;
-  const user = await ports.staff.users.find(params.user ?? '');
-  if (user === undefined) return notFound();
-  const { link, expires } = await ports.staff.users.makeLink(actor, user.email);
-  return userPage(
-    view,
-    html`<div role="status">${copyable(
-      { texts },
-      { id: 'link', label: texts.users.makeLink, value: link },
-      html`<span>${texts.users.linkMade} ${time(expires)}</span>`,
-    )}</div>`,
-  );
 };

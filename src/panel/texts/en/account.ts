@@ -35,6 +35,7 @@ export const account = {
     recovery: 'Recovery code',
     oidc: 'Single sign-on',
     link: 'One-time link',
+    passkey: 'Passkey',
   },
   began: 'Since',
   lastUsed: 'Last used',

@@ -7,6 +7,7 @@ import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
 import { ordering } from './ordering.ts';
+import { factor, notices, passkeys } from './people.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
@@ -30,6 +31,9 @@ export const en = {
   security,
   signals,
   auditEvents,
+  factor,
+  notices,
+  passkeys,
   users,
 };
 

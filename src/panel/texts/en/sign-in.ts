@@ -20,6 +20,16 @@ export const signIn = {
   codeHint: 'The six digits that your app shows, or a recovery code.',
   codeRefused: 'This code is wrong or too old, or it was used before. Try another one.',
   tooLate: 'This sign-in has expired, usually because it took too long. Sign in again.',
+  forgot: {
+    title: 'Forgot your password?',
+    text: 'Type the email of your account. You get a link with which you choose a new password.',
+    submit: 'Send me a link',
+    asked: 'Look into your mail',
+    askedText:
+      'If there is an account with this email, a link is on its way. It works once, within a day. If nothing arrives, look into your spam folder or ask an administrator.',
+    off: 'This installation sends no mail. Ask an administrator for a one-time link.',
+    back: 'Back to the sign-in',
+  },
   linkTitle: 'Set your password',
   linkFor: (email: string) => `For ${email}`,
   newPassword: 'New password',

@@ -1,7 +1,30 @@
 /** Texts of the pages about staff accounts. */
+import { passkeys } from './people.ts';
+
 export const users = {
   title: 'Users',
-  howToCreate: 'Accounts are created at the command line:',
+  invite: 'Invite a user',
+  emailProblem: 'Type an email address, such as name@example.com.',
+  emailTaken: 'There is an account with this email already.',
+  chooseRole: 'Choose a role',
+  roleHint: 'An owner sees the restaurants chosen below. Every other role sees all restaurants.',
+  roleProblem: 'Choose a role.',
+  restaurantsOfOwner: 'Restaurants of an owner',
+  restaurantsProblem: 'Choose at least one restaurant: an owner sees no other.',
+  mailLink: 'Send the link by mail',
+  invitedTitle: (email: string) => `${email} is invited`,
+  linkOf: (email: string) => `Link for ${email}`,
+  linkText: 'Give this link to the user, who chooses a password with it. It is shown only now.',
+  linkUntil: 'It works once, unless a newer one is made or the account is disabled, and at most until',
+  linkHanded: 'I have passed it on',
+  linkMailed: (email: string) => `A one-time link was sent to ${email}. It works within a day.`,
+  linkNotMailed: (email: string) =>
+    `The mail server did not take the mail to ${email}. Pass the link on in another way.`,
+  changeAccess: 'Role and restaurants',
+  accessTitle: (email: string) => `Role and restaurants of ${email}`,
+  accessIntro: 'A change holds at once, also in sessions that are open.',
+  accessSaved: (email: string) => `Role and restaurants of ${email} are saved.`,
+  save: 'Save',
   state: 'State',
   states: { active: 'Active', invited: 'Invited', disabled: 'Disabled' },
   secondFactor: 'Second factor',
@@ -10,8 +33,6 @@ export const users = {
   created: 'Created',
   restaurants: 'Restaurants',
   makeLink: 'New one-time link',
-  linkMade:
-    'Give this link to the user. It works once, unless a newer one is made or the account is disabled, and at most until',
   disable: 'Disable',
   enable: 'Enable',
   endSessions: 'Sign out everywhere',
@@ -26,6 +47,7 @@ export const users = {
       title: (email: string) => `Remove the one-time codes of ${email}?`,
       text: 'From then on the password alone is enough to sign in. The recovery codes stop working too.',
     },
+    'remove-passkeys': passkeys.ask,
     'end-session': {
       title: (email: string) => `Sign this browser out of ${email}?`,
       text: 'That browser must sign in again.',
@@ -42,6 +64,7 @@ export const users = {
     disable: (email: string) => `${email} is disabled and signed out everywhere.`,
     enable: (email: string) => `${email} is enabled and can sign in again.`,
     'remove-totp': (email: string) => `The one-time codes of ${email} were removed.`,
+    'remove-passkeys': passkeys.removedAll,
     'end-session': (email: string) => `The browser is signed out of ${email}.`,
     'end-sessions': (email: string) => `${email} is signed out everywhere.`,
   },

@@ -36,6 +36,7 @@ export const account: Texts['account'] = {
     totp: 'Password e codice',
     recovery: 'Codice di recupero',
     oidc: 'Accesso unico (SSO)',
+    passkey: 'Passkey',
     link: 'Link monouso',
   },
   began: 'Dal',

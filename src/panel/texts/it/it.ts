@@ -9,6 +9,7 @@ import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
 import { ordering } from './ordering.ts';
+import { factor, notices, passkeys } from './people.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
@@ -32,5 +33,8 @@ export const it: Texts = {
   security,
   signals,
   auditEvents,
+  factor,
+  notices,
+  passkeys,
   users,
 };

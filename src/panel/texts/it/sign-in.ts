@@ -19,6 +19,16 @@ export const signIn: Texts['signIn'] = {
   codeHint: 'Le sei cifre mostrate dall’app, o un codice di recupero.',
   codeRefused: 'Questo codice non è corretto, non vale più o è già stato usato. Provane un altro.',
   tooLate: 'Questo accesso non è più valido, di solito perché è passato troppo tempo. Accedi di nuovo.',
+  forgot: {
+    title: 'Hai dimenticato la password?',
+    text: 'Scrivi l’email del tuo account. Riceverai un link per scegliere una nuova password.',
+    submit: 'Inviami un link',
+    asked: 'Controlla la posta',
+    askedText:
+      'Se esiste un account con questa email, il link è in arrivo. Funziona una volta sola, entro un giorno. Se non arriva nulla, guarda tra lo spam o chiedi a un amministratore.',
+    off: 'Questa installazione non invia email. Chiedi un link monouso a un amministratore.',
+    back: 'Torna all’accesso',
+  },
   linkTitle: 'Imposta la password',
   linkFor: (email) => `Per ${email}`,
   newPassword: 'Nuova password',

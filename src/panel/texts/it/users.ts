@@ -1,9 +1,32 @@
 /** Testi delle pagine sugli account dello staff. */
 import type { Texts } from '../en/en.ts';
+import { passkeys } from './people.ts';
 
 export const users: Texts['users'] = {
   title: 'Utenti',
-  howToCreate: 'Gli account si creano dalla riga di comando:',
+  invite: 'Invita un utente',
+  emailProblem: 'Scrivi un indirizzo email, ad esempio nome@example.com.',
+  emailTaken: 'Esiste già un account con questa email.',
+  chooseRole: 'Scegli un ruolo',
+  roleHint: 'Un titolare vede i ristoranti scelti qui sotto. Gli altri ruoli vedono tutti i ristoranti.',
+  roleProblem: 'Scegli un ruolo.',
+  restaurantsOfOwner: 'Ristoranti di un titolare',
+  restaurantsProblem: 'Scegli almeno un ristorante: un titolare non ne vede altri.',
+  mailLink: 'Invia il link per email',
+  invitedTitle: (email) => `${email} è stato invitato`,
+  linkOf: (email) => `Link per ${email}`,
+  linkText: 'Consegna questo link all’utente, che lo userà per scegliere la password. Viene mostrato solo ora.',
+  linkUntil:
+    'Funziona una volta sola e non vale più se ne viene creato uno nuovo o se l’account viene disattivato. Scade il',
+  linkHanded: 'L’ho consegnato',
+  linkMailed: (email) => `Un link monouso è stato inviato a ${email}. Vale un giorno.`,
+  linkNotMailed: (email) =>
+    `Il server di posta non ha accettato il messaggio per ${email}. Consegna il link in un altro modo.`,
+  changeAccess: 'Ruolo e ristoranti',
+  accessTitle: (email) => `Ruolo e ristoranti di ${email}`,
+  accessIntro: 'La modifica vale subito, anche nelle sessioni aperte.',
+  accessSaved: (email) => `Ruolo e ristoranti di ${email} sono stati salvati.`,
+  save: 'Salva',
   state: 'Stato',
   states: { active: 'Attivo', invited: 'Invitato', disabled: 'Disattivato' },
   secondFactor: 'Secondo fattore',
@@ -12,8 +35,6 @@ export const users: Texts['users'] = {
   created: 'Creato',
   restaurants: 'Ristoranti',
   makeLink: 'Nuovo link monouso',
-  linkMade:
-    'Consegna questo link all’utente. Funziona una volta sola e non vale più se ne viene creato uno nuovo o se l’account viene disattivato. Scade il',
   disable: 'Disattiva',
   enable: 'Riattiva',
   endSessions: 'Disconnetti ovunque',
@@ -28,6 +49,7 @@ export const users: Texts['users'] = {
       title: (email) => `Rimuovere i codici monouso di ${email}?`,
       text: 'Da quel momento per accedere basta la password. Anche i codici di recupero non varranno più.',
     },
+    'remove-passkeys': passkeys.ask,
     'end-session': {
       title: (email) => `Disconnettere questo browser da ${email}?`,
       text: 'Da quel browser bisognerà accedere di nuovo.',
@@ -43,6 +65,7 @@ export const users: Texts['users'] = {
     disable: (email) => `${email} è disattivato e disconnesso ovunque.`,
     enable: (email) => `${email} è riattivato e può accedere di nuovo.`,
     'remove-totp': (email) => `I codici monouso di ${email} sono stati rimossi.`,
+    'remove-passkeys': passkeys.removedAll,
     'end-session': (email) => `Il browser è stato disconnesso da ${email}.`,
     'end-sessions': (email) => `${email} è disconnesso ovunque.`,
   },

@@ -1,0 +1,62 @@
+/** What users of the panel may be notified of, read from the features. */
+import { listAuditAlarms, listEndingKeys, readRefusedHours } from '#src/gateway/index.ts';
+import { restaurantsByUid } from '#src/ordering/index.ts';
+import { dayMs } from '#src/platform/clock.ts';
+import type { Store } from '#src/platform/db/index.ts';
+import type { NoticeSources } from '#src/staff/index.ts';
+import { listDisabled } from '#src/webhooks/index.ts';
+
+/** A happening is found again for so long; a notice of it is kept longer (staff/notices). */
+const backMs = dayMs;
+const endingMs = 7 * dayMs;
+const limit = 500;
+
+/** chosen: fewer refusals in an hour are no burst, whatever is usual. */
+const refusalsMin = 100;
+const refusalsTimes = 5;
+
+export const createNoticeSources = (store: Store): NoticeSources => {
+  const db = store.background;
+  const names = async (uids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+    new Map((await restaurantsByUid(db, [...new Set(uids)])).map(({ uid, name }) => [uid, name]));
+  return {
+    endpoint_disabled: async (now) => {
+      const found = await listDisabled(db, new Date(now.getTime() - backMs), limit);
+      const nameOf = await names(found.map(({ tenant }) => tenant));
+      return found.map(({ tenant, uid, origin, reason, at }) => ({
+        key: `endpoint_disabled ${uid} ${at.toISOString()}`,
+        tenant,
+        facts: {
+          restaurant: nameOf.get(tenant) ?? tenant,
+          endpoint: uid,
+          address: origin,
+          reason,
+          at: at.toISOString(),
+        },
+      }));
+    },
+    key_ending: async (now) => {
+      const found = await listEndingKeys(db, { from: now, to: new Date(now.getTime() + endingMs), limit });
+      const nameOf = await names(found.map(({ tenant }) => tenant));
+      return found.map(({ tenant, keyId, name, expires }) => ({
+        key: `key_ending ${keyId} ${expires.toISOString()}`,
+        tenant,
+        facts: { restaurant: nameOf.get(tenant) ?? tenant, key: `${name} (${keyId})`, ends: expires.toISOString() },
+      }));
+    },
+    refusals: async (now) =>
+      (await readRefusedHours(db, now))
+        .filter(({ refused, usual }) => refused >= refusalsMin && refused >= usual * refusalsTimes)
+        .map(({ hour, refused, usual }) => ({
+          key: `refusals ${hour.toISOString()}`,
+          tenant: undefined,
+          facts: { hour: hour.toISOString(), refused: String(refused), usual: String(usual) },
+        })),
+    audit_broken: async (now) =>
+      (await listAuditAlarms(db, new Date(now.getTime() - backMs), limit)).map(({ id, action, at }) => ({
+        key: `audit_broken ${id}`,
+        tenant: undefined,
+        facts: { event: `${action} ${id}`, at: at.toISOString() },
+      })),
+  };
+};

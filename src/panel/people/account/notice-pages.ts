@@ -1,0 +1,77 @@
+/** What the user wants to be notified of, by mail or at an address. */
+import { type Answer, page, redirect } from '../../page/answer.ts';
+import { type Html, html } from '../../page/html.ts';
+import type { Page, View } from '../../page/page.ts';
+import { roles } from '../../ports/role.ts';
+import { fieldNote } from '../../view/field.ts';
+
+const accountPath = '/panel/account';
+const noticesPath = `${accountPath}/notices`;
+
+export const noticePages: readonly Page[] = [
+  { method: 'GET', path: '/account/notices', roles, handle: (view) => showForm(view) },
+  {
+    method: 'POST',
+    path: '/account/notices',
+    roles,
+    handle: async (view) => {
+      const { ports, user, form, address, texts } = view;
+      const url = (form.get('url') ?? '').trim();
+      const given = {
+        kinds: form.getAll('kind'),
+        mail: form.has('mail'),
+        url: url === '' ? undefined : url,
+        removeUrl: form.has('remove'),
+      };
+      const isSaved = await ports.staff.notices.save(user.id, given, address);
+      if (!isSaved) return showForm(view, texts.notices.urlProblem);
+      return redirect(accountPath, { tone: 'good', text: texts.notices.saved });
+    },
+  },
+];
+
+/** The part of the account page. */
+export const noticesPart = async ({ ports, user, texts }: View): Promise<Html> => {
+  const t = texts.notices;
+  const { kinds } = await ports.staff.notices.read(user.id);
+  return html`${
+    kinds.length === 0 ? html`<p>${t.none}</p>` : html`<ul>${kinds.map((kind) => html`<li>${t.kinds[kind]}</li>`)}</ul>`
+  }
+<p><a class="button" href="${noticesPath}">${t.change}</a></p>`;
+};
+
+const showForm = async (view: View, problem?: string): Promise<Answer> => {
+  const { ports, user, form, texts, csrfField } = view;
+  const t = texts.notices;
+  const stored = await ports.staff.notices.read(user.id);
+  const isChosen = (kind: string): boolean =>
+    problem === undefined ? stored.kinds.some((one) => one === kind) : form.getAll('kind').includes(kind);
+  const mail = problem === undefined ? stored.mail : form.has('mail');
+  const note = fieldNote('url', problem, t.urlHint);
+  return page({
+    title: t.title,
+    status: problem === undefined ? 200 : 422,
+    body: html`<p>${t.about}</p>
+<form method="post" action="${noticesPath}" class="card narrow">${csrfField}
+<fieldset><legend>${t.which}</legend>
+${ports.staff.notices
+  .kindsFor(user.role)
+  .map(
+    (kind) =>
+      html`<label class="check"><input type="checkbox" name="kind" value="${kind}"${isChosen(kind) && html` checked`}>${t.kinds[kind]}</label>`,
+  )}
+</fieldset>
+<fieldset><legend>${t.where}</legend>
+<label class="check"><input type="checkbox" name="mail"${mail && html` checked`}>${t.mail(user.email)}</label>
+${!ports.staff.mail.isOn && html`<p class="hint">${t.mailOff}</p>`}
+${
+  stored.urlOrigin !== undefined &&
+  html`<p>${t.stored(stored.urlOrigin)}</p><label class="check"><input type="checkbox" name="remove">${t.remove}</label>`
+}
+<label>${t.url}<input type="url" name="url" maxlength="2048" autocomplete="off" value="${problem === undefined ? '' : form.get('url')}"${note.attributes}></label>
+${note.line}
+</fieldset>
+<div class="row"><button class="primary">${texts.users.save}</button><a class="button" href="${accountPath}">${texts.frame.cancel}</a></div>
+</form>`,
+  });
+};

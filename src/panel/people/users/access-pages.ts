@@ -1,0 +1,68 @@
+/** Role and restaurants of an account. A change holds from the next request of that user. */
+import { type Answer, notFound, page, redirect } from '../../page/answer.ts';
+import { html } from '../../page/html.ts';
+import type { Page, View } from '../../page/page.ts';
+import { Refusal } from '../../page/refusal.ts';
+import type { ListedUser } from '../../ports/staff.ts';
+import { findField } from '../../support/restaurant-choice.ts';
+import { message } from '../../view/layout.ts';
+import {
+  type Access,
+  type AccessProblems,
+  accessFields,
+  accessProblems,
+  readAccess,
+  savedRestaurants,
+} from './access-form.ts';
+import { userPath } from './paths.ts';
+
+const roles = ['admin'] as const;
+
+export const accessPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '/users/:user/access',
+    roles,
+    handle: async (view) => {
+      const user = await otherUser(view);
+      return user === undefined ? notFound() : showForm(view, user, user);
+    },
+  },
+  { method: 'POST', path: '/users/:user/access', roles, handle: (view) => save(view) },
+];
+
+/** Refuses the own account: an administrator who did this by mistake could not undo it. */
+const otherUser = async ({ ports, params, user, texts }: View): Promise<ListedUser | undefined> => {
+  const found = await ports.staff.users.find(params.user ?? '');
+  if (found?.userId === user.id) throw new Refusal('CONFLICT', texts.users.notYourself);
+  return found;
+};
+
+const save = async (view: View): Promise<Answer> => {
+  const { ports, actor, form, texts } = view;
+  const user = await otherUser(view);
+  if (user === undefined) return notFound();
+  const given = readAccess(view);
+  if (form.has(findField)) return showForm(view, user, given);
+  const problems = accessProblems(given, texts);
+  if (given.role === undefined || Object.keys(problems).length > 0) return showForm(view, user, given, problems);
+  const access = { role: given.role, restaurants: savedRestaurants(given) };
+  await ports.staff.users.set(actor, user.email, access);
+  return redirect(userPath(user.userId), { tone: 'good', text: texts.users.accessSaved(user.email) });
+};
+
+const showForm = async (view: View, user: ListedUser, given: Access, problems?: AccessProblems): Promise<Answer> => {
+  const { texts, csrfField } = view;
+  const t = texts.users;
+  const path = userPath(user.userId);
+  return page({
+    title: t.accessTitle(user.email),
+    status: problems === undefined ? 200 : 422,
+    body: html`${problems !== undefined && message({ tone: 'bad', text: texts.support.correct })}
+<p>${t.accessIntro}</p>
+<form method="post" action="${path}/access">${csrfField}
+${await accessFields(view, given, problems ?? {})}
+<div class="row"><button class="primary">${t.save}</button><a class="button" href="${path}">${texts.frame.cancel}</a></div>
+</form>`,
+  });
+};

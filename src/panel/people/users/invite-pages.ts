@@ -1,0 +1,122 @@
+/** New accounts and their one-time links, which are mailed or shown once. */
+import { Fault } from '#src/contract/fault.ts';
+import { type Answer, notFound, page, redirect } from '../../page/answer.ts';
+import { type Html, html } from '../../page/html.ts';
+import type { Page, View } from '../../page/page.ts';
+import type { OneTimeLink } from '../../ports/staff.ts';
+import { findField } from '../../support/restaurant-choice.ts';
+import { fieldNote } from '../../view/field.ts';
+import { message } from '../../view/layout.ts';
+import { secretOnce } from '../../view/secret-once.ts';
+import { time } from '../../view/time.ts';
+import {
+  type Access,
+  type AccessProblems,
+  accessFields,
+  accessProblems,
+  readAccess,
+  savedRestaurants,
+} from './access-form.ts';
+import { userPath, usersPath } from './paths.ts';
+
+const roles = ['admin'] as const;
+const newPath = `${usersPath}/new`;
+const emailLengthMax = 254;
+
+export const invitePages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '/users/new',
+    roles,
+    handle: (view) => showForm(view, { email: '', role: undefined, restaurants: [] }),
+  },
+  { method: 'POST', path: '/users/new', roles, handle: (view) => invite(view) },
+  { method: 'POST', path: '/users/:user/link', roles, handle: (view) => renewLink(view) },
+];
+
+type Given = Access & { email: string };
+
+type Problems = AccessProblems & { email?: string };
+
+const invite = async (view: View): Promise<Answer> => {
+  const { ports, actor, form, texts } = view;
+  const given: Given = { email: (form.get('email') ?? '').trim(), ...readAccess(view) };
+  if (form.has(findField)) return showForm(view, given);
+  const problems: Problems = {
+    ...(isEmail(given.email) ? undefined : { email: texts.users.emailProblem }),
+    ...accessProblems(given, texts),
+  };
+  if (given.role === undefined || Object.keys(problems).length > 0) return showForm(view, given, problems);
+  const wanted = { email: given.email, role: given.role, restaurants: savedRestaurants(given) };
+  const made = await createOrRefuse(() => ports.staff.users.create(actor, wanted));
+  if (made === undefined) return showForm(view, given, { email: texts.users.emailTaken });
+  return handOver(view, made, 'invitation');
+};
+
+/** As the HTML standard checks an email; the feature `staff` checks it again. */
+const isEmail = (text: string): boolean => text.length <= emailLengthMax && /^[^\s@]+@[^\s@]+$/.test(text);
+
+/** Undefined: there is such an account already. */
+const createOrRefuse = async <T>(create: () => Promise<T>): Promise<T | undefined> => {
+  try {
+    return await create();
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'CONFLICT') return undefined;
+    throw error;
+  }
+};
+
+const renewLink = async (view: View): Promise<Answer> => {
+  const { ports, actor, params } = view;
+  const user = await ports.staff.users.find(params.user ?? '');
+  if (user === undefined) return notFound();
+  const made = await ports.staff.users.makeLink(actor, user.email);
+  return handOver(view, made, user.state === 'invited' ? 'invitation' : 'reset');
+};
+
+/** Mails the link where the form asks for it. A link that was not mailed is shown, so that it is not lost. */
+const handOver = async (
+  view: View,
+  { userId, email, ...link }: { userId: string; email: string } & OneTimeLink,
+  kind: 'invitation' | 'reset',
+): Promise<Answer> => {
+  const { ports, form, texts, language } = view;
+  const t = texts.users;
+  const asked = form.has('mail') && ports.staff.mail.isOn;
+  if (asked && (await ports.staff.mail.sendLink(userId, kind, link, language)) === 'sent')
+    return redirect(userPath(userId), { tone: 'good', text: t.linkMailed(email) });
+  return page({
+    title: kind === 'invitation' ? t.invitedTitle(email) : t.makeLink,
+    body: html`${asked && message({ tone: 'bad', text: t.linkNotMailed(email) })}
+${secretOnce(view, {
+  text: t.linkText,
+  values: [{ id: 'link', label: t.linkOf(email), value: link.link }],
+  done: { path: userPath(userId), label: t.linkHanded },
+})}
+<p class="hint">${t.linkUntil} ${time(link.expires)}</p>`,
+  });
+};
+
+/** The choice to mail a link; nothing without a mail server. */
+export const mailChoice = ({ ports, texts }: Pick<View, 'ports' | 'texts'>): Html | false =>
+  ports.staff.mail.isOn &&
+  html`<label class="check"><input type="checkbox" name="mail" checked>${texts.users.mailLink}</label>`;
+
+const showForm = async (view: View, given: Given, problems: Problems = {}): Promise<Answer> => {
+  const { texts, csrfField } = view;
+  const t = texts.users;
+  const isRefused = Object.keys(problems).length > 0;
+  const note = fieldNote('email', problems.email);
+  return page({
+    title: t.invite,
+    status: isRefused ? 422 : 200,
+    body: html`${isRefused && message({ tone: 'bad', text: texts.support.correct })}
+<form method="post" action="${newPath}" data-once>${csrfField}
+<label>${texts.signIn.email}<input type="email" name="email" required maxlength="${emailLengthMax}" autocomplete="off" value="${given.email}"${note.attributes}></label>
+${note.line}
+${await accessFields(view, given, problems)}
+${mailChoice(view)}
+<div class="row"><button class="primary">${t.invite}</button><a class="button" href="${usersPath}">${texts.frame.cancel}</a></div>
+</form>`,
+  });
+};

@@ -1,0 +1,76 @@
+/** Texts of passkeys, the required second factor, and notices. */
+export const passkeys = {
+  title: 'Passkeys',
+  about:
+    'A passkey signs you in with the fingerprint, face or PIN of your device, without password and code. It works on this address only, so a false page cannot ask for it.',
+  off: 'Passkeys need a host name in the address of the panel. This installation has only a number there.',
+  name: 'Name',
+  nameHint: 'So that you recognize it later, for example “Office laptop”.',
+  nameProblem: 'Give it a name of at most 60 characters.',
+  created: 'Added',
+  used: 'Last used',
+  never: 'Never',
+  add: 'Add a passkey',
+  intro: 'Your browser asks where to store it: on this device, on a phone nearby or on a security key.',
+  go: 'Continue',
+  create: 'Create the passkey',
+  createText: (name: string) => `Follow the instructions of your browser for “${name}”.`,
+  added: (name: string) => `The passkey “${name}” was added. Your other sessions have ended.`,
+  notAdded: 'The passkey was not added, most often because it took too long. Try again.',
+  tooMany: 'This account has 20 passkeys. Remove one that you do not use.',
+  remove: 'Remove…',
+  removeNow: 'Remove the passkey',
+  removeTitle: (name: string) => `Remove the passkey “${name}”?`,
+  removeText: 'You cannot sign in with it any more. Your device may still offer it: delete it there too.',
+  removed: 'The passkey was removed.',
+  signIn: 'Sign in with a passkey',
+  signInText: 'Your browser asks for your passkey.',
+  use: 'Use my passkey',
+  again: 'Try again',
+  refused: 'This passkey was not accepted: it was removed, it took too long, or the account is disabled.',
+  needsScript: 'Passkeys need JavaScript. Sign in with your password instead.',
+  notGiven: 'The browser gave no passkey. Press the button to try again.',
+  removeAll: 'Remove all passkeys',
+  ask: {
+    title: (email: string) => `Remove all passkeys of ${email}?`,
+    text: 'Every session of this account ends. It can be signed in to with its password.',
+  },
+  removedAll: (email: string) => `The passkeys of ${email} were removed, and every session has ended.`,
+};
+
+export const factor = {
+  title: 'Required second factor',
+  about:
+    'Users of these roles sign in with one-time codes or with a passkey. A user who has neither must add one before any other page opens.',
+  rolesTitle: 'Required for',
+  saved: 'The required second factor is saved.',
+  neededTitle: 'Add a second factor',
+  needed: (role: string) =>
+    `The role “${role}” needs a second factor in this installation. Every other page opens when you have added one.`,
+  usePasskeyTitle: 'Sign in with your passkey',
+  usePasskey:
+    'Your role needs a second factor. Your account has a passkey: sign in with it. If you have lost it, ask an administrator to remove it.',
+};
+
+export const notices = {
+  title: 'Notices',
+  about: 'Orderpass sends each notice once, shortly after it happens.',
+  none: 'You get no notices.',
+  change: 'Change notices',
+  which: 'Notify me when',
+  kinds: {
+    endpoint_disabled: 'a webhook endpoint was disabled because its receiver failed',
+    key_ending: 'an API key ends within 7 days',
+    refusals: 'unusually many requests are refused',
+    audit_broken: 'the audit was changed',
+  },
+  where: 'Where',
+  mail: (email: string) => `By mail to ${email}`,
+  mailOff: 'This installation has no mail server, so no mail is sent until it has one.',
+  url: 'At this address (webhook)',
+  urlHint: 'A JSON object with `text` and `data` is posted to it. Leave it empty to keep what is stored.',
+  urlProblem: 'Nothing can be posted to this address: it must begin with https:// and lead to a public host.',
+  stored: (origin: string) => `An address at ${origin} is stored.`,
+  remove: 'Remove the stored address',
+  saved: 'Your notices are saved.',
+};

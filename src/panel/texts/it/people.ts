@@ -1,0 +1,79 @@
+/** Testi delle passkey, del secondo fattore obbligatorio e degli avvisi. */
+import type { Texts } from '../en/en.ts';
+
+export const passkeys: Texts['passkeys'] = {
+  title: 'Passkey',
+  about:
+    'Con una passkey accedi usando l’impronta, il volto o il PIN del tuo dispositivo, senza password e senza codice. Funziona solo su questo indirizzo, quindi una pagina falsa non può chiederla.',
+  off: 'Le passkey richiedono un nome host nell’indirizzo del pannello. Questa installazione ha solo un numero.',
+  name: 'Nome',
+  nameHint: 'Per riconoscerla in seguito, ad esempio «Portatile dell’ufficio».',
+  nameProblem: 'Dalle un nome di 60 caratteri al massimo.',
+  created: 'Aggiunta',
+  used: 'Ultimo uso',
+  never: 'Mai',
+  add: 'Aggiungi una passkey',
+  intro:
+    'Il browser ti chiederà dove salvarla: su questo dispositivo, su un telefono vicino o su una chiave di sicurezza.',
+  go: 'Continua',
+  create: 'Crea la passkey',
+  createText: (name) => `Segui le istruzioni del browser per «${name}».`,
+  added: (name) => `La passkey «${name}» è stata aggiunta. Le altre tue sessioni sono chiuse.`,
+  notAdded: 'La passkey non è stata aggiunta, di solito perché è passato troppo tempo. Riprova.',
+  tooMany: 'Questo account ha 20 passkey. Rimuovine una che non usi.',
+  remove: 'Rimuovi…',
+  removeNow: 'Rimuovi la passkey',
+  removeTitle: (name) => `Rimuovere la passkey «${name}»?`,
+  removeText: 'Non potrai più usarla per accedere. Il dispositivo potrebbe proporla ancora: eliminala anche lì.',
+  removed: 'La passkey è stata rimossa.',
+  signIn: 'Accedi con una passkey',
+  signInText: 'Il browser ti chiederà la passkey.',
+  use: 'Usa la mia passkey',
+  again: 'Riprova',
+  refused: 'Questa passkey non è stata accettata: è stata rimossa, è passato troppo tempo o l’account è disattivato.',
+  needsScript: 'Le passkey richiedono JavaScript. Accedi con la password.',
+  notGiven: 'Il browser non ha fornito una passkey. Premi il pulsante per riprovare.',
+  removeAll: 'Rimuovi tutte le passkey',
+  ask: {
+    title: (email) => `Rimuovere tutte le passkey di ${email}?`,
+    text: 'Tutte le sessioni di questo account vengono chiuse. Vi si può accedere con la password.',
+  },
+  removedAll: (email) => `Le passkey di ${email} sono state rimosse e tutte le sessioni sono chiuse.`,
+};
+
+export const factor: Texts['factor'] = {
+  title: 'Secondo fattore obbligatorio',
+  about:
+    'Gli utenti di questi ruoli accedono con i codici monouso o con una passkey. Chi non ha né gli uni né l’altra deve prima configurare uno dei due: fino ad allora non si apre nessun’altra pagina.',
+  rolesTitle: 'Obbligatorio per',
+  saved: 'Il secondo fattore obbligatorio è stato salvato.',
+  neededTitle: 'Aggiungi un secondo fattore',
+  needed: (role) =>
+    `In questa installazione il ruolo «${role}» richiede un secondo fattore. Le altre pagine si aprono quando ne hai aggiunto uno.`,
+  usePasskeyTitle: 'Accedi con la tua passkey',
+  usePasskey:
+    'Il tuo ruolo richiede un secondo fattore. Il tuo account ha una passkey: accedi con quella. Se l’hai persa, chiedi a un amministratore di rimuoverla.',
+};
+
+export const notices: Texts['notices'] = {
+  title: 'Avvisi',
+  about: 'Orderpass invia ogni avviso una volta sola, poco dopo il fatto.',
+  none: 'Non ricevi avvisi.',
+  change: 'Modifica gli avvisi',
+  which: 'Avvisami quando',
+  kinds: {
+    endpoint_disabled: 'un endpoint webhook viene disattivato perché il destinatario non risponde',
+    key_ending: 'una chiave API scade entro 7 giorni',
+    refusals: 'le richieste rifiutate sono insolitamente numerose',
+    audit_broken: 'l’audit è stato alterato',
+  },
+  where: 'Dove',
+  mail: (email) => `Per email a ${email}`,
+  mailOff: 'Questa installazione non ha un server di posta: finché non ne avrà uno, non viene inviata nessuna email.',
+  url: 'A questo indirizzo (webhook)',
+  urlHint: 'Vi viene inviato un oggetto JSON con `text` e `data`. Lascia vuoto per mantenere l’indirizzo salvato.',
+  urlProblem: 'A questo indirizzo non si può inviare nulla: deve iniziare con https:// e portare a un host pubblico.',
+  stored: (origin) => `È salvato un indirizzo su ${origin}.`,
+  remove: 'Rimuovi l’indirizzo salvato',
+  saved: 'I tuoi avvisi sono stati salvati.',
+};

@@ -1,0 +1,117 @@
+/**
+ * Hands plain-text mail to one SMTP server. Each mail has a connection of its own, so a restarted server is met afresh. The log
+ * gets the code of a failure and never an address, a text or an answer of the server, which may repeat them.
+ */
+import { createTransport } from 'nodemailer';
+import type { Logger } from '#src/platform/log.ts';
+import { createSemaphore } from '#src/platform/semaphore.ts';
+import type { MailSettings } from './mail-settings.ts';
+
+export type Mail = {
+  to: string;
+  subject: string;
+  text: string;
+  /** For the Message-ID, as `local@host`: two copies of a mail have the same. Default: a new one. */
+  id?: string;
+};
+
+export type Mailer = {
+  /** Never rejects. `failed`: the server did not take the mail, was not reached in time, or too many mails wait. */
+  send(mail: Mail): Promise<'sent' | 'failed'>;
+};
+
+const secondMs = 1_000;
+const atOnceMax = 4;
+const waitingMax = 100;
+const waitMsMax = 20 * secondMs;
+const silenceMsMax = 8 * secondMs;
+const sendMsMax = 15 * secondMs;
+
+const loopbackHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+/** Undefined when no mail server is configured. */
+export const createMailer = (
+  { smtp_url: address, smtp_from: from }: MailSettings,
+  log: Pick<Logger, 'warn'>,
+): Mailer | undefined => {
+  if (address === undefined || from === undefined) return undefined;
+  const options = transportOf(new URL(address));
+  const semaphore = createSemaphore({ atOnceMax, waitingMax, waitMsMax });
+  const deliver = async ({ to, subject, text, id }: Mail): Promise<void> => {
+    const transport = createTransport(options);
+    try {
+      const headers = { 'auto-submitted': 'auto-generated' };
+      const mail = {
+        from,
+        to: { name: '', address: to },
+        subject,
+        text,
+        headers,
+        ...(id === undefined ? undefined : { messageId: `<${id}>` }),
+      };
+      await within(transport.sendMail(mail), sendMsMax);
+    } finally {
+      transport.close();
+    }
+  };
+  return {
+    send: async (mail) => {
+      const release = await semaphore.acquire(new AbortController().signal);
+      if (release === undefined) {
+        log.warn({ reason: 'queue full' }, 'a mail was not sent');
+        return 'failed';
+      }
+      try {
+        await deliver(mail);
+        return 'sent';
+      } catch (error) {
+        log.warn({ reason: codeOf(error) }, 'a mail was not sent');
+        return 'failed';
+      } finally {
+        release();
+      }
+    },
+  };
+};
+
+const transportOf = (url: URL) => {
+  const secure = url.protocol === 'smtps:';
+  const isPlain = loopbackHosts.has(url.hostname) || url.searchParams.get('starttls') === 'off';
+  return {
+    host: url.hostname.replaceAll(/[[\]]/g, ''),
+    port: url.port === '' ? (secure ? 465 : 587) : Number(url.port),
+    secure,
+    // Without this a server, or a stranger on the way, that offers no STARTTLS would get password and links in the clear.
+    requireTLS: !secure && !isPlain,
+    ignoreTLS: !secure && isPlain,
+    ...(url.username === ''
+      ? undefined
+      : { auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) } }),
+    connectionTimeout: silenceMsMax,
+    greetingTimeout: silenceMsMax,
+    socketTimeout: silenceMsMax,
+    dnsTimeout: silenceMsMax,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+};
+
+const within = async (work: Promise<unknown>, ms: number): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(Object.assign(new Error('too late'), { code: 'ETIMEDOUT' })), ms);
+  });
+  // The transport is closed by the caller, so what it still reports belongs to no request.
+  work.catch(() => undefined);
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** Such as EAUTH or ECONNECTION; the message would repeat addresses. */
+const codeOf = (error: unknown): string => {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /^[A-Z]\w{0,30}$/.test(code) ? code : 'unknown';
+};

@@ -1,0 +1,227 @@
+/** Passkeys and the required second factor, in a real browser with a virtual authenticator. Skipped where no Chromium is installed. */
+
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import type { CDPSession, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  browserBinary,
+  expectAccessible,
+  type HarnessUser,
+  type PanelHarness,
+  startPanelHarness,
+} from '../harness/panel-harness.ts';
+
+if (browserBinary === undefined) process.stderr.write('passkeys: skipped, no Chromium is installed\n');
+
+let harness: PanelHarness;
+let origin: string;
+
+const freePort = async (): Promise<number> => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+};
+
+beforeAll(async () => {
+  if (browserBinary === undefined) return;
+  const port = await freePort();
+  // A passkey belongs to a host name, and an IP address is none.
+  origin = `http://localhost:${port}`;
+  harness = await startPanelHarness({ PORT: String(port), ORDERPASS_ORIGIN: origin });
+}, 60_000);
+
+afterAll(() => harness?.close());
+
+const inBrowser = test.skipIf(browserBinary === undefined);
+
+/** As `harness.signIn`, at the name instead of the number: a cookie belongs to one of them. */
+const signIn = async (user: HarnessUser) => {
+  const opened = await harness.open();
+  await opened.page.goto(`${origin}/panel/sign-in`);
+  await opened.page.getByLabel('Email').fill(user.email);
+  await opened.page.getByLabel('Password', { exact: true }).fill(user.password);
+  await opened.page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await opened.page.waitForURL((url) => !url.pathname.startsWith('/panel/sign-in'));
+  return opened;
+};
+
+const addAuthenticator = async (page: Page, options: { verifies?: boolean } = {}) => {
+  const session: CDPSession = await page.context().newCDPSession(page);
+  await session.send('WebAuthn.enable');
+  const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: options.verifies ?? true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  return {
+    credentials: async () => (await session.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
+    verify: (isUserVerified: boolean) => session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified }),
+  };
+};
+
+const register = async (page: Page, name: string, password: string): Promise<void> => {
+  await page.goto(`${origin}/panel/account/passkeys/new`);
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Current password').fill(password);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page
+    .getByRole('status')
+    .filter({ hasText: `The passkey “${name}” was added.` })
+    .waitFor();
+};
+
+const signOut = async (page: Page): Promise<void> => {
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.waitForURL(`${origin}/panel/sign-in`);
+};
+
+const isSignedIn = async (page: Page): Promise<boolean> => {
+  await page.goto(`${origin}/panel/account`);
+  return page.url() === `${origin}/panel/account`;
+};
+
+inBrowser('a user adds a passkey, signs in with it instead of password and code, and removes it', async () => {
+  const user = await harness.user('support');
+  const { page, problems } = await signIn(user);
+  const authenticator = await addAuthenticator(page);
+  await page.goto(`${origin}/panel/account`);
+  await expectAccessible(page);
+  await page.getByRole('link', { name: 'Add a passkey' }).click();
+  await page.getByLabel('Name').fill('Office laptop');
+  await page.getByLabel('Current password').fill('not the password');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('alert').filter({ hasText: 'The current password is wrong.' }).waitFor();
+  await expectAccessible(page);
+  await register(page, 'Office laptop', user.password);
+  expect(await authenticator.credentials()).toMatchObject([{ rpId: 'localhost', isResidentCredential: true }]);
+  // With one-time codes too: a password would need a code, the passkey needs none.
+  await harness.database.pool.query(`update panel.users set totp_since = now(), totp_secret = 'x' where id = $1`, [
+    user.userId,
+  ]);
+  await signOut(page);
+  await page.goto(`${origin}/panel/account`);
+  await expectAccessible(page);
+  await page.getByRole('link', { name: 'Sign in with a passkey' }).click();
+  await page.waitForURL(`${origin}/panel/account`);
+  expect(await page.locator('td[data-label="Signed in with"]').first().innerText()).toBe('Passkey');
+  await page.getByRole('link', { name: 'Remove…' }).click();
+  await page.getByRole('heading', { name: 'Remove the passkey “Office laptop”?' }).waitFor();
+  await expectAccessible(page);
+  await page.getByLabel('Current password').fill(user.password);
+  await page.getByRole('button', { name: 'Remove the passkey' }).click();
+  await page.getByRole('status').filter({ hasText: 'The passkey was removed.' }).waitFor();
+  await signOut(page);
+  await page.getByRole('link', { name: 'Sign in with a passkey' }).click();
+  await page.getByRole('alert').filter({ hasText: 'This passkey was not accepted' }).waitFor();
+  expect(await isSignedIn(page)).toBe(false);
+  for (const action of ['user.passkey_added', 'user.passkey_removed']) {
+    const { events } = (await harness.command('audit', 'search', '--action', action)) as never as {
+      events: Record<string, unknown>[];
+    };
+    expect(events).toMatchObject([{ 'user.name': `panel:${user.userId}` }]);
+  }
+  expect(problems).toEqual([]);
+});
+
+inBrowser(
+  'an answer works once, for its own challenge, and only when the authenticator has verified the user',
+  async () => {
+    const user = await harness.user('support');
+    const { page } = await signIn(user);
+    const authenticator = await addAuthenticator(page);
+    await register(page, 'Phone', user.password);
+    await signOut(page);
+    const sent: { answer: string; cookie: string }[] = [];
+    await page.route('**/panel/sign-in/passkey', async (route) => {
+      const request = route.request();
+      if (request.method() !== 'POST') return route.continue();
+      const { cookie = '' } = await request.allHeaders();
+      sent.push({ answer: new URLSearchParams(request.postData() ?? '').get('answer') ?? '', cookie });
+      await route.fulfill({ status: 204 });
+    });
+    const capture = async (): Promise<{ answer: string; cookie: string }> => {
+      const before = sent.length;
+      await page.goto(`${origin}/panel/sign-in/passkey`);
+      await expect.poll(() => sent.length).toBe(before + 1);
+      return sent.at(-1) ?? { answer: '', cookie: '' };
+    };
+    const use = (answer: string, cookie: string, from = origin) =>
+      fetch(`${origin}/panel/sign-in/passkey`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { origin: from, cookie },
+        body: new URLSearchParams({ answer }),
+      }).then(({ status }) => status);
+    const [first, second] = [await capture(), await capture()];
+    expect(first.answer).not.toBe('');
+    expect(await use(first.answer, second.cookie)).toBe(422);
+    expect(await use(first.answer, '')).toBe(422);
+    expect(await use('{}', first.cookie)).toBe(422);
+    const forged = JSON.parse(second.answer) as { response: { clientDataJSON: string } };
+    const client = JSON.parse(Buffer.from(forged.response.clientDataJSON, 'base64url').toString()) as object;
+    forged.response.clientDataJSON = Buffer.from(JSON.stringify({ ...client, origin: 'http://localhost:1' })).toString(
+      'base64url',
+    );
+    expect(await use(JSON.stringify(forged), second.cookie)).toBe(422);
+    const both = await Promise.all([use(second.answer, second.cookie), use(second.answer, second.cookie)]);
+    expect(both.sort()).toEqual([303, 422]);
+    expect(await use(second.answer, second.cookie)).toBe(422);
+    await page.unroute('**/panel/sign-in/passkey');
+    await authenticator.verify(false);
+    await page.goto(`${origin}/panel/sign-in/passkey`);
+    await page.getByText('The browser gave no passkey.').waitFor();
+    expect(await isSignedIn(page)).toBe(false);
+  },
+);
+
+inBrowser(
+  'a role that needs a second factor opens no other page before a user has one, and a password alone adds none to an account with a passkey',
+  async () => {
+    const { page: adminPage } = await signIn(await harness.user('admin'));
+    const user = await harness.user('security');
+    const { page, problems } = await signIn(user);
+    await page.goto(`${origin}/panel/security/audit`);
+    await adminPage.goto(`${origin}/panel/users/second-factor`);
+    await expectAccessible(adminPage);
+    await adminPage.getByLabel('Security').check();
+    await adminPage.getByRole('button', { name: 'Save' }).click();
+    await adminPage.getByRole('status').filter({ hasText: 'The required second factor is saved.' }).waitFor();
+    const led = `${origin}/panel/account/second-factor`;
+    for (const path of ['/panel', '/panel/security/audit', '/panel/account', '/panel/account/sessions/end-others']) {
+      await page.goto(`${origin}${path}`);
+      expect(page.url(), path).toBe(led);
+    }
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Add one-time codes' }).click();
+    await page.waitForURL(`${origin}/panel/account/totp`);
+    await page.goto(`${origin}/panel`);
+    await addAuthenticator(page);
+    await page.getByRole('link', { name: 'Add a passkey' }).click();
+    await register(page, 'Key', user.password);
+    await page.goto(`${origin}/panel/security/audit`);
+    expect(page.url()).toBe(`${origin}/panel/security/audit`);
+    // Elsewhere, with the password only.
+    const other = await signIn(user);
+    await other.page.waitForURL(led);
+    await other.page.goto(`${origin}/panel/account/totp`);
+    expect(other.page.url()).toBe(led);
+    expect(await other.page.getByRole('heading', { level: 1 }).innerText()).toBe('Sign in with your passkey');
+    // The administrator helps a user who has lost it.
+    await adminPage.goto(`${origin}/panel/users/${user.userId}/remove-passkeys`);
+    await adminPage.getByRole('button', { name: 'Remove all passkeys' }).click();
+    await adminPage
+      .getByRole('status')
+      .filter({ hasText: `The passkeys of ${user.email} were removed` })
+      .waitFor();
+    expect(await isSignedIn(page)).toBe(false);
+    expect(problems).toEqual([]);
+  },
+);

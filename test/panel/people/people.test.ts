@@ -1,0 +1,271 @@
+/** Invitations, links by mail, roles and restaurants of accounts, through the running program and a real SMTP server. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { type MailServer, startMailServer } from '../harness/mail-server.ts';
+import { type HarnessUser, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
+
+const smtpPassword = 'p@ss/word of the relay';
+
+let mail: MailServer;
+let harness: PanelHarness;
+let admin: HarnessUser;
+let cookie: string;
+
+beforeAll(async () => {
+  mail = await startMailServer({ user: 'relay', password: smtpPassword });
+  harness = await startPanelHarness({
+    ORDERPASS_SMTP_URL: mail.url,
+    ORDERPASS_SMTP_FROM: 'Orderpass <panel@example.com>',
+  });
+  admin = await harness.user('admin');
+  cookie = await harness.cookieOf(admin);
+}, 60_000);
+
+afterAll(async () => {
+  await harness?.close();
+  await mail?.close();
+});
+
+type Given = { as?: string; language?: string };
+
+const get = async (path: string, { as = cookie, language = 'en' }: Given = {}) => {
+  const answer = await fetch(`${harness.url}/panel${path}`, {
+    redirect: 'manual',
+    headers: { cookie: as, 'accept-language': language },
+  });
+  return { status: answer.status, location: answer.headers.get('location') ?? '', text: await answer.text() };
+};
+
+const post = async (path: string, fields: [string, string][], { as = cookie, language = 'en' }: Given = {}) => {
+  const csrf = as === '' ? '' : (/name="csrf" value="([^"]+)"/.exec((await get('/account', { as })).text)?.[1] ?? '');
+  const answer = await fetch(`${harness.url}/panel${path}`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { cookie: as, origin: harness.url, 'accept-language': language },
+    body: new URLSearchParams([...fields, ['csrf', csrf]]),
+  });
+  return { status: answer.status, location: answer.headers.get('location') ?? '', text: await answer.text() };
+};
+
+const linkIn = (text: string): string => /http:\/\/\S+\/panel\/link\?token=([\w-]{43})(?![\w-])/.exec(text)?.[1] ?? '';
+
+const setPassword = (token: string, password: string) =>
+  post(
+    '/link',
+    [
+      ['token', token],
+      ['password', password],
+      ['again', password],
+    ],
+    { as: '' },
+  );
+
+const lastEvent = async (action: string): Promise<{ actor: unknown; details: unknown }> => {
+  const { events } = (await harness.command('audit', 'search', '--action', action)) as never as {
+    events: Record<string, unknown>[];
+  };
+  const [event = {}] = events;
+  return { actor: event['user.name'], details: event['orderpass.details'] };
+};
+
+test('an administrator changes role and restaurants of an account, which holds in its open session and is in the audit', async () => {
+  const [first = '', second = ''] = harness.restaurants;
+  const owner = await harness.user('owner', [first]);
+  const as = await harness.cookieOf(owner);
+  expect((await get(`/restaurants/${first}/keys`, { as })).status).toBe(200);
+  expect((await get(`/restaurants/${second}/keys`, { as })).status).toBe(404);
+  expect((await get(`/users/${owner.userId}/access`)).text).toContain(`value="${first}" checked`);
+  const access = `/users/${owner.userId}/access`;
+  expect((await post(access, [['role', 'owner']])).text).toContain('Choose at least one restaurant');
+  expect(
+    (
+      await post(access, [
+        ['role', 'king'],
+        ['restaurant', first],
+      ])
+    ).text,
+  ).toContain('Choose a role.');
+  expect(
+    (
+      await post(access, [
+        ['role', 'owner'],
+        ['restaurant', 'rst_none'],
+      ])
+    ).status,
+  ).toBe(404);
+  expect(
+    (
+      await post(access, [
+        ['role', 'owner'],
+        ['restaurant', second],
+      ])
+    ).status,
+  ).toBe(303);
+  expect((await get(`/restaurants/${first}/keys`, { as })).status).toBe(404);
+  expect((await get(`/restaurants/${second}/keys`, { as })).status).toBe(200);
+  expect(await lastEvent('user.changed')).toMatchObject({
+    actor: `panel:${admin.userId}`,
+    details: { user_id: owner.userId, role: 'owner', restaurants: [second] },
+  });
+  expect(
+    (
+      await post(access, [
+        ['role', 'security'],
+        ['restaurant', second],
+      ])
+    ).status,
+  ).toBe(303);
+  expect((await get('/security/audit', { as })).status).toBe(200);
+  expect(await lastEvent('user.changed')).toMatchObject({ details: { role: 'security', restaurants: [] } });
+});
+
+test('no administrator changes the own role, and of two who take the role from each other one stays administrator', async () => {
+  expect((await post(`/users/${admin.userId}/access`, [['role', 'support']])).status).toBe(409);
+  const others = [await harness.user('admin'), await harness.user('admin')] as const;
+  // Only these two are left, so each of the changes would be allowed on its own.
+  await harness.database.pool.query(
+    `update panel.users set disabled_at = now() where role = 'admin' and not id = any($1)`,
+    [others.map(({ userId }) => userId)],
+  );
+  const cookies = [await harness.cookieOf(others[0]), await harness.cookieOf(others[1])];
+  const answers = await Promise.all([
+    post(`/users/${others[1].userId}/access`, [['role', 'support']], { as: cookies[0] ?? '' }),
+    post(`/users/${others[0].userId}/disable`, [], { as: cookies[1] ?? '' }),
+  ]);
+  expect(answers.map(({ status }) => status)).toContain(303);
+  const { rows } = await harness.database.pool.query(
+    `select id from panel.users where role = 'admin' and disabled_at is null`,
+  );
+  expect(rows).toHaveLength(1);
+  await harness.database.pool.query(`update panel.users set disabled_at = null where id = $1`, [admin.userId]);
+});
+
+test('an invitation is mailed in the language of the panel, its link sets the password once, and no page shows it', async () => {
+  const fields: [string, string][] = [
+    ['email', 'Nuova@Example.com'],
+    ['role', 'support'],
+    ['mail', 'on'],
+  ];
+  expect(
+    (
+      await post('/users/new', [
+        ['email', 'no address'],
+        ['role', 'support'],
+      ])
+    ).status,
+  ).toBe(422);
+  const invited = await post('/users/new', fields, { language: 'it' });
+  expect(invited.status).toBe(303);
+  const received = await mail.mailTo('nuova@example.com');
+  expect(received).toMatchObject({ from: 'panel@example.com', subject: 'Il tuo account Orderpass' });
+  expect(received.text).toContain('È stato creato per te un account Orderpass');
+  expect(received.raw).toMatch(/^Content-Type: text\/plain; charset=utf-8/im);
+  const token = linkIn(received.text);
+  expect((await get(invited.location.replace('/panel', ''))).text).not.toContain(token);
+  expect((await setPassword(token, 'correct horse battery')).status).toBe(303);
+  expect((await setPassword(token, 'correct horse battery')).status).toBe(410);
+  expect((await post('/users/new', fields)).text).toContain('There is an account with this email already.');
+  expect(await lastEvent('user.created')).toMatchObject({
+    actor: `panel:${admin.userId}`,
+    details: { role: 'support' },
+  });
+});
+
+test('a link is shown instead when the mail server refuses it or does not answer, and the log holds neither link nor password', async () => {
+  mail.refuse('gone@example.com');
+  const refused = await post('/users/new', [
+    ['email', 'gone@example.com'],
+    ['role', 'support'],
+    ['mail', 'on'],
+  ]);
+  expect(refused.status).toBe(200);
+  expect(refused.text).toContain('The mail server did not take the mail to gone@example.com.');
+  const token = linkIn(refused.text);
+  mail.hold(true);
+  const { user_id: userId = '' } = await harness.command(
+    'user',
+    'create',
+    '--email',
+    'slow@example.com',
+    '--role',
+    'support',
+  );
+  const late = await post(`/users/${userId}/link`, [['mail', 'on']]);
+  mail.hold(false);
+  expect(late.text).toContain('The mail server did not take the mail to slow@example.com.');
+  const log = harness.program.errors();
+  expect(log).toContain('a mail was not sent');
+  for (const secret of [token, linkIn(late.text), smtpPassword, encodeURIComponent(smtpPassword), 'gone@example.com'])
+    expect(log).not.toContain(secret);
+  expect((await setPassword(token, 'correct horse battery')).status).toBe(303);
+}, 60_000);
+
+test('an administrator sends a password link to an account, in the language that its user chose', async () => {
+  const user = await harness.user('security');
+  await harness.database.pool.query(`update panel.users set language = 'it' where id = $1`, [user.userId]);
+  expect((await post(`/users/${user.userId}/link`, [['mail', 'on']])).status).toBe(303);
+  const received = await mail.mailTo(user.email);
+  expect(received.subject).toBe('Imposta una nuova password di Orderpass');
+  expect((await setPassword(linkIn(received.text), 'another long password')).status).toBe(303);
+});
+
+test('a user who chose it gets a notice by mail and at an address when a key ends soon and when requests are refused in a burst', async () => {
+  const received: string[] = [];
+  const receiver = createServer((request, response) => {
+    request.on('data', (part: Buffer) => received.push(part.toString()));
+    request.on('end', () => response.end());
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void receiver.close());
+  const { port } = receiver.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/notices`;
+  const saved = await post('/account/notices', [
+    ...['key_ending', 'refusals', 'audit_broken', 'endpoint_disabled'].map((kind): [string, string] => ['kind', kind]),
+    ['mail', 'on'],
+    ['url', url],
+  ]);
+  expect(saved.status).toBe(303);
+  const expires = new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10);
+  const restaurant = harness.restaurants[0] ?? '';
+  const key: [string, string][] = [
+    ['name', 'Till'],
+    ['expires', expires],
+  ];
+  expect((await post(`/restaurants/${restaurant}/keys`, key)).status).toBe(200);
+  const call = () =>
+    fetch(`${harness.url}/api/orders/list?restuid=${restaurant}`, { headers: { 'x-api-key': 'wrong' } });
+  for (let i = 0; i < 6; i += 1) await Promise.all(Array.from({ length: 20 }, call));
+  await until(() => mail.mails.filter(({ to }) => to.includes(admin.email)).length >= 2, 100_000);
+  const subjects = mail.mails.filter(({ to }) => to.includes(admin.email)).map(({ subject }) => subject);
+  expect(subjects.sort()).toEqual(['An API key ends within 7 days', 'Unusually many requests are refused']);
+  await until(() => received.length >= 2);
+  expect(received.join()).toContain('Osteria Uno');
+}, 150_000);
+
+test('who forgot the password gets a link by mail, the answer is the same for every email, and requests are limited', async () => {
+  const user = await harness.user('support');
+  const disabled = await harness.user('support');
+  await harness.command('user', 'disable', '--email', disabled.email);
+  const ask = (email: string) => post('/sign-in/forgot', [['email', email]], { as: '' });
+  expect((await get('/sign-in', { as: '' })).text).toContain('/panel/sign-in/forgot');
+  const withoutIds = (text: string): string => text.replaceAll(/req_\w+/g, '');
+  const answers = [];
+  for (const email of [user.email, 'unknown@example.com', disabled.email, '']) answers.push(await ask(email));
+  expect(new Set(answers.map(({ status, text }) => `${status} ${withoutIds(text)}`)).size).toBe(1);
+  const { text } = await mail.mailTo(user.email);
+  expect(await lastEvent('user.link_made')).toMatchObject({
+    details: { user_id: user.userId, by: 'forgotten password' },
+  });
+  for (let i = 0; i < 5; i += 1) expect((await ask(user.email)).status).toBe(200);
+  await until(async () => mail.mails.filter(({ to }) => to.includes(user.email)).length === 3);
+  expect((await setPassword(linkIn(text), 'a password of mine')).status).toBe(410);
+  const last = await mail.mailTo(user.email, 3);
+  expect((await setPassword(linkIn(last.text), 'a password of mine')).status).toBe(303);
+  expect((await ask('one@example.com')).status).toBe(200);
+  const limited = await ask('two@example.com');
+  expect(limited.status).toBe(422);
+  expect(limited.text).toContain('Too many attempts.');
+  expect(mail.mails.filter(({ to }) => to.includes(disabled.email) || to.includes('unknown@example.com'))).toEqual([]);
+});
