@@ -25,9 +25,9 @@ import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
 export type {
-  CertificatePorts,
   AuditEntry,
   AuditNames,
+  CertificatePorts,
   LimitPorts,
   OrderingPorts,
   Reader,

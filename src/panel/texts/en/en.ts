@@ -1,7 +1,7 @@
 /** English. One file per area in `en/`. */
 import { account } from './account.ts';
-import { certificates } from './certificates.ts';
 import { auditEvents } from './audit-events.ts';
+import { certificates } from './certificates.ts';
 import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';

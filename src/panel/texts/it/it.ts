@@ -2,8 +2,8 @@
 
 import type { Texts } from '../en/en.ts';
 import { account } from './account.ts';
-import { certificates } from './certificates.ts';
 import { auditEvents } from './audit-events.ts';
+import { certificates } from './certificates.ts';
 import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
