@@ -24,9 +24,11 @@ import { createFlashes } from './server/flashes.ts';
 import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
+export type { OwnClient } from './ports/portal.ts';
 export type {
   LimitPorts,
   OrderingPorts,
+  PortalPorts,
   Reader,
   RequestPorts,
   SecurityPorts,

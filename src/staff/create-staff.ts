@@ -17,6 +17,7 @@ import { createSignIn } from './sign-in/sign-in.ts';
 import { createProviderSignIn } from './sign-in/sign-in-with-provider.ts';
 import { createThrottle } from './sign-in/throttle.ts';
 import { createUpkeep } from './upkeep/upkeep.ts';
+import { createContacts } from './users/contacts.ts';
 import { createOwnAccount } from './users/own-account.ts';
 import { createUsers } from './users/users.ts';
 
@@ -62,6 +63,7 @@ export const createStaff = (given: StaffDeps) => {
     secondFactor,
     passwordRule: { lengthMin: passwordLengthMin, lengthMax: passwordLengthMax, problemOf: problemOfPassword },
     users: createUsers(deps),
+    contacts: createContacts(deps),
     own: createOwnAccount({ ...deps, passwordHash, throttle, secondFactor }),
     provider: createProviderSignIn({ ...deps, pendings, signIn, provider }),
     /** Must run while the panel serves sessions. */

@@ -8,6 +8,7 @@ import type { LiveSecrets } from '../settings/live-secrets.ts';
 import { createLimitPorts } from './limit-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
 import type { PortDeps } from './port-deps.ts';
+import { createPortalPorts } from './portal-ports.ts';
 import { createRequestPorts } from './request-ports.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
@@ -41,6 +42,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       support: createSupportPorts(deps),
       limits: createLimitPorts(deps),
       requests: createRequestPorts(deps),
+      portal: createPortalPorts(deps),
       security: createSecurityPorts(deps),
     },
   });

@@ -1,6 +1,7 @@
 /** The types of all ports. The app implements them, so the panel imports no other feature. */
 import type { LimitPorts } from './limits.ts';
 import type { OrderingPorts } from './ordering.ts';
+import type { PortalPorts } from './portal.ts';
 import type { RequestPorts } from './requests.ts';
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
@@ -9,6 +10,7 @@ import type { SupportPorts } from './support.ts';
 
 export type { LimitPorts } from './limits.ts';
 export type { OrderingPorts } from './ordering.ts';
+export type { PortalPorts } from './portal.ts';
 export type { RequestPorts } from './requests.ts';
 export type {
   AuditEntry,
@@ -33,5 +35,6 @@ export type Ports = {
   support: SupportPorts;
   limits: LimitPorts;
   requests: RequestPorts;
+  portal: PortalPorts;
   security: SecurityPorts;
 };

@@ -10,6 +10,8 @@ export type SignedInUser = {
   language: string | undefined;
   /** The restaurants of an owner; other roles may see every restaurant. */
   restaurants: readonly string[];
+  /** The API clients of a contact; empty for other roles. */
+  clients: readonly string[];
   hasPassword: boolean;
   /** True when the second factor is on. */
   hasTotp: boolean;
@@ -64,6 +66,7 @@ export type ListedUser = {
   email: string;
   role: Role;
   restaurants: readonly string[];
+  clients: readonly string[];
   state: 'active' | 'invited' | 'disabled';
   totp: boolean;
   created: Date;
@@ -156,6 +159,24 @@ type UserPorts = {
   mark(): Promise<string>;
 };
 
+/**
+ * The contacts of one API client. `invite` and `remove` throw Faults: VALIDATION_ERROR when the text is no email, CONFLICT
+ * when an account of staff or a disabled one has it or there are too many, NOT_FOUND when the account is no contact of the
+ * client.
+ */
+type ContactPorts = {
+  /** Sorted by email. */
+  list(clientId: string): Promise<ListedUser[]>;
+  /** `link`: undefined when the contact has a password already, and now sees this client too. */
+  invite(
+    actor: string,
+    clientId: string,
+    email: string,
+  ): Promise<ListedUser & { link: { link: string; expires: Date } | undefined }>;
+  /** Takes effect with the next request of the contact. */
+  remove(actor: string, clientId: string, userId: string): Promise<ListedUser>;
+};
+
 export type StaffPorts = {
   sessions: SessionPorts;
   signIn: SignInPorts;
@@ -169,4 +190,5 @@ export type StaffPorts = {
   };
   own: OwnPorts;
   users: UserPorts;
+  contacts: ContactPorts;
 };

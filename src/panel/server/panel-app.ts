@@ -17,6 +17,7 @@ import { ProblemError, problemOf, problemPage } from '../view/problem-page.ts';
 import {
   readPosted,
   requireCleanPath,
+  requireOwnClient,
   requireOwnRestaurant,
   requireRole,
   requireSameOrigin,
@@ -72,6 +73,7 @@ const stepsOf = (deps: PanelAppDeps): readonly Step[] => {
     createRoutes(deps.pages, (page) => [
       requireRole(page),
       requireOwnRestaurant,
+      requireOwnClient,
       readPosted(page),
       requireToken,
       answerSignedIn(page, deps, write),

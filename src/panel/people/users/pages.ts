@@ -141,6 +141,7 @@ const userPage = async (view: View, more?: Html): Promise<Answer> => {
 <dt>${t.state}</dt><dd>${stateBadge(user, texts)}</dd>
 <dt>${t.secondFactor}</dt><dd>${user.totp ? t.yes : t.no}</dd>
 ${user.restaurants.length > 0 && html`<dt>${t.restaurants}</dt><dd>${user.restaurants.join(', ')}</dd>`}
+${user.clients.length > 0 && html`<dt>${texts.support.clients.title}</dt><dd>${user.clients.join(', ')}</dd>`}
 <dt>${t.created}</dt><dd>${time(user.created)}</dd></dl>
 ${
   isOther &&
