@@ -1,17 +1,19 @@
 /**
- * staff owns the accounts of the people who work in the panel, their sessions and the ways to sign in.
+ * staff owns the accounts of the people who use the panel (staff, and contacts of API clients), their sessions and the
+ * ways to sign in.
  *
  * - `accounts/`: rows of accounts, roles and one-time links, and the audit events of all folders.
  * - `sessions/`: tokens and their digests, idle and absolute ends.
  * - `second-factor/`: one-time codes (`totp.ts`) and recovery codes.
  * - `sign-in/`: password, link or external OpenID provider -> session (`sign-in.ts`); limits on guessing (`throttle.ts`);
  *   passwords as keyed argon2id (`password-hash.ts`).
- * - `users/`: use cases on accounts (`users.ts`, also for the command line) and on the own account.
+ * - `users/`: use cases on accounts (`users.ts`, also for the command line), on contacts and on the own account.
  * - `upkeep/`: deletes what has ended.
  *
  * `createStaff` -> a use case -> one transaction { lock the user, change, event for the audit } -> a store. staff knows
  * no page, cookie or language: it returns cookie values, and the panel, which reaches it over ports that the app wires,
- * sets the cookies. The restaurants of an owner are ids here; the app checks that they exist.
+ * sets the cookies. The restaurants of an owner and the clients of a contact are ids here; the app checks
+ * that they exist.
  */
 import { loadMigrations } from '#src/platform/db/schema/migrate.ts';
 

@@ -218,8 +218,9 @@ const isConflict = (error: unknown): boolean => error instanceof Fault && error.
 
 const add = async (view: View, kind: Kind): Promise<Answer> => {
   const { form, ports, actor, texts } = view;
-  const { clientId, mayChange } = await requestedClient(view);
+  const { clientId, mayChange, mayHaveKeys, mayHaveCertificates } = await requestedClient(view);
   const t = texts.portal.credentials;
+  const isOffered = mayChange && (kind === 'keys' ? mayHaveKeys : mayHaveCertificates);
   try {
     const text =
       kind === 'keys'
@@ -227,7 +228,7 @@ const add = async (view: View, kind: Kind): Promise<Answer> => {
         : t.certificateAdded(await ports.portal.addCertificate(actor, clientId, form.get('pem') ?? ''));
     return redirect(pathOfCredentials(clientId), { tone: 'good', text });
   } catch (error) {
-    if (!mayChange || !(error instanceof Fault)) throw error;
+    if (!isOffered || !(error instanceof Fault)) throw error;
     if (error.code === 'VALIDATION_ERROR')
       return show(view, { [kind]: kind === 'keys' ? t.keyProblem : t.certificateProblem });
     if (isConflict(error)) return show(view, { [kind]: kind === 'keys' ? t.keyKnown : t.certificateKnown });

@@ -8,7 +8,7 @@ export type SignedInUser = {
   role: Role;
   /** Undefined until the user has chosen one. */
   language: string | undefined;
-  /** The restaurants of an owner; other roles may see every restaurant. */
+  /** The restaurants of an owner; members of staff may see every restaurant. */
   restaurants: readonly string[];
   /** The API clients of a contact; empty for other roles. */
   clients: readonly string[];
