@@ -30,8 +30,6 @@ const contactsMax = 50;
 /** `link`: undefined when the contact has a password already and only sees one client more. */
 export type InvitedContact = ShownUser & { link: OneTimeLink | undefined };
 
-export type Contacts = ReturnType<typeof createContacts>;
-
 export const createContacts = (deps: UsersDeps) => {
   const { db, clock, record } = deps;
   return {
