@@ -106,6 +106,7 @@ export { readChangedCredentials, readClientRights } from './credentials/lookup/c
 export { type CredentialState, credentialVersion, readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
 export { listEndingKeys } from './credentials/show/ending-keys.ts';
+export { readClientNames } from './credentials/show/client-page-store.ts';
 export { listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
 export { readNames } from './credentials/show/name-store.ts';
@@ -134,6 +135,7 @@ export { shrinkClientScopes } from './policy/shrink-scopes.ts';
 export { reportUnusedScopes } from './policy/unused-scopes.ts';
 export { listServedTables, type ReloadAnswers, requestReload } from './routing/reload/request-reload.ts';
 export { type ProbedAddress, probeUpstream } from './upstream/addresses/probe-upstream.ts';
+export { readDenial } from './whoami/denial-log.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
 export { createRequestLists } from './whoami/requests/list-requests.ts';
 export { type RequestFilter, statusClasses } from './whoami/requests/request-store.ts';

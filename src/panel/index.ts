@@ -24,12 +24,14 @@ import { createFlashes } from './server/flashes.ts';
 import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
+export type { OwnClient } from './ports/portal.ts';
 export type {
   AuditEntry,
   AuditNames,
   CertificatePorts,
   LimitPorts,
   OrderingPorts,
+  PortalPorts,
   Reader,
   RequestPorts,
   SecurityPorts,

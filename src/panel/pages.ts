@@ -1,6 +1,8 @@
 /** All pages, actions and topics of the panel: server/routes.ts mounts them, and the role test checks each of them. */
 
+import { contactPages } from './integrator/contact-pages.ts';
 import { explainPages, integratorPages } from './integrator/pages.ts';
+import { portalPages } from './integrator/portal-pages.ts';
 import { eventsPath } from './live/page-topics.ts';
 import type { Topic } from './live/topic.ts';
 import { orderingPages } from './ordering/pages.ts';
@@ -33,6 +35,8 @@ const areaPages: readonly Page[] = [
   ...restaurantPages,
   ...webhookPages,
   ...supportPages,
+  ...contactPages,
+  ...portalPages,
   ...securityPages,
   ...signalPages,
   ...certificatePages,

@@ -22,6 +22,7 @@ import { createSignIn } from './sign-in/sign-in.ts';
 import { createProviderSignIn } from './sign-in/sign-in-with-provider.ts';
 import { createThrottle } from './sign-in/throttle.ts';
 import { createUpkeep } from './upkeep/upkeep.ts';
+import { createContacts } from './users/contacts.ts';
 import { createOwnAccount } from './users/own-account.ts';
 import { createSavedSearches } from './users/saved-searches.ts';
 import { createUsers } from './users/users.ts';
@@ -78,6 +79,7 @@ export const createStaff = (given: StaffDeps) => {
     factorPolicy: createFactorPolicy(deps),
     notices: createNoticeSettings({ ...deps, urlProblem: deps.noticeUrlProblem ?? (async () => 'no rules are given') }),
     mail: createStaffMail({ ...deps, mailer: deps.mailer, throttle, users }),
+    contacts: createContacts(deps),
     own: createOwnAccount({ ...deps, passwordHash, throttle, secondFactor }),
     provider: createProviderSignIn({ ...deps, pendings, signIn, provider }),
     /** Must run while the panel serves sessions. */

@@ -66,7 +66,7 @@ export {
   secretRule,
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
-export { createWebhookViews } from './log/webhook-views.ts';
+export { createClientWebhookViews, createWebhookViews } from './log/webhook-views.ts';
 export { createFetchDocument } from './send/fetch-document.ts';
 export { createGuardedPost } from './send/guarded-post.ts';
 export { type SignatureScheme, signatureSchemes } from './signing/message-signature.ts';

@@ -113,3 +113,15 @@ test('a one-time link has the scheme of the public listener where no origin is s
     expect(new URL((await runJson(args, settings)).link ?? '').origin).toBe(origin);
   }
 });
+
+test('user create creates a contact of API clients that exist, and of nothing else', async () => {
+  const [first = ''] = restaurants;
+  const { client_id = '' } = await runJson(['client', 'create', '--name', 'Ada', '--restaurant', first], env);
+  const create = ['create', '--email', 'integrator@example.com', '--role', 'contact'];
+  expect((await refusal(...create)).stderr).toContain('A contact needs at least one API client');
+  expect((await refusal(...create, '--client', 'opc_none')).stderr).toContain('There is no client opc_none');
+  expect((await refusal(...create, '--client', client_id, '--restaurant', first)).code).toBe(1);
+  expect(await user(...create, '--client', client_id)).toMatchObject({ clients: [client_id], restaurants: [] });
+  expect(await user('set', '--email', 'integrator@example.com', '--role', 'support')).toMatchObject({ clients: [] });
+  expect((await refusal('set', '--email', 'integrator@example.com', '--client', client_id)).code).toBe(1);
+});

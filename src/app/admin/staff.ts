@@ -46,13 +46,14 @@ const recordEvents =
       tx,
       box,
       now,
-      ...events.map(({ action, outcome, actor, address, reason, tenants, details }) => ({
+      ...events.map(({ action, outcome, actor, address, reason, tenants, clientId, details }) => ({
         action: action satisfies AuditAction,
         outcome,
         actor: actor ?? null,
         address: address ?? null,
         reason: reason ?? null,
         tenants: tenants ?? [],
+        ...(clientId !== undefined && { client_id: clientId }),
         details: JSON.stringify(details ?? {}),
       })),
     );

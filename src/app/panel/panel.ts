@@ -11,6 +11,7 @@ import { createLimitPorts } from './limit-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
 import { createPeoplePorts } from './people-ports.ts';
 import type { PortDeps } from './port-deps.ts';
+import { createPortalPorts } from './portal-ports.ts';
 import { createRequestPorts } from './request-ports.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
@@ -48,6 +49,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       signals: createSignalPorts(deps),
       certificates: createCertificatePorts(deps),
       security: createSecurityPorts(deps, staff.users),
+      portal: createPortalPorts(deps),
     },
   });
   return { ...panel, services: [...panel.services, ...staff.services] };

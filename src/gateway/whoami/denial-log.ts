@@ -18,6 +18,14 @@ export type DenialLog = {
   services: Service[];
 };
 
+/** A denial of a caller, as it is stored: a gateway writes it a moment after the refusal. Undefined after a week. */
+export const readDenial = async (
+  { db, clock }: Pick<DenialLogDeps, 'db' | 'clock'>,
+  callerId: string,
+  requestId: string,
+): Promise<Denial | undefined> =>
+  (await findDenial(db, callerId, requestId, new Date(clock.now().getTime() - keptMs)))?.denial;
+
 type DenialLogDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
 
 const keptMs = 7 * dayMs;
@@ -104,7 +112,7 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
       const key = keyOf(callerId, requestId);
       const waiting = queue.get(key) ?? writing.get(key);
       if (waiting !== undefined) return waiting.denial;
-      return (await findDenial(db, callerId, requestId, new Date(clock.now().getTime() - keptMs)))?.denial;
+      return readDenial({ db, clock }, callerId, requestId);
     },
     services: [writer, expiry],
   };

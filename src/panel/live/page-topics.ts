@@ -60,10 +60,14 @@ export const assertTopics = (watch: Pick<ChangeWatch, 'topic'>, pages: readonly 
 export const readTopics = (
   watch: ChangeWatch,
   query: URLSearchParams,
-  user: Pick<SignedInUser, 'id' | 'role' | 'restaurants'>,
+  user: Pick<SignedInUser, 'id' | 'role' | 'restaurants' | 'clients'>,
 ): WatchedTopic[] => {
   const subjects = { restaurant: query.get('restaurant') ?? '', client: query.get('client') ?? '', viewer: user.id };
-  const isHidden = user.role === 'owner' && !user.restaurants.includes(subjects.restaurant);
+  const isHidden = {
+    restaurant: user.role === 'owner' && !user.restaurants.includes(subjects.restaurant),
+    client: user.role === 'contact' && !user.clients.includes(subjects.client),
+    viewer: false,
+  };
   const asked = query.getAll('topic');
   if (asked.length === 0 || asked.length > topicsMax) throw noSuchTopic();
   return asked.map((text) => {
@@ -72,7 +76,7 @@ export const readTopics = (
     if (topic === undefined || !topic.roles.includes(user.role)) throw noSuchTopic();
     const subject = subjectOf(topic, subjects);
     if (topic.about !== undefined && (subject === '' || subject.length > subjectLengthMax)) throw noSuchTopic();
-    if (topic.about === 'restaurant' && isHidden) throw noSuchTopic();
+    if (topic.about !== undefined && isHidden[topic.about]) throw noSuchTopic();
     return { topic, subject, mark: mark === '' ? undefined : mark };
   });
 };

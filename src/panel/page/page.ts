@@ -52,7 +52,8 @@ export type Page = {
   method: 'GET' | 'POST';
   /**
    * Below /panel, without a trailing slash: `/restaurants/:restaurant/keys`. A segment `:name` matches any text. The name
-   * `restaurant` is special: an owner may name only one of their own restaurants; any other gets "page not found".
+   * `restaurant` is special: an owner may name only one of their own restaurants; any other gets "page not found". So does
+   * a contact who names a `client` of others.
    */
   path: string;
   roles: readonly Role[];

@@ -2,6 +2,7 @@
 import type { CertificatePorts } from './certificates.ts';
 import type { LimitPorts } from './limits.ts';
 import type { OrderingPorts } from './ordering.ts';
+import type { PortalPorts } from './portal.ts';
 import type { RequestPorts } from './requests.ts';
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
@@ -12,6 +13,7 @@ import type { SupportPorts } from './support.ts';
 export type { CertificatePorts } from './certificates.ts';
 export type { LimitPorts } from './limits.ts';
 export type { OrderingPorts } from './ordering.ts';
+export type { PortalPorts } from './portal.ts';
 export type { RequestPorts } from './requests.ts';
 export type {
   AuditEntry,
@@ -31,6 +33,7 @@ export type Ports = {
   support: SupportPorts;
   limits: LimitPorts;
   requests: RequestPorts;
+  portal: PortalPorts;
   security: SecurityPorts;
   signals: SignalPorts;
   certificates: CertificatePorts;

@@ -8,8 +8,10 @@ export type SignedInUser = {
   role: Role;
   /** Undefined until the user has chosen one. */
   language: string | undefined;
-  /** The restaurants of an owner; other roles may see every restaurant. */
+  /** The restaurants of an owner; members of staff may see every restaurant. */
   restaurants: readonly string[];
+  /** The API clients of a contact; empty for other roles. */
+  clients: readonly string[];
   hasPassword: boolean;
   /** True when the second factor is on. */
   hasTotp: boolean;
@@ -67,6 +69,7 @@ export type ListedUser = {
   email: string;
   role: Role;
   restaurants: readonly string[];
+  clients: readonly string[];
   state: 'active' | 'invited' | 'disabled';
   totp: boolean;
   passkeys: number;
@@ -248,6 +251,24 @@ type NoticePorts = {
   ): Promise<boolean>;
 };
 
+/**
+ * The contacts of one API client. `invite` and `remove` throw Faults: VALIDATION_ERROR when the text is no email, CONFLICT
+ * when an account of staff or a disabled one has it or there are too many, NOT_FOUND when the account is no contact of the
+ * client.
+ */
+type ContactPorts = {
+  /** Sorted by email. */
+  list(clientId: string): Promise<ListedUser[]>;
+  /** `link`: undefined when the contact has a password already, and now sees this client too. */
+  invite(
+    actor: string,
+    clientId: string,
+    email: string,
+  ): Promise<ListedUser & { link: { link: string; expires: Date } | undefined }>;
+  /** Takes effect with the next request of the contact. */
+  remove(actor: string, clientId: string, userId: string): Promise<ListedUser>;
+};
+
 export type StaffPorts = {
   sessions: SessionPorts;
   signIn: SignInPorts;
@@ -266,4 +287,5 @@ export type StaffPorts = {
   mail: MailPorts;
   notices: NoticePorts;
   passkeys: PasskeyPorts;
+  contacts: ContactPorts;
 };

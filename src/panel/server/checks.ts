@@ -69,6 +69,14 @@ export const requireOwnRestaurant: Step = (ctx, next) => {
   throw new ProblemError('notFound');
 };
 
+/** Answers as for a client that does not exist, so that a contact cannot find out whether there is one. */
+export const requireOwnClient: Step = (ctx, next) => {
+  const { user } = sessionOf(ctx);
+  const { client } = ctx.state.params;
+  if (client === undefined || user.role !== 'contact' || user.clients.includes(client)) return next();
+  throw new ProblemError('notFound');
+};
+
 /** Throws a Fault beyond the bounds of a form. */
 export const readPosted = ({ bodyBytesMax }: Pick<Page, 'bodyBytesMax'> = {}): Step => {
   return async (ctx, next) => {

@@ -74,6 +74,7 @@ ${client.reason !== null && html`<dt>${t.reason}</dt><dd>${client.reason}</dd>`}
 <dt>${t.created}</dt><dd>${time(client.created)}</dd>
 <dt>${t.scopes}</dt><dd>${client.scopes === null ? clients.allScopes : clients.someScopes(client.scopes.length, scopesMax)} · <a href="${clientPath(client.clientId)}/use">${texts.support.use.nav}</a></dd>
 <dt>${texts.requests.nav}</dt><dd><a href="${clientPath(client.clientId)}/requests">${texts.requests.title(client.name)}</a></dd>
+<dt>${texts.portal.contacts.nav}</dt><dd><a href="${clientPath(client.clientId)}/contacts">${texts.portal.contacts.title(client.name)}</a></dd>
 <dt>${texts.limits.limitsTitle}</dt><dd>${limitFacts(texts, client)} · <a href="${clientPath(client.clientId)}/limits">${texts.limits.nav}</a></dd>
 <dt>${texts.limits.addressesTitle}</dt><dd>${client.allowIp === null ? texts.limits.everywhere : client.allowIp.join(', ')}</dd>
 <dt>${t.mayUseTokens}</dt><dd>${client.mayUseTokens ? yes : no}</dd>

@@ -7,7 +7,12 @@ import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
 
-export const secretTable = (texts: Texts, client: ShownClient): Html => {
+/** `path`: of the client's page, below which a secret is retired; undefined: none can be. */
+export const secretTable = (
+  texts: Texts,
+  client: ShownClient,
+  path: string | undefined = clientPath(client.clientId),
+): Html => {
   const t = texts.support.client;
   const { state, created } = texts.support.clients;
   const most = Math.max(1, ...client.secrets.map(({ calls5m }) => calls5m));
@@ -22,8 +27,9 @@ export const secretTable = (texts: Texts, client: ShownClient): Html => {
       use(texts, secret, most),
       time(secret.created, 'day'),
       secret.expires === null ? t.noEnd : time(secret.expires),
-      isLive(secret) &&
-        html`<a class="button" id="retire-${secret.id}" href="${clientPath(client.clientId)}/secrets/${secret.id}/retire">${t.retire}<span class="visually-hidden"> ${secret.id}</span></a>`,
+      path !== undefined &&
+        isLive(secret) &&
+        html`<a class="button" id="retire-${secret.id}" href="${path}/secrets/${secret.id}/retire">${t.retire}<span class="visually-hidden"> ${secret.id}</span></a>`,
     ]),
   });
 };

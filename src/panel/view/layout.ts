@@ -103,6 +103,7 @@ const areaOf = (path: string): string =>
 const areaPaths = [
   ['/panel/restaurants', 'restaurant'],
   ['/panel/clients', 'support'],
+  ['/panel/portal', 'support'],
   ['/panel/support', 'support'],
   ['/panel/security', 'security'],
 ] as const;

@@ -35,6 +35,16 @@ ${elsewhereNote(view, caller)}
 ${addressForm(view, { caller, path, problems })}`;
 };
 
+/** The same without forms, for a viewer who may change nothing here. */
+export const usageView = (view: View, caller: LimitedCaller): Html => {
+  const t = view.texts.limits;
+  return html`${usedTable(view, caller)}
+${chart(view, caller)}
+<h2>${t.addressesTitle}</h2>
+${elsewhereNote(view, caller)}
+<p>${caller.allowIp === null ? t.everywhere : caller.allowIp.join(', ')}</p>`;
+};
+
 const usedOf = ({ dayUnits, monthUnits }: LimitedCaller, name: LimitName): number | undefined =>
   name === 'day' ? dayUnits : name === 'month' ? monthUnits : undefined;
 

@@ -12,6 +12,7 @@ type Place = { role: Role; texts: Texts; path: string; params: Readonly<Record<s
 const groups = {
   restaurants: ['/restaurants', '/support/restaurants'],
   clients: ['/clients'],
+  portal: ['/portal'],
   security: ['/security'],
   users: ['/users'],
 } as const;

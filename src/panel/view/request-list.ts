@@ -54,10 +54,12 @@ type Shown = {
   caller: string;
   /** Path of this page; `/hours` is added for the counts. */
   path: string;
+  /** Path of the page that explains a refusal; without it the ids of requests are no links. */
+  explainPath?: (requestId: string) => string;
 };
 
 /** The body of the page with the list. */
-export const requestList = async (view: View, { caller, path }: Shown): Promise<Html> => {
+export const requestList = async (view: View, { caller, path, explainPath }: Shown): Promise<Html> => {
   const { texts, ports } = view;
   const t = texts.requests;
   const filter = readRequestFilter(view);
@@ -74,7 +76,7 @@ ${filterForm(view, path, filter, isFiltering)}
       : table({
           caption: t.caption,
           columns: [t.at, t.operation, t.status, { title: t.duration, kind: 'number' }, t.restaurant, t.id],
-          rows: items.map((request) => row(view, request)),
+          rows: items.map((request) => row(view, request, explainPath)),
         })
   }${pager(view, { after, next, pathOf })}</section>`;
 };
@@ -103,7 +105,10 @@ ${moment('until', t.until, filter.until)}
 const toneOf = ({ status, code }: CalledRequest): Tone =>
   status === null || status >= 500 ? 'bad' : status >= 400 || code !== null ? 'warn' : 'good';
 
-const row = ({ texts }: View, request: CalledRequest): HtmlValue[] => {
+/** Statuses of which the gateway keeps the reason (interface 11.5). */
+const isExplained = ({ status }: CalledRequest): boolean => status !== null && [400, 401, 403, 429].includes(status);
+
+const row = ({ texts }: View, request: CalledRequest, explainPath: Shown['explainPath']): HtmlValue[] => {
   const t = texts.requests;
   const { at, method, route, status, code, durationMs, restaurant, requestId, idempotencyKey } = request;
   return [
@@ -113,8 +118,10 @@ const row = ({ texts }: View, request: CalledRequest): HtmlValue[] => {
     t.milliseconds(durationMs),
     restaurant === null ? '–' : html`<code>${restaurant}</code>`,
     html`<code>${requestId}</code>${
-      idempotencyKey !== null && html`<br><span class="hint">${t.key} <code>${idempotencyKey}</code></span>`
-    }`,
+      explainPath !== undefined &&
+      isExplained(request) &&
+      html`<br><a href="${explainPath(requestId)}">${t.explain}<span class="visually-hidden"> ${requestId}</span></a>`
+    }${idempotencyKey !== null && html`<br><span class="hint">${t.key} <code>${idempotencyKey}</code></span>`}`,
   ];
 };
 

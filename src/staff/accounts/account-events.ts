@@ -27,6 +27,8 @@ export type StaffEvent = {
   address?: string;
   reason?: string;
   tenants?: readonly string[];
+  /** The API client that the event is about. */
+  clientId?: string;
   /** Must not contain secrets. */
   details?: Readonly<Record<string, unknown>>;
 };

@@ -8,8 +8,10 @@ export type SignedInUser = {
   role: Role;
   /** Undefined when the user has not chosen one. */
   language: string | undefined;
-  /** The restaurants of an owner; other roles see every restaurant. */
+  /** The restaurants of an owner; members of staff see every restaurant. */
   restaurants: readonly string[];
+  /** The API clients of a contact; empty for other roles. */
+  clients: readonly string[];
   /** False when the user can sign in with the external provider only. */
   hasPassword: boolean;
   /** The second factor is on. */
@@ -23,6 +25,7 @@ export const signedInUser = (user: UserRow): SignedInUser => ({
   role: user.role,
   language: user.language,
   restaurants: user.restaurants,
+  clients: user.clients,
   hasPassword: user.password !== undefined,
   hasTotp: user.totpSince !== undefined,
   hasPasskey: user.passkeys > 0,

@@ -1,4 +1,4 @@
-/** Staff accounts in PostgreSQL, with the restaurants of owners. */
+/** Accounts in PostgreSQL, with the restaurants of owners and the API clients of contacts. */
 import { type Kysely, sql } from 'kysely';
 import type { Role } from './role.ts';
 
@@ -8,6 +8,8 @@ export type UserRow = {
   role: Role;
   language: string | undefined;
   restaurants: readonly string[];
+  /** Ids of API clients. */
+  clients: readonly string[];
   password: string | undefined;
   disabledAt: Date | undefined;
   createdAt: Date;
@@ -28,6 +30,7 @@ type Row = {
   role: Role;
   language: string | null;
   restaurants: string[];
+  clients: string[];
   password: string | null;
   disabled_at: Date | null;
   created_at: Date;
@@ -44,7 +47,8 @@ const columns = sql`
   u.oidc_issuer, u.oidc_subject,
   (select count(*)::int from panel.passkeys p where p.user_id = u.id) as passkeys,
   exists(select 1 from panel.second_factor_roles f where f.role = u.role) as factor_required,
-  array(select restuid from panel.user_restaurants r where r.user_id = u.id order by restuid) as restaurants`;
+  array(select restuid from panel.user_restaurants r where r.user_id = u.id order by restuid) as restaurants,
+  array(select client_id from panel.user_clients c where c.user_id = u.id order by client_id) as clients`;
 
 const toUser = (row: Row): UserRow => ({
   id: row.id,
@@ -52,6 +56,7 @@ const toUser = (row: Row): UserRow => ({
   role: row.role,
   language: row.language ?? undefined,
   restaurants: row.restaurants,
+  clients: row.clients,
   password: row.password ?? undefined,
   disabledAt: row.disabled_at ?? undefined,
   createdAt: row.created_at,
@@ -143,4 +148,19 @@ export const setRestaurants = async (tx: Kysely<unknown>, id: string, restuids: 
   await sql`
     insert into panel.user_restaurants (user_id, restuid)
     select distinct ${id}, restuid from unnest(${restuids}::text[]) as given (restuid)`.execute(tx);
+};
+
+export const setClients = async (tx: Kysely<unknown>, id: string, clientIds: readonly string[]): Promise<void> => {
+  await sql`delete from panel.user_clients where user_id = ${id}`.execute(tx);
+  await sql`
+    insert into panel.user_clients (user_id, client_id)
+    select distinct ${id}, client_id from unnest(${clientIds}::text[]) as given (client_id)`.execute(tx);
+};
+
+/** The contacts of an API client, sorted by email. */
+export const listContacts = async (db: Kysely<unknown>, clientId: string, limit: number): Promise<UserRow[]> => {
+  const { rows } = await sql<Row>`
+    select ${columns} from panel.user_clients contact join panel.users u on u.id = contact.user_id
+    where contact.client_id = ${clientId} order by u.email limit ${limit}`.execute(db);
+  return rows.map(toUser);
 };

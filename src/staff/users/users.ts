@@ -18,6 +18,7 @@ import {
   lockAdmins,
   lockUser,
   markOfUsers,
+  setClients,
   setDisabled,
   setRestaurants,
   setRole,
@@ -26,7 +27,7 @@ import {
 import { removeTotp } from '../second-factor/totp-store.ts';
 import { deleteSessions } from '../sessions/session-store.ts';
 
-type UsersDeps = {
+export type UsersDeps = {
   db: Kysely<unknown>;
   box: Pick<SecretBox, 'digest'>;
   clock: Clock;
@@ -42,6 +43,7 @@ export type ShownUser = {
   email: string;
   role: Role;
   restaurants: readonly string[];
+  clients: readonly string[];
   state: 'active' | 'invited' | 'disabled';
   totp: boolean;
   passkeys: number;
@@ -80,20 +82,22 @@ const invitations = (deps: UsersDeps) => {
     /** Throws VALIDATION_ERROR, or CONFLICT when a user with this email exists. */
     create: async (
       actor: string,
-      given: { email: string; role: string; restaurants?: readonly string[] },
+      given: { email: string; role: string; restaurants?: readonly string[]; clients?: readonly string[] },
     ): Promise<ShownUser & OneTimeLink> => {
       const email = checkEmail(given.email);
       const role = checkRole(given.role);
       const restaurants = checkRestaurants(role, given.restaurants ?? []);
+      const clients = checkClients(role, given.clients ?? []);
       return inTransaction(db, async (tx) => {
         const now = clock.now();
         const id = newId('usr', now.getTime());
         if (!(await insertUser(tx, { id, email, role, createdAt: now })))
           throw new Fault('CONFLICT', `There is a user ${email} already`);
         await setRestaurants(tx, id, restaurants);
+        await setClients(tx, id, clients);
         const link = await makeLink(deps, tx, id, now);
         await record(tx, now, {
-          ...event(actor, { id, email }, 'user.created', { role, restaurants }),
+          ...event(actor, { id, email }, 'user.created', { role, restaurants, ...(clients.length > 0 && { clients }) }),
           tenants: restaurants,
         });
         const user = await lockUser(tx, id);
@@ -134,16 +138,23 @@ const accountChanges = (deps: UsersDeps) => {
     set: (
       actor: string,
       email: string,
-      given: { role?: string | undefined; restaurants?: readonly string[] | undefined },
+      given: {
+        role?: string | undefined;
+        restaurants?: readonly string[] | undefined;
+        clients?: readonly string[] | undefined;
+      },
     ): Promise<ShownUser> =>
       changeAccess(deps, email, async (tx, user, { now, isLastAdmin }) => {
         const role = given.role === undefined ? user.role : checkRole(given.role);
         const restaurants = checkRestaurants(role, given.restaurants ?? (role === 'owner' ? user.restaurants : []));
         if (role !== 'admin' && isLastAdmin) throw lastAdmin(user);
+        const clients = checkClients(role, given.clients ?? (role === 'contact' ? user.clients : []));
         await setRole(tx, user.id, role, now);
         await setRestaurants(tx, user.id, restaurants);
-        await record(tx, now, { ...event(actor, user, 'user.changed', { role, restaurants }), tenants: restaurants });
-        return showUser({ ...user, role, restaurants });
+        await setClients(tx, user.id, clients);
+        const details = { role, restaurants, ...(clients.length > 0 && { clients }) };
+        await record(tx, now, { ...event(actor, user, 'user.changed', details), tenants: restaurants });
+        return showUser({ ...user, role, restaurants, clients });
       }),
     /** Ends every session and link at once. */
     disable: (actor: string, email: string): Promise<ShownUser> =>
@@ -203,7 +214,7 @@ const changeAccess = <T>(
 const lastAdmin = ({ email }: UserRow): Fault =>
   new Fault('CONFLICT', `${email} is the only administrator: make another account an administrator first`);
 
-const event = (
+export const event = (
   actor: string,
   user: Pick<UserRow, 'id' | 'email'>,
   action: StaffEvent['action'],
@@ -216,7 +227,7 @@ const event = (
 });
 
 /** The link is a credential: it sets the password once, within a day. */
-const makeLink = async (
+export const makeLink = async (
   { box, linkAddress }: UsersDeps,
   tx: Kysely<unknown>,
   userId: string,
@@ -228,11 +239,12 @@ const makeLink = async (
   return { link: `${linkAddress}?token=${token}`, expires: expiresAt };
 };
 
-const showUser = (user: UserRow): ShownUser => ({
+export const showUser = (user: UserRow): ShownUser => ({
   userId: user.id,
   email: user.email,
   role: user.role,
   restaurants: user.restaurants,
+  clients: user.clients,
   state:
     user.disabledAt !== undefined
       ? 'disabled'
@@ -244,7 +256,7 @@ const showUser = (user: UserRow): ShownUser => ({
   created: user.createdAt,
 });
 
-const checkEmail = (text: string): string => {
+export const checkEmail = (text: string): string => {
   const email = normalizeEmail(text);
   if (email.length > 254 || !/^[^\s@"<>()\\,;:\p{Cc}]+@[^\s@"<>()\\,;:\p{Cc}]+$/u.test(email))
     throw new Fault('VALIDATION_ERROR', `${JSON.stringify(text.slice(0, 300))} is no email address`);
@@ -258,10 +270,23 @@ const checkRole = (role: string): Role => {
 
 const checkRestaurants = (role: Role, restaurants: readonly string[]): readonly string[] => {
   if (role !== 'owner' && restaurants.length > 0)
-    throw new Fault('VALIDATION_ERROR', `Only an owner is bound to restaurants; role ${role} sees every one`);
+    throw new Fault('VALIDATION_ERROR', `Only an owner is bound to restaurants; the role is ${role}`);
   if (role === 'owner' && restaurants.length === 0)
     throw new Fault('VALIDATION_ERROR', 'An owner needs at least one restaurant');
   return [...new Set(restaurants)];
+};
+
+/** Clients that one contact may see at most. */
+export const clientsMax = 100;
+
+const checkClients = (role: Role, clients: readonly string[]): readonly string[] => {
+  if (role !== 'contact' && clients.length > 0)
+    throw new Fault('VALIDATION_ERROR', `Only a contact is bound to API clients; the role is ${role}`);
+  if (role === 'contact' && clients.length === 0)
+    throw new Fault('VALIDATION_ERROR', 'A contact needs at least one API client');
+  if (clients.length > clientsMax)
+    throw new Fault('VALIDATION_ERROR', `A contact sees at most ${clientsMax} API clients`);
+  return [...new Set(clients)];
 };
 
 const noSuchUser = (email: string): Fault => new Fault('NOT_FOUND', `There is no user ${email.slice(0, 300)}`);

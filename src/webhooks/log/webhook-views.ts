@@ -1,4 +1,4 @@
-/** Endpoints and deliveries of one tenant, as the panel shows them. No view holds a secret, sealed or not. */
+/** Endpoints and deliveries of one tenant, and of one client, as the panel shows them. No view holds a secret, sealed or not. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Page, pageOf, readPlace, writePlace } from '#src/platform/db/age-pages.ts';
@@ -17,7 +17,7 @@ import {
   searchDeliveries,
   type TabCounts,
 } from './delivery-page-store.ts';
-import { listEndpointPage } from './endpoint-page-store.ts';
+import { findEndpointOfClient, listEndpointPage, listEndpointsOfClient } from './endpoint-page-store.ts';
 import { type NextTry, nextTryOf, nextTryOfEndpoint } from './next-try.ts';
 
 /** `nextTry`: undefined when no attempt follows. `previousSecretExpires`: null when no overlap runs. */
@@ -48,7 +48,43 @@ type ShownStep = HistoryStep & { isPart: boolean };
 /** `counts`: the deliveries by state. */
 type ShownRedelivery = Pick<RedeliveryProgress, 'queued' | 'counts'> & { state: ReturnType<typeof redeliveryStateOf> };
 
-export const createWebhookViews = ({ db, clock }: { db: Kysely<unknown>; clock: Clock }) => ({
+type ViewDeps = { db: Kysely<unknown>; clock: Clock };
+
+/** What a client made itself, for every tenant. The caller checks which tenants the client may reach now. */
+export const createClientWebhookViews = ({ db, clock }: ViewDeps) => ({
+  /** Newest first; `after`: the uid behind which the page begins. */
+  listEndpoints: async (
+    clientId: string,
+    { after, limit }: { after: string | undefined; limit: number },
+  ): Promise<Page<ShownEndpoint>> => {
+    const rows = await listEndpointsOfClient(db, { clientId, after, limit: limit + 1 });
+    const now = clock.now();
+    return pageOf(
+      rows.map((row) => showEndpoint(row, now)),
+      limit,
+      ({ uid }) => uid,
+    );
+  },
+
+  findEndpoint: async (clientId: string, uid: string): Promise<ShownEndpoint | undefined> => {
+    const row = await findEndpointOfClient(db, clientId, uid);
+    return row && showEndpoint(row, clock.now());
+  },
+
+  /** Without the payload. */
+  findDelivery: async (
+    clientId: string,
+    tenant: string,
+    uid: string,
+  ): Promise<(ShownDelivery & { attempts: LoggedAttempt[] }) | undefined> => {
+    const row = await findDelivery(db, { tenant, client: clientId }, uid);
+    if (row === undefined) return undefined;
+    const { body: _body, ...delivery } = row;
+    return { ...showDelivery(delivery, clock.now()), attempts: await listAttempts(db, row.uid) };
+  },
+});
+
+export const createWebhookViews = ({ db, clock }: ViewDeps) => ({
   /** Newest first; `after`: the uid behind which the page begins. */
   listEndpoints: async (
     tenant: string,

@@ -15,7 +15,7 @@ export const browserBinary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', 
   existsSync(path),
 );
 
-export type Role = 'owner' | 'support' | 'security' | 'admin';
+export type Role = 'owner' | 'support' | 'security' | 'admin' | 'contact';
 
 export type HarnessUser = { userId: string; email: string; password: string; link: string };
 
@@ -50,11 +50,12 @@ export const startPanelHarness = async (env: Record<string, string> = {}) => {
   const contexts: BrowserContext[] = [];
   let count = 0;
 
-  /** A user with a password, made as people make them: command line, then one-time link. */
+  /** A user with a password, made as people make them: command line, then one-time link. `of`: restaurants, or the clients of a contact. */
   const user = async (role: Role, of: readonly string[] = restaurants.slice(0, 1)): Promise<HarnessUser> => {
     count += 1;
     const email = `${role}${count}@example.com`;
-    const owned = role === 'owner' ? of.flatMap((restuid) => ['--restaurant', restuid]) : [];
+    const option = role === 'owner' ? '--restaurant' : role === 'contact' ? '--client' : undefined;
+    const owned = option === undefined ? [] : of.flatMap((id) => [option, id]);
     const made = await command('user', 'create', '--email', email, '--role', role, ...owned);
     const link = new URL(made.link ?? '');
     const password = passwordOf(email);

@@ -2,7 +2,7 @@
  * Every action of the panel, over the list of all pages: it takes nothing away, or it asks first and says what, and
  * from whom.
  */
-import { createHash } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allPublicPages } from '#src/panel/pages.ts';
 import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
@@ -16,6 +16,7 @@ const restaurant = 'Osteria Uno';
 let harness: PanelHarness;
 let cookie: string;
 let csrf: string;
+let contact: { cookie: string; csrf: string };
 /** Of paths; a session is a parameter of the address. */
 const ids: Record<string, string> = {};
 let apiKey: string;
@@ -69,6 +70,9 @@ const harmless: Readonly<Record<string, string>> = {
   '/restaurants/:restaurant/keys/:key/limits/addresses': 'saves a form that shows all that it changes',
   '/security/audit/saved': 'keeps a search, which is removed in the same place',
   '/security/audit/saved/remove': 'removes a name for a search, which the address bar still shows',
+  '/clients/:client/contacts': 'invites, or makes a link; the account stays as it is until the link is used',
+  '/portal/:client/credentials/keys': 'adds',
+  '/portal/:client/credentials/certificates': 'adds',
   '/security/incident': 'looks',
   '/security/signals/:stream/resume': 'gives, on a page of its own',
   '/security/integrity/verify': 'looks',
@@ -85,6 +89,8 @@ type Asking = {
   afterwards: () => string[];
   /** Fields that the user fills in. */
   fill?: Record<string, string>;
+  /** Only a contact may do it. */
+  isOfContact?: boolean;
 };
 
 const ofClient: Asking = { names: () => [name], afterwards: () => [name] };
@@ -136,6 +142,22 @@ const asking: Readonly<Record<string, Asking>> = {
     names: () => [name, restaurant],
     afterwards: () => [name, restaurant],
   },
+  '/portal/:client/secrets/:secret/retire': {
+    isOfContact: true,
+    names: () => [name, ids.spare ?? ''],
+    afterwards: () => [name, ids.spare ?? ''],
+    fill: { force: 'yes' },
+  },
+  '/portal/:client/credentials/keys/:jwk/remove': {
+    isOfContact: true,
+    names: () => [name, ids.jwk ?? ''],
+    afterwards: () => [name, ids.jwk ?? ''],
+  },
+  '/portal/:client/credentials/certificates/:certificate/remove': {
+    isOfContact: true,
+    names: () => [name, ids.certificate ?? ''],
+    afterwards: () => [name, ids.certificate ?? ''],
+  },
   '/clients/:client/secrets/:secret/retire': {
     names: () => [name, ids.secret ?? ''],
     afterwards: () => [name, ids.secret ?? ''],
@@ -145,6 +167,14 @@ const asking: Readonly<Record<string, Asking>> = {
     post: () => [`/clients/${ids.client}/rotate`, { overlap: '0' }],
     names: () => [name],
     afterwards: () => [name],
+  },
+  '/portal/:client/rotate': {
+    ...{ ...ofClient, isOfContact: true },
+    post: () => [`/portal/${ids.client}/rotate`, { overlap: '0' }],
+  },
+  '/clients/:client/contacts/:contact/remove': {
+    names: () => [name, 'contact'],
+    afterwards: () => [name, 'contact'],
   },
   '/clients/:client/quarantine': {
     ...ofClient,
@@ -170,8 +200,11 @@ const asking: Readonly<Record<string, Asking>> = {
   },
 };
 
+/** The contact retires another secret than support. */
 const filled = (path: string): string =>
-  path.replaceAll(/:([a-z]+)/g, (_whole, parameter: string) => ids[parameter] ?? '');
+  path
+    .replace('/portal/:client/secrets/:secret', '/portal/:client/secrets/:spare')
+    .replaceAll(/:([a-z]+)/g, (_whole, parameter: string) => ids[parameter] ?? '');
 
 /** `path`: where redirects led. */
 type Shown = { status: number; path: string; main: string };
@@ -189,8 +222,8 @@ const ask = async (path: string, fields?: URLSearchParams, who = cookie): Promis
   };
 };
 
-const post = (path: string, fields: Record<string, string>): Promise<Shown> =>
-  ask(path, new URLSearchParams({ csrf, ...fields }));
+const post = (path: string, fields: Record<string, string>, who = { cookie, csrf }): Promise<Shown> =>
+  ask(path, new URLSearchParams({ csrf: who.csrf, ...fields }), who.cookie);
 
 type Form = { action: string; fields: URLSearchParams };
 
@@ -207,15 +240,31 @@ const formsOf = ({ main }: Shown): Form[] =>
     };
   });
 
+const csrfOf = async (who: string): Promise<string> =>
+  formsOf(await ask('/account', undefined, who))
+    .find(({ fields }) => fields.has('csrf'))
+    ?.fields.get('csrf') ?? '';
+
+/** A contact, and credentials of the client that the contact may take away. */
+const prepareContact = async (clientId: string): Promise<void> => {
+  const user = await harness.user('contact', [clientId]);
+  const contactCookie = await harness.cookieOf(user);
+  contact = { cookie: contactCookie, csrf: await csrfOf(contactCookie) };
+  const { secret_id: spare } = await harness.command('client', 'rotate-secret', '--client-id', clientId);
+  const certificate = 'c'.repeat(42).concat('A');
+  await harness.command('client', 'add-certificate', '--client-id', clientId, '--thumbprint', certificate);
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const jwk = JSON.stringify({ ...publicKey.export({ format: 'jwk' }), kid: 'next' });
+  expect((await post(`/portal/${clientId}/credentials/keys`, { jwk }, contact)).main).toContain('next');
+  Object.assign(ids, { contact: user.userId, spare, certificate, jwk: 'next' });
+};
+
 beforeAll(async () => {
   harness = await startPanelHarness();
   const [restuid = ''] = harness.restaurants;
   const admin = await harness.user('admin');
   cookie = await harness.cookieOf(admin);
-  csrf =
-    formsOf(await ask('/account'))
-      .find(({ fields }) => fields.has('csrf'))
-      ?.fields.get('csrf') ?? '';
+  csrf = await csrfOf(cookie);
   const user = await harness.user('support');
   email = user.email;
   const client = await harness.command(
@@ -244,6 +293,7 @@ beforeAll(async () => {
   const registered = await post(`/clients/${client.client_id}/certificates`, { pem: cert, confirmed: 'yes' });
   ids.certificate = /certificates\/([\w-]+)\/remove/.exec(registered.main)?.[1] ?? '';
   const { client_id = '', client_secret = '' } = client;
+  await prepareContact(client_id);
   for (const path of ['orders/list', 'loyaltylog/list'])
     await fetch(`${harness.url}/api/${path}?restuid=${restuid}`, {
       headers: { 'x-client-id': client_id, 'x-client-secret': client_secret },
@@ -269,8 +319,9 @@ test('F-44 no page but the one that asks holds a form that takes something away'
   const askingPaths = Object.keys(asking).map(filled);
   const pages = allPages.filter(({ method, path }) => method === 'GET' && !path.includes('/events'));
   let seen = 0;
-  for (const { path } of pages) {
-    const shown = await ask(filled(path.replace(':delivery', 'none')));
+  for (const { path, roles } of pages) {
+    const who = roles.includes('admin') ? cookie : contact.cookie;
+    const shown = await ask(filled(path.replace(':delivery', 'none')), undefined, who);
     for (const { action } of formsOf(shown)) {
       seen += 1;
       const asks = asking[Object.keys(asking).find((one) => filled(one) === action) ?? ''];
@@ -282,17 +333,19 @@ test('F-44 no page but the one that asks holds a form that takes something away'
 });
 
 test('F-44 an action that withdraws access names its object and its user, before and after it is done', async () => {
-  for (const [path, { page, post: first, names, afterwards, fill = {} }] of Object.entries(asking)) {
+  for (const [path, { page, post: first, names, afterwards, fill = {}, isOfContact }] of Object.entries(asking)) {
+    const who = isOfContact === true ? contact : { cookie, csrf };
     if (path.startsWith('/users/') || path.startsWith('/account/')) await renewSessions();
     if (path.endsWith('/shrink')) await untilUseIsWritten();
     const asked = first?.();
-    const shown = asked === undefined ? await ask(page?.() ?? filled(path)) : await post(...asked);
+    const shown =
+      asked === undefined ? await ask(page?.() ?? filled(path), undefined, who.cookie) : await post(...asked, who);
     expect(shown.status, path).toBe(200);
     const form = formsOf(shown).find(({ action }) => action === filled(path));
     expect(form, `${path}: ${shown.main}`).toBeDefined();
     for (const text of names()) expect(shown.main, path).toContain(text);
     for (const [field, value] of Object.entries(fill)) form?.fields.set(field, value);
-    const done = await ask(filled(path), form?.fields);
+    const done = await ask(filled(path), form?.fields, who.cookie);
     expect(done.status, path).toBe(200);
     expect(done.main, path).not.toContain('class="message bad" role="alert"');
     for (const text of afterwards()) expect(done.main, path).toContain(text);

@@ -21,6 +21,8 @@ const probe = readFileSync(join(import.meta.dirname, '../harness/layout-probe.js
 
 let harness: PanelHarness;
 let page: Page;
+/** Client, endpoint and delivery of the contact. */
+let own: Record<string, string>;
 const ids: Record<string, string> = {};
 
 /** As a browser without pages would, with the session of the open one. */
@@ -43,6 +45,9 @@ beforeAll(async () => {
   const create = (...args: string[]) => harness.command(...args);
   const { restuid = '' } = await create('restaurant', 'create', '--name', long('Osteria-della-Buona-Forchetta', 120));
   const client = await create('client', 'create', '--name', long('DeliveryIntegration', 100), '--restaurant', restuid);
+  const certificate = `${'c'.repeat(42)}A`;
+  const about = ['--client-id', client.client_id ?? ''];
+  await create('client', 'add-certificate', ...about, '--thumbprint', certificate);
   const key = await create('key', 'create', '--restaurant', restuid, '--name', long('CassaAlBancoDelBar', 100));
   const user = await create(
     ...['user', 'create', '--email', `${long('a.long.name', 60)}@${long('subdomain.', 120)}example.com`],
@@ -57,6 +62,13 @@ beforeAll(async () => {
   expect(await (await page.request.get(`${harness.url}/panel/restaurants/${restuid}/notifications`)).text()).toMatch(
     /checked="true"/,
   );
+  const { client_id = '', client_secret = '' } = client;
+  const headers = { 'x-client-id': client_id, 'x-client-secret': client_secret };
+  const ownEndpoint = await fetch(`${harness.url}/api/webhook/create`, {
+    ...{ method: 'POST', headers: { ...headers, 'content-type': 'application/json' } },
+    body: JSON.stringify({ url: `${url}3`, kinds: ['customers'], description }),
+  });
+  own = { certificate, endpoint: ((await ownEndpoint.json()) as { endpoint: { uid: string } }).endpoint.uid };
   expect((await call(key.api_key ?? '', 'customer/create', { email: 'guest@example.com' })).status).toBe(200);
   await post(`/restaurants/${restuid}/notifications`, { kind: 'orders', on: '1' });
   const names = { client: long('CassaDelRistorante', 100), product: long('Pizza-con-tutto-', 100) };
@@ -67,9 +79,8 @@ beforeAll(async () => {
     external_id: long('scontrino', 100),
   });
   const customers = await (await page.request.get(`${harness.url}/panel/restaurants/${restuid}/customers`)).text();
-  const { client_id = '', client_secret = '' } = client;
-  const headers = { 'x-client-id': client_id, 'x-client-secret': client_secret };
   for (const path of ['orders/list', 'none']) await fetch(`${harness.url}/api/${path}?restuid=${restuid}`, { headers });
+  await fetch(`${harness.url}/api/orders/list?restuid=rst_none`, { headers });
   const deliveries = `${harness.url}/panel/restaurants/${restuid}/deliveries`;
   await until(async () => {
     const text = await (await page.request.get(deliveries)).text();
@@ -119,6 +130,22 @@ const queries: Readonly<Record<string, () => string>> = {
   '/security/audit': () => `?client=${long('opc_', 120)}`,
 };
 
+/** The ids of what the contact's client has. */
+const prepareOwn = async (): Promise<void> => {
+  const base = `${harness.url}/panel/portal/${ids.client}`;
+  await until(async () => {
+    const text = await (await page.request.get(`${base}/webhooks/${own.endpoint}`)).text();
+    own.delivery = /deliveries\/(dlv_\w+)"/.exec(text)?.[1] ?? '';
+    return own.delivery !== '';
+  });
+  await until(async () => {
+    const text = await (await page.request.get(`${base}/requests`)).text();
+    own.request = /refusals\/([^"]+)"/.exec(text)?.[1] ?? '';
+    return own.request !== '';
+  });
+  Object.assign(ids, own);
+};
+
 /** Parts of pages and downloads have no layout. */
 const isShown = ({ method, path }: { method: string; path: string }): boolean =>
   method === 'GET' && !/\/(events|news|export|provider|return)$/.test(path);
@@ -140,12 +167,21 @@ test.skipIf(browserBinary === undefined)(
   'F-53 F-54 no page scrolls sideways, no controls overlap, no button breaks inside a word, no label touches its field',
   async () => {
     const wrong: string[] = [];
-    const paths = allPages.filter(isShown).map(({ path }) => path);
+    const shown = allPages.filter(isShown);
+    const paths = shown.filter(({ roles }) => roles.includes('admin')).map(({ path }) => path);
+    const ownPaths = shown.filter(({ path }) => path.startsWith('/portal')).map(({ path }) => path);
+    expect(ownPaths.length).toBeGreaterThan(10);
     for (const language of ['en', 'it']) {
       await post('/language', { language });
       await lookAt(paths, wrong, language);
       // The audit before it is searched.
       await lookAt(['/security/audit/'], wrong, language);
+    }
+    ({ page } = await harness.signIn(await harness.user('contact', [ids.client ?? ''])));
+    await prepareOwn();
+    for (const language of ['en', 'it']) {
+      await post('/language', { language });
+      await lookAt(ownPaths, wrong, language);
     }
     await page.context().clearCookies();
     const open = allPublicPages.filter(isShown).map(({ path }) => path);

@@ -3,14 +3,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allTopics } from '#src/panel/pages.ts';
 import { type PanelHarness, type Role, startPanelHarness } from '../harness/panel-harness.ts';
 
-const roles: readonly Role[] = ['owner', 'support', 'security', 'admin'];
+const roles: readonly Role[] = ['owner', 'support', 'security', 'admin', 'contact'];
 
 let harness: PanelHarness;
 const cookies = new Map<Role, string>();
+/** Clients; the contact has the first. */
+let clients: string[];
 
 beforeAll(async () => {
   harness = await startPanelHarness();
-  for (const role of roles) cookies.set(role, await harness.cookieOf(await harness.user(role)));
+  const make = ['client', 'create', '--restaurant', harness.restaurants[0] ?? '', '--name'];
+  clients = [];
+  for (const name of ['Own', 'Foreign']) clients.push((await harness.command(...make, name)).client_id ?? '');
+  for (const role of roles) {
+    const of = role === 'contact' ? clients.slice(0, 1) : undefined;
+    cookies.set(role, await harness.cookieOf(await harness.user(role, of)));
+  }
 });
 
 afterAll(() => harness?.close());
@@ -31,9 +39,9 @@ const ask = async ({ method, path, cookie, headers }: Asked) => {
   return { status: answer.status, location: answer.headers.get('location'), text: await answer.text() };
 };
 
-/** Parameters filled in; `restaurant` as given. */
-const filled = (path: string, restaurant: string): string =>
-  `/panel${path.replaceAll(/:([a-z_A-Z]+)/g, (_whole, name: string) => (name === 'restaurant' ? restaurant : 'none'))}`;
+/** Parameters filled in; `restaurant` and `client` as given. */
+const filled = (path: string, restaurant: string, client = 'none'): string =>
+  `/panel${path.replaceAll(/:([a-z_A-Z]+)/g, (_whole, name: string) => (name === 'restaurant' ? restaurant : name === 'client' ? client : 'none'))}`;
 
 const withoutIds = (text: string): string => text.replaceAll(/req_\w+/g, 'req').replaceAll(/value="[^"]*"/g, '');
 
@@ -64,7 +72,7 @@ test('each call is refused without the token of the session, and with one of ano
   expect(other).toMatch(/^[\w-]{43}$/);
   for (const page of allPages.filter(({ method }) => method === 'POST')) {
     const role = page.roles.find((one) => one === 'admin') ?? page.roles[0] ?? 'admin';
-    const path = filled(page.path, harness.restaurants[0] ?? '');
+    const path = filled(page.path, harness.restaurants[0] ?? '', clients[0]);
     for (const headers of [{}, { 'x-csrf-token': other ?? '' }, { 'x-csrf-token': '' }]) {
       const answer = await ask({ method: 'POST', path, cookie: cookies.get(role) ?? '', headers });
       expect(answer, `${role}: POST ${page.path}`).toMatchObject({ status: 403 });
@@ -120,4 +128,33 @@ test('an owner is answered about a restaurant of others as about one that does n
     expect(foreign.status, `${page.method} ${page.path}`).toBe(404);
     expect(withoutIds(foreign.text).replaceAll(others, 'rst_none')).toBe(withoutIds(absent.text));
   }
+});
+
+test('a contact is answered about a client of others as about one that does not exist, and changes it in no way', async () => {
+  const cookie = cookies.get('contact') ?? '';
+  const [own = '', foreign = ''] = clients;
+  const form = /name="csrf" value="([^"]+)"/.exec((await ask({ method: 'GET', path: '/panel', cookie })).text)?.[1];
+  const headers = { 'x-csrf-token': form ?? '' };
+  const events = async () =>
+    (await harness.database.pool.query("select count(*) from gateway.audit_events where actor like 'panel:%'")).rows[0]
+      .count;
+  const before = await events();
+  const pages = allPages.filter(({ path, roles: may }) => path.includes('/:client') && may.includes('contact'));
+  expect(pages.map(({ method }) => method)).toContain('POST');
+  for (const { method, path } of pages) {
+    const [others, absent] = [
+      await ask({ method, path: filled(path, '', foreign), cookie, headers }),
+      await ask({ method, path: filled(path, '', 'opc_none'), cookie, headers }),
+    ];
+    expect(others.status, `${method} ${path}`).toBe(404);
+    expect(withoutIds(others.text).replaceAll(foreign, 'opc_none')).toBe(withoutIds(absent.text));
+  }
+  expect(await events()).toBe(before);
+  expect((await ask({ method: 'GET', path: `/panel/portal/${own}`, cookie })).status).toBe(200);
+  expect((await ask({ method: 'GET', path: `/panel/portal?client=${foreign}`, cookie })).status).toBe(404);
+});
+
+test('a contact opens nothing but the pages about the own client, the own account and the links for integrators', () => {
+  const open = allPages.filter(({ roles: may }) => may.includes('contact')).map(({ path }) => path.split('/')[1]);
+  expect([...new Set(open)].sort()).toEqual([undefined, 'account', 'events', 'integrators', 'portal'].sort());
 });

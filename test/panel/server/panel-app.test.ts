@@ -23,7 +23,7 @@ const sessionOf = (role: 'owner' | 'support'): LiveSession => ({
   session: { id: role, createdAt: new Date(), seenAt: new Date(), address: '', agent: '', method: 'password' },
   user: {
     ...{ id: role, email: `${role}@example.com`, role, language: 'en', restaurants: role === 'owner' ? ['own'] : [] },
-    ...{ hasPassword: true, hasTotp: false, hasPasskey: false },
+    ...{ clients: [], hasPassword: true, hasTotp: false, hasPasskey: false },
   },
   hasMessage: false,
   csrfToken,

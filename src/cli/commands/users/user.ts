@@ -4,7 +4,8 @@ import { type Output, UsageError } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
-type CreateOptions = { email: string; role: string; restaurant: string[] };
+type CreateOptions = { email: string; role: string; restaurant: string[]; client: string[] };
+type SetOptions = { email: string; role?: string; restaurant?: string[]; client?: string[] };
 
 export const userCommands = (program: Command, output: Output): void => {
   const group = program.command('user').description('staff accounts of the panel');
@@ -14,8 +15,10 @@ export const userCommands = (program: Command, output: Output): void => {
     .requiredOption('--email <email>', 'email of the account')
     .addOption(roleOption('what the account is for').makeOptionMandatory())
     .option('--restaurant <restuid...>', 'restaurants of an owner; may be repeated', [])
-    .action(async ({ email, role, restaurant }: CreateOptions, command: Command) => {
-      const made = await withAdmin(command, (admin) => admin.users.create({ email, role, restaurants: restaurant }));
+    .option('--client <id...>', 'API clients of a contact; may be repeated', [])
+    .action(async ({ email, role, restaurant, client }: CreateOptions, command: Command) => {
+      const given = { email, role, restaurants: restaurant, clients: client };
+      const made = await withAdmin(command, (admin) => admin.users.create(given));
       output.result(toWire(made), linkNote);
     });
   addLink(group, output);
@@ -59,13 +62,18 @@ const addLink = (group: Command, output: Output): void => {
 const addSet = (group: Command, output: Output): void => {
   group
     .command('set')
-    .description('change role or restaurants; options that are not given keep their value')
+    .description('change role, restaurants or API clients; options that are not given keep their value')
     .requiredOption('--email <email>', 'email of the account')
     .addOption(roleOption('the new role'))
     .option('--restaurant <restuid...>', 'all restaurants of the owner')
-    .action(async (options: { email: string; role?: string; restaurant?: string[] }, command: Command) => {
-      const { email, role, restaurant } = options;
-      const given = { ...(role && { role }), ...(restaurant && { restaurants: restaurant }) };
+    .option('--client <id...>', 'all API clients of the contact')
+    .action(async (options: SetOptions, command: Command) => {
+      const { email, role, restaurant, client } = options;
+      const given = {
+        ...(role && { role }),
+        ...(restaurant && { restaurants: restaurant }),
+        ...(client && { clients: client }),
+      };
       output.result(toWire(await withAdmin(command, (admin) => admin.users.set(email, given))));
     });
 };

@@ -79,3 +79,14 @@ export const lockClientScopes = async (tx: Db, clientId: string): Promise<{ scop
     await sql<{ scopes: string[] | null }>`
       select scopes from gateway.clients where client_id = ${clientId} for update`.execute(tx)
   ).rows[0];
+
+/** Of those clients that exist. */
+export const readClientNames = async (
+  db: Db,
+  clientIds: readonly string[],
+): Promise<{ clientId: string; name: string }[]> => {
+  const { rows } = await sql<{ clientId: string; name: string }>`
+    select client_id as "clientId", name from gateway.clients where client_id = any(${clientIds}::text[])
+    order by name, client_id`.execute(db);
+  return rows;
+};

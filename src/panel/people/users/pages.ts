@@ -147,6 +147,7 @@ const userPage = async (view: View): Promise<Answer> => {
 <dt>${t.secondFactor}</dt><dd>${user.totp ? t.yes : t.no}</dd>
 ${user.passkeys > 0 && html`<dt>${texts.passkeys.title}</dt><dd>${user.passkeys}</dd>`}
 ${user.restaurants.length > 0 && html`<dt>${t.restaurants}</dt><dd>${user.restaurants.join(', ')}</dd>`}
+${user.clients.length > 0 && html`<dt>${texts.support.clients.title}</dt><dd>${user.clients.join(', ')}</dd>`}
 <dt>${t.created}</dt><dd>${time(user.created)}</dd></dl>
 ${
   isOther &&

@@ -18,6 +18,7 @@ export const requests = {
   restaurant: 'Restaurant',
   id: 'Request id',
   key: 'Idempotency key',
+  explain: 'Why?',
   since: 'From (UTC)',
   until: 'Before (UTC)',
   filter: 'Filter',

@@ -67,7 +67,7 @@ export const support = {
   newClient: {
     title: 'New API client',
     name: 'Name',
-    nameHint: 'Who the client is: the app or the company. Only staff see it.',
+    nameHint: 'Who the client is: the app or the company. Staff and its contacts see it.',
     nameProblem: 'Enter a name of 1 to 100 characters.',
     restaurantsTitle: 'Restaurants that it may reach',
     kindsProblem: 'A client is for sandboxes or for real restaurants. Create one client for each kind.',

@@ -17,7 +17,13 @@ const refusals: Partial<Record<FaultCode, string>> = {
 export const frame: Texts['frame'] = {
   skip: 'Vai al contenuto',
   menu: 'Menu',
-  groups: { restaurants: 'Ristoranti', clients: 'Client', security: 'Sicurezza', users: 'Utenti' },
+  groups: {
+    restaurants: 'Ristoranti',
+    clients: 'Client',
+    portal: 'Client API',
+    security: 'Sicurezza',
+    users: 'Utenti',
+  },
   mainNavigation: 'Principale',
   subNavigation: 'Questa sezione',
   signOut: 'Esci',
@@ -34,7 +40,13 @@ export const frame: Texts['frame'] = {
   pages: 'Pagine',
   firstPage: 'Prima pagina',
   nextPage: 'Pagina successiva',
-  roles: { owner: 'Titolare', support: 'Assistenza', security: 'Sicurezza', admin: 'Amministratore' },
+  roles: {
+    owner: 'Titolare',
+    support: 'Assistenza',
+    security: 'Sicurezza',
+    admin: 'Amministratore',
+    contact: 'Referente di un client API',
+  },
   homeIntro: 'Che cosa vuoi fare?',
   nothingHere: 'Per il tuo account qui non c’è ancora nulla.',
   problems: {

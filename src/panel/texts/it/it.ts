@@ -10,6 +10,7 @@ import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
 import { ordering } from './ordering.ts';
 import { factor, notices, passkeys } from './people.ts';
+import { portal } from './portal.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
@@ -28,6 +29,7 @@ export const it: Texts = {
   customers,
   support,
   limits,
+  portal,
   requests,
   integrator,
   security,

@@ -20,6 +20,7 @@ export const requests: Texts['requests'] = {
   restaurant: 'Ristorante',
   id: 'Id della richiesta',
   key: 'Chiave di idempotenza',
+  explain: 'Perché?',
   since: 'Da (UTC)',
   until: 'Prima di (UTC)',
   filter: 'Filtra',

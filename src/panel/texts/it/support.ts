@@ -85,7 +85,7 @@ export const support: Texts['support'] = {
   newClient: {
     title: 'Nuovo client API',
     name: 'Nome',
-    nameHint: 'Chi è il client: l’app o l’azienda. Lo vede solo lo staff.',
+    nameHint: 'Chi è il client: l’app o l’azienda. Lo vedono lo staff e i referenti.',
     nameProblem: 'Indica un nome da 1 a 100 caratteri.',
     restaurantsTitle: 'Ristoranti che può raggiungere',
     kindsProblem: 'Un client è per le sandbox o per i ristoranti veri. Crea un client per ciascun tipo.',
