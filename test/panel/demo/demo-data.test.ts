@@ -1,6 +1,7 @@
 /** A start with `--demo-data`: what is in the store afterwards, and what a second start, a crash and a used store do. */
 import { spawn } from 'node:child_process';
 import { afterEach, expect, test } from 'vitest';
+import { allPages } from '#src/panel/pages.ts';
 import { embeddedConnection } from '#src/platform/db/embedded/embedded.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import {
@@ -14,6 +15,10 @@ import {
 } from '../../support/program.ts';
 import { query } from '../../support/store-owner.ts';
 import { until } from '../../support/until.ts';
+import { crawl } from '../harness/crawl.ts';
+import { cookieOf } from './cookie-of.ts';
+import { yearStatements } from './grow-year.ts';
+import { type Measured, measurePage, pageProblem } from './measure-pages.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -105,7 +110,33 @@ test('a first start with --demo-data has a week of orders, webhooks and refusals
   expect(second.output()).toContain('this start adds nothing');
   expect(second.output()).not.toMatch(/op[cks]_|whsec_/);
   expect((await ask(env, counts))?.[0]).toEqual(made);
-}, 240_000);
+  await expectPagesOfYear(env, second);
+}, 480_000);
+
+/** Each page that a link leads to, with a week of data and with a year of it. */
+const expectPagesOfYear = async (env: Record<string, string>, program: RunningProgram): Promise<void> => {
+  const user = await runJson(['user', 'create', '--email', 'all@example.com', '--role', 'admin'], env);
+  const cookie = await cookieOf(program.url, user.link ?? '', 'all@example.com');
+  const found = await crawl(program.url, cookie, allPages);
+  expect(found.size).toBeGreaterThan(50);
+  const before = new Map<string, Measured>();
+  for (const [path, address] of found) before.set(path, await measurePage(`${program.url}${address}`, cookie, 3));
+  const columnsOf = async (table: string): Promise<string[]> => {
+    const rows = await ask(
+      env,
+      `select attname::text as name from pg_attribute where attrelid = '${table}'::regclass and attnum > 0
+         and not attisdropped and attgenerated = '' order by attnum`,
+    );
+    return (rows ?? []).map(({ name }) => String(name));
+  };
+  await ask(env, (await yearStatements(columnsOf)).join(';'));
+  const wrong: string[] = [];
+  for (const [path, address] of found) {
+    const problem = await pageProblem(`${program.url}${address}`, cookie, before.get(path) ?? { bytes: 0, ms: 0 });
+    if (problem !== undefined) wrong.push(`${path}: ${problem}`);
+  }
+  expect(wrong).toEqual([]);
+};
 
 test('a week that a crash interrupted is finished by the next start, without a second order for any of its steps', async () => {
   const env = newFolder();
@@ -128,7 +159,7 @@ test('a week that a crash interrupted is finished by the next start, without a s
   const next = await start(env);
   expect(next.output()).toContain('The demo data is complete.');
   // The credentials are shown by the start that finishes.
-  expect(next.output()).toMatch(/Client secret +ops_/);
+  await until(() => /Client secret +ops_/.test(next.output()));
   const [made] = (await ask(env, counts)) ?? [];
   const samples = 3;
   expect(made).toMatchObject({ clients: 2, endpoints: 2 });

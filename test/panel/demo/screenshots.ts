@@ -1,13 +1,15 @@
 /**
  * Pictures of every page of the panel, with the demo data: `npm run screenshots -- [folder] [--readme]`. Default folder:
- * test/artefacts/panel, outside of git. With `--readme` only the two pictures of README.md are made, in src/panel/pictures.
+ * test/artefacts/panel, outside of git. With `--readme` only the two pictures of README.md are made, in src/panel/assets/pictures.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { allPages } from '#src/panel/pages.ts';
 import { makeDataDir, type RunningProgram, root, runJson, startProgram } from '../../support/program.ts';
+import { until } from '../../support/until.ts';
 import { crawl } from '../harness/crawl.ts';
+import { cookieOf, password } from './cookie-of.ts';
 
 const roles = ['admin', 'owner', 'support', 'security'] as const;
 type Role = (typeof roles)[number];
@@ -22,43 +24,31 @@ const dark = [
   '/security/charts',
   '/clients/:client',
 ];
-const password = 'a long password of the pictures';
 
 const browserBinary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
   existsSync(path),
 );
 
-const asForm = (origin: string, fields: Record<string, string>) => ({
-  method: 'POST',
-  headers: { 'content-type': 'application/x-www-form-urlencoded', origin },
-  body: new URLSearchParams(fields),
-  redirect: 'manual' as const,
-});
+type Account = { email: string; cookie: string };
 
-/** Makes an account and signs it in; returns its cookies. */
-const signIn = async (program: RunningProgram, env: Record<string, string>, role: Role): Promise<string[]> => {
+const makeAccount = async (program: RunningProgram, env: Record<string, string>, role: Role): Promise<Account> => {
   const restuid = /\((rst_\w+)\)/.exec(program.output())?.[1] ?? '';
   const email = `${role}@trattoria.example`;
   const owned = role === 'owner' ? ['--restaurant', restuid] : [];
   const made = await runJson(['user', 'create', '--email', email, '--role', role, ...owned], env);
-  const link = new URL(made.link ?? '');
-  const token = link.searchParams.get('token') ?? '';
-  await fetch(`${program.url}${link.pathname}`, asForm(program.url, { token, password, again: password }));
-  const answer = await fetch(`${program.url}/panel/sign-in`, asForm(program.url, { email, password }));
-  if (answer.status !== 303) throw new Error(`${email} could not sign in: ${answer.status}`);
-  return answer.headers.getSetCookie().map((text) => text.split(';', 1)[0] ?? '');
+  return { email, cookie: await cookieOf(program.url, made.link ?? '', email) };
 };
 
-const openPage = async (browser: Browser, program: RunningProgram, cookies: readonly string[]): Promise<Page> => {
-  const context = await browser.newContext({ deviceScaleFactor: 1 });
+const openPage = async (browser: Browser, program: RunningProgram, { email }: Account): Promise<Page> => {
+  const context = await browser.newContext();
   context.setDefaultTimeout(120_000);
-  await context.addCookies(
-    cookies.map((text) => {
-      const [name = '', value = ''] = text.split(/=(.*)/s);
-      return { name, value, url: program.url };
-    }),
-  );
-  return context.newPage();
+  const page = await context.newPage();
+  await page.goto(`${program.url}/panel/sign-in`);
+  await page.locator('input[name=email]').fill(email);
+  await page.locator('input[name=password]').fill(password);
+  await page.locator('input[name=password]').press('Enter');
+  await page.waitForURL(`${program.url}/panel`);
+  return page;
 };
 
 const speak = async (page: Page, program: RunningProgram, language: string): Promise<void> => {
@@ -72,10 +62,10 @@ const fileOf = (path: string): string => path.replaceAll(/[/:]+/g, '-').replace(
 
 const takeAll = async (browser: Browser, program: RunningProgram, env: Record<string, string>, folder: string) => {
   for (const role of roles) {
-    const cookies = await signIn(program, env, role);
+    const account = await makeAccount(program, env, role);
     const mine = allPages.filter((page) => page.roles.includes(role));
-    const found = await crawl(program.url, cookies.join('; '), mine);
-    const page = await openPage(browser, program, cookies);
+    const found = await crawl(program.url, account.cookie, mine);
+    const page = await openPage(browser, program, account);
     mkdirSync(join(folder, role), { recursive: true });
     for (const language of languages) {
       await speak(page, program, language);
@@ -99,23 +89,23 @@ const takeAll = async (browser: Browser, program: RunningProgram, env: Record<st
 
 /** Two pages, as an owner and a support person see them. */
 const takeForReadme = async (browser: Browser, program: RunningProgram, env: Record<string, string>) => {
-  const folder = join(root, 'src/panel/pictures');
+  const folder = join(root, 'src/panel/assets/pictures');
   mkdirSync(folder, { recursive: true });
   const pictures = [
     ['support', '/restaurants/:restaurant/orders', 'orders.png', 'light'],
     ['admin', '/security/charts', 'charts.png', 'dark'],
   ] as const;
   for (const [role, path, file, colorScheme] of pictures) {
-    const cookies = await signIn(program, env, role);
-    const address = (await crawl(program.url, cookies.join('; '), allPages)).get(path);
+    const account = await makeAccount(program, env, role);
+    const address = (await crawl(program.url, account.cookie, allPages)).get(path);
     if (address === undefined) throw new Error(`no link leads to ${path}`);
-    const page = await openPage(browser, program, cookies);
+    const page = await openPage(browser, program, account);
     await speak(page, program, 'en');
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.goto(`${program.url}${address}`);
     await page.screenshot({ path: join(folder, file) });
-    process.stdout.write(`${join('src/panel/pictures', file)}\n`);
+    process.stdout.write(`${join('src/panel/assets/pictures', file)}\n`);
   }
 };
 
@@ -125,6 +115,7 @@ const main = async (args: readonly string[]): Promise<void> => {
   const data = makeDataDir();
   const env = { ORDERPASS_DATA_DIR: data.path };
   const program = await startProgram(env, root, ['--demo-data']);
+  await until(() => program.output().includes('/demo/receiver\n'));
   const browser = await chromium.launch({ executablePath: browserBinary, args: ['--no-sandbox', '--disable-gpu'] });
   try {
     if (args.includes('--readme')) await takeForReadme(browser, program, env);

@@ -205,7 +205,7 @@ const fillLimits = async (week: Week, stage: Stage, state: WeekState): Promise<v
     (sum, step) => sum + (step.do === 'polls' && step.at >= day ? step.count : 0),
     0,
   );
-  const left = Math.max(0, Math.floor(dayUnits * usedOfDay) - minuteUnits - polls);
+  const left = Math.max(0, Math.floor(dayUnits * usedOfDay) - polls);
   for (let n = 0; n < left; n += 1) await poll(stage, n);
   await createCredentials({ db: store.db, box, clock }).setLimits('client', courier, { minute: minuteUnits });
   // A gateway follows a change within a second, and the first calls may come before that.

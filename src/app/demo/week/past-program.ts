@@ -14,7 +14,7 @@ import { createLog } from '#src/platform/log.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createWebhooks, isEngineIdle } from '#src/webhooks/index.ts';
 import type { Installation } from '../../installation/installation.ts';
-import { orderingDeps } from '../../internal-listener.ts';
+import { orderingDeps } from '../../installation/ordering-deps.ts';
 import { createPlainServer } from '../../listeners/certificates.ts';
 import { createCoreHandler, createInternalServer, listen } from '../../listeners/listeners.ts';
 import type { Settings } from '../../settings/config.ts';

@@ -69,7 +69,11 @@ export const planWeek = ({ from, to }: WeekTimes): PlannedStep[] => {
     at: from + (guest + 1) * 3 * minuteMs,
   }));
   for (let day = 0; day <= days; day += 1) steps.push(...planDay(from + day * dayMs, random, counter));
-  steps.push({ do: 'endpoint', at: to - failingForMs }, ...liveOrders(to, random, counter));
+  steps.push(
+    { do: 'endpoint', at: to - failingForMs },
+    { do: 'token', at: to - 4 * minuteMs },
+    ...liveOrders(to, random, counter),
+  );
   for (let at = from; at < to; at += hourMs) steps.push({ do: 'wait', at });
   return steps.filter(({ at }) => at >= from && at < to).sort((one, other) => one.at - other.at);
 };
