@@ -47,7 +47,6 @@ const ask = async (env: Record<string, string>, statement: string): Promise<Reco
 const counts = `select (select count(*)::int from ordering.orders) as orders,
   (select count(*)::int from ordering.customers) as customers,
   (select count(*)::int from ordering.loyalty_entries) as entries,
-  (select count(*)::int from outbox.events) as events,
   (select count(*)::int from gateway.clients) as clients,
   (select count(*)::int from webhooks.endpoints) as endpoints,
   (select count(distinct external_id)::int from ordering.orders where external_id like 'week-%') as planned`;

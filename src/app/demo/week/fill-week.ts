@@ -4,6 +4,7 @@
  * is never added to.
  */
 import { Fault } from '#src/contract/fault.ts';
+import { loadScopeNames, routesFileOf } from '#src/gateway/config.ts';
 import { createCredentials } from '#src/gateway/index.ts';
 import { hasRestaurants } from '#src/ordering/index.ts';
 import { hourMs, minuteMs } from '#src/platform/clock.ts';
@@ -27,24 +28,18 @@ type WeekDeps = DemoDeps &
     progress: WeekProgress;
   };
 
-/** Throws CONFLICT when demo data is wanted where it may not be. */
+/** Throws CONFLICT when demo data is wanted where it may not be. A begun week that cannot be finished is left as it is. */
 export const createDemoWithWeek = async (deps: WeekDeps): Promise<Demo | undefined> => {
   const { db } = deps.installation.store;
   const kept = await readWeek(db);
   if (kept === undefined && !deps.wanted) return createDemo(deps);
-  if (!hasDemo(deps)) {
-    if (deps.wanted)
-      throw refused('it belongs to role all with the embedded store, outside production and without TLS');
-    return createDemo(deps);
-  }
-  if (kept?.finished === true) {
+  if (kept?.finished === true && hasDemo(deps)) {
     if (deps.wanted) deps.progress.end('The demo data is complete: this start adds nothing to it.');
     return withOrigin(await createDemo(deps));
   }
-  if (kept === undefined && (await hasRestaurants(db)))
-    throw refused('this store is not empty. Start with another ORDERPASS_DATA_DIR, or without --demo-data');
-  if (!(await isDemoAlone(deps))) {
-    if (deps.wanted) throw refused('this store has other restaurants');
+  const problem = await weekProblem(deps, kept);
+  if (problem !== undefined) {
+    if (deps.wanted) throw new Fault('CONFLICT', `--demo-data adds nothing: ${problem}`);
     return createDemo(deps);
   }
   const state: WeekState = kept ?? weekOf(deps.installation.clock.now().getTime());
@@ -56,7 +51,15 @@ export const createDemoWithWeek = async (deps: WeekDeps): Promise<Demo | undefin
   return withOrigin(demo);
 };
 
-const refused = (reason: string): Fault => new Fault('CONFLICT', `--demo-data adds nothing: ${reason}`);
+/** Why no week is filled in; undefined when nothing is against it. */
+const weekProblem = async (deps: WeekDeps, kept: WeekState | undefined): Promise<string | undefined> => {
+  if (!hasDemo(deps)) return 'it belongs to role all with the embedded store, outside production and without TLS';
+  if (!loadScopeNames(routesFileOf(deps.settings.gateway)).includes('write:orders'))
+    return 'the route table of ORDERPASS_ROUTES_FILE has no operations for orders';
+  if (kept === undefined && (await hasRestaurants(deps.installation.store.db)))
+    return 'this store is not empty. Start with another ORDERPASS_DATA_DIR, or without --demo-data';
+  return (await isDemoAlone(deps)) ? undefined : 'this store has other restaurants';
+};
 
 /** The engine of the program may try this address: otherwise the failure would be another one. */
 const withOrigin = (demo: Demo | undefined): Demo | undefined => demo && { ...demo, origins: [refusingOrigin] };

@@ -56,8 +56,8 @@ const pollsAtOnce = 8;
 const failingForMs = 30 * hourMs;
 
 const outageDaysAgo = 3;
-const outageMinute = 19 * 60 + 50;
-const outageMinutes = 40;
+const outageMinute = 19 * 60 + 40;
+const outageMinutes = 60;
 
 export const weekOf = (to: number): WeekTimes => ({ from: to - days * dayMs, to });
 
