@@ -4,7 +4,7 @@ import type { Page } from '#src/panel/page/page.ts';
 type Pattern = Pick<Page, 'path'> & { expression: RegExp };
 
 /** Parts of pages and downloads have no picture of their own. */
-export const isShownPage = ({ method, path }: { method: string; path: string }): boolean =>
+const isShownPage = ({ method, path }: { method: string; path: string }): boolean =>
   method === 'GET' && !/\/(events|news|export|provider|return|proof|hours)$/.test(path);
 
 /** Literal paths before those with parameters, since `clients/new` is also `clients/:client`. */

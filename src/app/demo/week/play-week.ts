@@ -77,7 +77,7 @@ export const playStep = async (stage: Stage, step: PlannedStep): Promise<void> =
   }
 };
 
-export const clientHeaders = ({ id, secret }: Identity): Record<string, string> => ({
+const clientHeaders = ({ id, secret }: Identity): Record<string, string> => ({
   'x-client-id': id,
   'x-client-secret': secret,
 });
