@@ -4,11 +4,9 @@ import { createOrdering } from '#src/ordering/index.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import type { Context } from './context.ts';
 import { createImportProcess, type ImportProcess } from './import-process/forward-imports.ts';
-import type { Installation } from './installation/installation.ts';
+import { orderingDeps } from './installation/ordering-deps.ts';
 import { areStatementsPrepared } from './installation/own-store.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen } from './listeners/listeners.ts';
-import type { Settings } from './settings/config.ts';
-import type { LiveSecrets } from './settings/live-secrets.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
 import { runsGateway, runsOrdering } from './settings/role-parts.ts';
 import { targetRules, webhookApiOf } from './webhooks/wire-engine.ts';
@@ -70,17 +68,3 @@ const openImportProcess = ({ settings, installation, closers }: Context): Import
   closers.add(() => imports.close());
   return imports;
 };
-
-export const orderingDeps = (
-  settings: Settings,
-  { store, box, clock, log }: Installation,
-  secrets: Pick<LiveSecrets, 'read'>,
-) => ({
-  db: store.db,
-  cursorKey: box.derive('cursor'),
-  orderTokenKey: box.derive('order-token'),
-  clock,
-  log,
-  settings: settings.ordering,
-  readResolverUrl: () => secrets.read('ordering.address_resolver_url'),
-});

@@ -15,13 +15,15 @@ import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { openTraces } from '#src/platform/telemetry/traces.ts';
 import { createFetchDocument, createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
 import type { Context } from './context.ts';
-import { createDemo, type Demo } from './demo/demo.ts';
+import type { Demo } from './demo/demo.ts';
+import { createDemoWithWeek, type WeekProgress } from './demo/week/fill-week.ts';
 import { openInstallation } from './installation/installation.ts';
 import { createKeyHolder } from './installation/key-holder.ts';
 import { readMasterKeys } from './installation/master-keys.ts';
 import { allMigrations } from './installation/migrations.ts';
+import { orderingDeps } from './installation/ordering-deps.ts';
 import { retryWhileFull } from './installation/retry-while-full.ts';
-import { orderingDeps, startInternal } from './internal-listener.ts';
+import { startInternal } from './internal-listener.ts';
 import { clientAuthoritiesOf, openCertificates } from './listeners/certificates.ts';
 import type { Listener } from './listeners/listeners.ts';
 import { openNotices } from './panel/notices/open-notices.ts';
@@ -68,9 +70,18 @@ type StartOptions = {
   stopping: AbortSignal;
   /** Undefined: this process is the only one behind its port. */
   supervising: SupervisingProcess | undefined;
+  /** `wanted`: the demo restaurant gets a week of data. Default: only a week that an earlier start began is finished. */
+  demoData?: { wanted: boolean; progress: WeekProgress };
 };
 
-const startOnce = async ({ settings, source, log, stopping, supervising }: StartOptions): Promise<Program> => {
+const startOnce = async ({
+  settings,
+  source,
+  log,
+  stopping,
+  supervising,
+  demoData,
+}: StartOptions): Promise<Program> => {
   const metrics = createMetrics();
   showBuild(metrics);
   const secrets = openLiveSecrets({ source, settings, metrics, log });
@@ -96,7 +107,7 @@ const startOnce = async ({ settings, source, log, stopping, supervising }: Start
     supervising?.answerScrapes(metrics);
     // Where there are several processes, the supervising one has the only internal listener.
     const internal = supervising === undefined && hasInternal(settings) ? await startInternal(context) : undefined;
-    const front = runsGateway(settings) ? await startGateway(context, internal?.core) : undefined;
+    const front = runsGateway(settings) ? await startGateway(context, internal?.core, demoData) : undefined;
     const worker = await startWorkers(context);
     superviseServices(context);
     const readiness = readinessOf(context, front, worker);
@@ -150,8 +161,14 @@ type Front = {
   stopAccepting(): Promise<void>;
 };
 
+const noProgress: WeekProgress = { begin: () => undefined, show: () => undefined, end: () => undefined };
+
 /** `core`: a listener of this process with the core, where it runs the core. */
-const startGateway = async (context: Context, core: Listener | undefined): Promise<Front> => {
+const startGateway = async (
+  context: Context,
+  core: Listener | undefined,
+  demoData: StartOptions['demoData'] = { wanted: false, progress: noProgress },
+): Promise<Front> => {
   const { settings, installation, secrets, certificates, closers, services, ownOrigins, supervising, drain } = context;
   const { grace_ms: graceMs } = settings;
   const listener = await openPublicListener(settings, installation.log, {
@@ -160,14 +177,13 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
   });
   drain.onBegin(listener.announceEnd);
   closers.add(() => listener.close(graceMs));
-  const demo = await createDemo({
-    installation,
-    settings,
+  const demo = await createDemoWithWeek({
+    ...{ installation, settings, secrets, ...demoData },
     dataDir: resolve(settings.data_dir),
     origin: listener.localOrigin,
     operations: () => createOrdering(orderingDeps(settings, installation, secrets)).operations,
   });
-  if (demo !== undefined) ownOrigins.push(listener.localOrigin);
+  if (demo !== undefined) ownOrigins.push(listener.localOrigin, ...demo.origins);
   const gateway = await openGateway(context, listener, core, demo);
   const panel = startPanel({
     installation,

@@ -67,6 +67,7 @@ export {
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
 export { createClientWebhookViews, createWebhookViews } from './log/webhook-views.ts';
+export { isEngineIdle } from './queue/idle-store.ts';
 export { createFetchDocument } from './send/fetch-document.ts';
 export { createGuardedPost } from './send/guarded-post.ts';
 export { type SignatureScheme, signatureSchemes } from './signing/message-signature.ts';

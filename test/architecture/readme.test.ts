@@ -1,5 +1,5 @@
 /** The documents of the repository: what they name exists, and they can be read in a terminal. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
@@ -74,6 +74,12 @@ test.each(documents)(`no line of $file is longer than ${charactersMax} character
 
 test('the README of the repository is one page', () => {
   expect(Buffer.byteLength(readFileSync(join(root, 'README.md')))).toBeLessThan(10_000);
+});
+
+test('the pictures of the README exist and are small (npm run screenshots -- --readme)', () => {
+  const named = [...readFileSync(join(root, 'README.md'), 'utf8').matchAll(/!\[[^\]]+\]\(([^)]+)\)/g)];
+  expect(named).toHaveLength(2);
+  for (const [, path = ''] of named) expect(statSync(join(root, path)).size, path).toBeLessThan(150_000);
 });
 
 test.each(generatedTables())('the table "$name" of $file is what the code gives (npm run docs)', (generated) => {

@@ -62,8 +62,12 @@ const environmentOf = (env: Record<string, string>, folder: string): Record<stri
   withFolder(folder === root ? withPooler(env) : env);
 
 /** Starts the program and waits until it says where it listens. `folder`: a checkout with another release of it. */
-export const startProgram = async (env: Record<string, string>, folder = root): Promise<RunningProgram> => {
-  const child = spawn(process.execPath, [launcherIn(folder), 'start'], {
+export const startProgram = async (
+  env: Record<string, string>,
+  folder = root,
+  flags: readonly string[] = [],
+): Promise<RunningProgram> => {
+  const child = spawn(process.execPath, [launcherIn(folder), 'start', ...flags], {
     cwd: folder,
     env: { ...plainEnv(), PORT: '0', ...environmentOf(env, folder) },
     stdio: ['ignore', 'pipe', 'pipe'],

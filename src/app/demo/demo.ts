@@ -39,6 +39,9 @@ export type Demo = {
   fresh: DemoCredentials | undefined;
   /** What the examples of the reference are about; undefined for a demo that an earlier release made. */
   samples: Samples | undefined;
+  endpointUid: string;
+  /** Origins beside this program's own to which the demo's webhooks may go. */
+  origins: readonly string[];
   /** Call after printing. */
   markShown(): Promise<void>;
 };
@@ -59,7 +62,7 @@ type DemoState = {
 const factName = 'demo';
 const sealLabel = 'demo';
 
-type DemoDeps = {
+export type DemoDeps = {
   installation: Installation;
   settings: Settings;
   dataDir: string;
@@ -72,7 +75,7 @@ type DemoDeps = {
  * The demo belongs to a trial on one machine: never with a database server of the operator or in production. With TLS its
  * webhooks could not reach its receiver, since few certificates name 127.0.0.1.
  */
-const hasDemo = ({ settings, installation }: DemoDeps): boolean =>
+export const hasDemo = ({ settings, installation }: DemoDeps): boolean =>
   settings.role === 'all' &&
   installation.store.embedded &&
   settings.environment !== 'production' &&
@@ -84,11 +87,9 @@ const hasDemo = ({ settings, installation }: DemoDeps): boolean =>
  */
 export const createDemo = async (deps: DemoDeps): Promise<Demo | undefined> => {
   if (!hasDemo(deps)) return undefined;
-  const { store, box } = deps.installation;
-  const kept = await readFact(store.db, factName);
-  if (kept === undefined && (await hasRestaurants(store.db))) return undefined;
-  let state =
-    kept === undefined ? undefined : (JSON.parse(box.open(Buffer.from(kept, 'base64'), sealLabel)) as DemoState);
+  const { store } = deps.installation;
+  let state = await readState(deps);
+  if (state === undefined && (await hasRestaurants(store.db))) return undefined;
   let fresh: DemoCredentials | undefined;
   if (state?.shown !== true) {
     const made = await makeDemo(deps, state);
@@ -106,9 +107,20 @@ export const createDemo = async (deps: DemoDeps): Promise<Demo | undefined> => {
     receiver: createReceiver({ dataDir: deps.dataDir, secret: () => current.webhookSecret }),
     fresh,
     samples: current.samples && { ...current.samples, receiver: `${deps.origin}${receiverPath}` },
+    endpointUid: current.endpointUid,
+    origins: [],
     markShown: () => saveState(deps, { ...current, shown: true }),
   };
 };
+
+const readState = async ({ installation: { store, box } }: DemoDeps): Promise<DemoState | undefined> => {
+  const kept = await readFact(store.db, factName);
+  return kept === undefined ? undefined : (JSON.parse(box.open(Buffer.from(kept, 'base64'), sealLabel)) as DemoState);
+};
+
+/** True when the store has no restaurant but that of the demo. */
+export const isDemoAlone = async (deps: DemoDeps): Promise<boolean> =>
+  !(await hasRestaurants(deps.installation.store.db, (await readState(deps))?.restuid));
 
 const saveState = ({ installation: { store, box } }: DemoDeps, state: DemoState): Promise<void> =>
   writeFact(store.db, factName, box.seal(JSON.stringify(state), sealLabel).toString('base64'));

@@ -6,7 +6,7 @@ import type { Step } from './script.ts';
 
 type Value = { uid: string; hidden: boolean; restrict_to_primary_value_uids: string[] };
 type ProductOption = { uid: string; hidden: boolean; primary: boolean; min_selectable: number; option_values: Value[] };
-type Product = { uid: string; hidden: boolean; options: ProductOption[] };
+export type Product = { uid: string; hidden: boolean; options: ProductOption[] };
 
 export type Random = () => number;
 
@@ -33,7 +33,7 @@ export const readMenu = async (core: Pick<Core, 'call'>): Promise<Product[]> => 
 };
 
 /** Only what the product needs: the least number of values of each option. */
-const lineOf = (product: Product, random: Random) => {
+export const lineOf = (product: Product, random: Random) => {
   const visible = product.options.filter(({ hidden }) => !hidden);
   const primary = visible.find((option) => option.primary);
   const main = primary && chosen(shown(primary), random);

@@ -16,8 +16,9 @@ export const findRestaurant = async (db: Kysely<unknown>, restuid: string): Prom
 };
 
 /** False in a new, empty database. */
-export const hasRestaurants = async (db: Kysely<unknown>): Promise<boolean> => {
-  const { rows } = await sql`select 1 from ordering.restaurants limit 1`.execute(db);
+/** `except`: uid of one that does not count. */
+export const hasRestaurants = async (db: Kysely<unknown>, except = ''): Promise<boolean> => {
+  const { rows } = await sql`select 1 from ordering.restaurants where uid <> ${except} limit 1`.execute(db);
   return rows.length > 0;
 };
 

@@ -23,6 +23,23 @@
       if (across > 1 && down > 1) wrong.push(`${name(controls[i])} lies over ${name(controls[j])}`);
     }
   }
+  // Parts for readers of the screen are one pixel wide, and what scrolls is not cut.
+  const isCutting = (value) => value === 'hidden' || value === 'clip';
+  for (const element of document.querySelectorAll('body *')) {
+    if (element.textContent.trim() === '' || element.closest('svg') !== null || !element.checkVisibility()) continue;
+    const { overflowX, overflowY } = getComputedStyle(element);
+    const { width, height } = element.getBoundingClientRect();
+    if (width <= 1 || height <= 1) continue;
+    if (isCutting(overflowX) && element.scrollWidth > element.clientWidth + 1)
+      wrong.push(`the text of ${name(element)} is cut at its side`);
+    if (isCutting(overflowY) && element.scrollHeight > element.clientHeight + 1)
+      wrong.push(`the text of ${name(element)} is cut at its end`);
+  }
+  for (const text of document.querySelectorAll('svg text')) {
+    const [box, one] = [text.ownerSVGElement.getBoundingClientRect(), text.getBoundingClientRect()];
+    if (one.width > 0 && (one.left < box.left - 1 || one.right > box.right + 1 || one.bottom > box.bottom + 1))
+      wrong.push(`the text ${name(text)} of a picture is cut`);
+  }
   const words = (element, look) => {
     const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
     for (let node = texts.nextNode(); node !== null; node = texts.nextNode()) {

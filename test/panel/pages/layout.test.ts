@@ -14,7 +14,7 @@ import { openTill } from '../harness/till.ts';
 
 if (browserBinary === undefined) process.stderr.write('layout: skipped, no Chromium is installed\n');
 
-const widths = [320, 390, 768, 1024, 1280, 1440];
+const widths = [320, 390, 768, 1024, 1280, 1920];
 const long = (text: string, length: number): string => text.repeat(Math.ceil(length / text.length)).slice(0, length);
 const url = `http://127.0.0.1:59999/${long('receiver-of-the-webhooks-of-a-restaurant/', 240)}`;
 const probe = readFileSync(join(import.meta.dirname, '../harness/layout-probe.js'), 'utf8');
@@ -164,7 +164,7 @@ const lookAt = async (paths: readonly string[], wrong: string[], language: strin
 };
 
 test.skipIf(browserBinary === undefined)(
-  'F-53 F-54 no page scrolls sideways, no controls overlap, no button breaks inside a word, no label touches its field',
+  'F-53 F-54 no page scrolls sideways, no controls overlap, no text is cut, no button breaks inside a word, no label touches its field',
   async () => {
     const wrong: string[] = [];
     const shown = allPages.filter(isShown);

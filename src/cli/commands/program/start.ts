@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { DemoCredentials } from '#src/app/demo/demo.ts';
+import type { WeekProgress } from '#src/app/demo/week/fill-week.ts';
 import { findSupervisingProcess, type SupervisingProcess } from '#src/app/processes/supervising-process.ts';
 import type { Program } from '#src/app/run.ts';
 import { settingsProblems, unknownNames } from '#src/app/settings/check-settings.ts';
@@ -13,14 +14,19 @@ import {
 } from '#src/app/settings/config.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
-import type { Output } from '../../terminal/output.ts';
+import { showProgress } from '../../terminal/long-command.ts';
+import { type Output, UsageError } from '../../terminal/output.ts';
 import { configFileOf } from '../../terminal/with-admin.ts';
 
 export const startCommand = (program: Command, output: Output): void => {
   program
     .command('start', { isDefault: false })
     .description('start the role of this process (default: everything) and run until SIGINT or SIGTERM')
-    .action(async (_options: unknown, command: Command) => {
+    .option(
+      '--demo-data',
+      'give the demo restaurant of a first start a week of orders, customers, webhooks and refusals',
+    )
+    .action(async ({ demoData = false }: { demoData?: boolean }, command: Command) => {
       const source = processSettingsSource(configFileOf(command));
       const problems = settingsProblems(source);
       if (problems.length > 0) throw new SettingsError(problems);
@@ -32,12 +38,25 @@ export const startCommand = (program: Command, output: Output): void => {
       if (supervising !== undefined) return await runOneOfSeveral({ settings, source, log }, supervising);
       // A warning, not an error: after a rollback to an older version the environment may name newer settings.
       for (const { path, message } of unknownNames(source)) log.warn(`${path} ${message}`);
+      if (demoData && count > 1) throw new UsageError('--demo-data is for one process: ORDERPASS_PROCESSES must be 1');
       if (count > 1) await runSeveral({ settings, source, log }, count, output);
-      else await runAlone({ settings, source, log }, output);
+      else await runAlone({ settings, source, log, demoData: weekOf(demoData, output) }, output);
     });
 };
 
-type Loaded = { settings: Settings; source: SettingsSource; log: Logger };
+type Loaded = { settings: Settings; source: SettingsSource; log: Logger; demoData?: DemoData };
+
+type DemoData = { wanted: boolean; progress: WeekProgress };
+
+/** A bar on a terminal, and one line at the end. */
+const weekOf = (wanted: boolean, output: Output): DemoData => {
+  const bar = showProgress(output);
+  const end = (note: string): void => {
+    bar.end();
+    output.line(note);
+  };
+  return { wanted, progress: { begin: output.line, show: bar.show, end } };
+};
 
 const runAlone = async (loaded: Loaded, output: Output): Promise<void> => {
   const { settings, log } = loaded;
