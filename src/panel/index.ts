@@ -26,6 +26,7 @@ import { createSecurityHeaders } from './server/security-headers.ts';
 
 export type {
   LimitPorts,
+  MenuPorts,
   OrderingPorts,
   Reader,
   RequestPorts,

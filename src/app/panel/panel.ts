@@ -6,6 +6,7 @@ import { isTransient } from '#src/platform/db/transaction.ts';
 import { startStaff } from '../admin/staff.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
 import { createLimitPorts } from './limit-ports.ts';
+import { createMenuPorts } from './menu-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createRequestPorts } from './request-ports.ts';
@@ -38,6 +39,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       staff,
       restaurant: createRestaurantPorts(deps),
       ordering: createOrderingPorts(deps, staff.users),
+      menu: createMenuPorts(deps),
       support: createSupportPorts(deps),
       limits: createLimitPorts(deps),
       requests: createRequestPorts(deps),

@@ -1,5 +1,6 @@
 /** The types of all ports. The app implements them, so the panel imports no other feature. */
 import type { LimitPorts } from './limits.ts';
+import type { MenuPorts } from './menu.ts';
 import type { OrderingPorts } from './ordering.ts';
 import type { RequestPorts } from './requests.ts';
 import type { RestaurantPorts } from './restaurant.ts';
@@ -8,6 +9,7 @@ import type { StaffPorts } from './staff.ts';
 import type { SupportPorts } from './support.ts';
 
 export type { LimitPorts } from './limits.ts';
+export type { MenuPorts } from './menu.ts';
 export type { OrderingPorts } from './ordering.ts';
 export type { RequestPorts } from './requests.ts';
 export type {
@@ -30,6 +32,7 @@ export type Ports = {
   staff: StaffPorts;
   restaurant: RestaurantPorts;
   ordering: OrderingPorts;
+  menu: MenuPorts;
   support: SupportPorts;
   limits: LimitPorts;
   requests: RequestPorts;

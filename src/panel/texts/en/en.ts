@@ -4,6 +4,7 @@ import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
+import { menu } from './menu.ts';
 import { ordering } from './ordering.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
@@ -18,6 +19,7 @@ export const en = {
   account,
   restaurant,
   ordering,
+  menu,
   customers,
   support,
   limits,

@@ -6,6 +6,7 @@ import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
+import { menu } from './menu.ts';
 import { ordering } from './ordering.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
@@ -20,6 +21,7 @@ export const it: Texts = {
   account,
   restaurant,
   ordering,
+  menu,
   customers,
   support,
   limits,
