@@ -100,7 +100,7 @@ export { type Credentials, createCredentials } from './credentials/credentials.t
 export { readChangedCredentials, readClientRights } from './credentials/lookup/client-rights-store.ts';
 export { type CredentialState, credentialVersion, readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
-export { listOpenTenants } from './credentials/show/key-page-store.ts';
+export { findKeysByName, listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
 export { pageClients, pageGrants } from './credentials/show/page-clients.ts';
 export { readBounds } from './credentials/show/show-bounds.ts';
@@ -232,6 +232,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     moreDocuments: { ...deps.moreDocuments, '/.well-known/audit-log': audit.logDocument },
     access,
     countToken,
+    tokenRefused: requestLog.tokenRefused,
     resources: turnedOnPaths(settings),
     allScopes: () => current.get().scopes,
     table: () => current.get().table,

@@ -10,10 +10,11 @@ import { pause, type Service } from '#src/platform/supervisor.ts';
 import type { NoteDenial } from '../answer/write-answer.ts';
 import { type Denial, denialOf } from './denial.ts';
 import { type DenialRow, deleteDenials, findDenial, upsertDenials } from './denial-store.ts';
+import { listPredecessors } from './requests/request-store.ts';
 
 export type DenialLog = {
   note: NoteDenial;
-  /** The newest denial of this caller with that id; undefined when there is none. */
+  /** The newest denial with that id of this caller, or of a key that it replaced; undefined when there is none. */
   find(callerId: string, requestId: string): Promise<Denial | undefined>;
   services: Service[];
 };
@@ -101,10 +102,13 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
   return {
     note,
     find: async (callerId, requestId) => {
-      const key = keyOf(callerId, requestId);
-      const waiting = queue.get(key) ?? writing.get(key);
+      const callers = await listPredecessors(db, callerId);
+      const waiting = callers
+        .map((caller) => keyOf(caller, requestId))
+        .flatMap((key) => queue.get(key) ?? writing.get(key) ?? [])
+        .sort((left, right) => right.at.getTime() - left.at.getTime())[0];
       if (waiting !== undefined) return waiting.denial;
-      return (await findDenial(db, callerId, requestId, new Date(clock.now().getTime() - keptMs)))?.denial;
+      return (await findDenial(db, callers, requestId, new Date(clock.now().getTime() - keptMs)))?.denial;
     },
     services: [writer, expiry],
   };

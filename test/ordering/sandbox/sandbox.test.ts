@@ -126,6 +126,44 @@ test('A-305 the clock of a sandbox ends its countdowns and dates its orders; the
   expect(rows).toEqual([{ late: false }]);
 });
 
+test('A-342 a caller moves the clock of its sandbox, whose countdowns end with webhooks; a real restaurant is refused', async () => {
+  const timeouts = (uid: string): boolean =>
+    receiver.received.some(({ body }) => body.includes('order.timeout') && body.includes(uid));
+  const move = async (place: Place, body: object): Promise<Json> => {
+    const answer = await fetch(`${program.url}/api/sandbox/clock`, {
+      method: 'POST',
+      headers: { ...place.headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return (await answer.json()) as Json;
+  };
+  await clock(sandbox, 'reset');
+  const placed = (await order(sandbox, await addProduct(sandbox))).order;
+  const untouched = (await order(real, await addProduct(real))).order;
+  expect((await move(sandbox, {})).clock.ahead_seconds).toBe(0);
+  const { clock: moved } = await move(sandbox, { advance_seconds: 10_800 });
+  expect(moved.ahead_seconds).toBe(10_800);
+  expect(Date.parse(moved.now_iso) - Date.now()).toBeGreaterThan(10_700_000);
+  await until(() => timeouts(placed.uid));
+  const to = new Date(Date.now() + 86_400_000).toISOString();
+  expect((await move(sandbox, { to })).clock.ahead_seconds).toBeGreaterThan(86_300);
+  for (const wrong of [
+    { to: new Date().toISOString() },
+    { advance_seconds: 31_622_400 },
+    { advance_seconds: 1, reset: true },
+    { advance_seconds: 0 },
+  ])
+    expect([wrong, (await move(sandbox, wrong)).error]).toEqual([wrong, 'VALIDATION_ERROR']);
+  expect((await move(sandbox, {})).clock.ahead_seconds).toBeGreaterThan(86_300);
+  expect((await move(real, { advance_seconds: 10_800 })).errors).toMatchObject([{ code: 'SANDBOX_ONLY' }]);
+  expect((await move(real, {})).errors).toMatchObject([{ code: 'SANDBOX_ONLY' }]);
+  expect((await call(real, `/orders/get?uid=${untouched.uid}`)).order.status).toBe('new');
+  expect((await move(sandbox, { reset: true })).clock.ahead_seconds).toBe(0);
+  const triggered = await runJson(['sandbox', 'trigger', 'order.timeout', '--restaurant', sandbox.restuid], env);
+  await until(() => timeouts(String(triggered.uid)));
+  await clock(sandbox, 'reset');
+});
+
 test('A-305 the clock is kept over a restart and begins anew after reset', async () => {
   await clock(sandbox, 'reset');
   await clock(sandbox, 'advance', '3h');
