@@ -1,5 +1,8 @@
 /** A sandbox beside a real restaurant in one running program: webhooks, the clock, and what is refused. */
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -162,6 +165,37 @@ test('A-342 a caller moves the clock of its sandbox, whose countdowns end with w
   const triggered = await runJson(['sandbox', 'trigger', 'order.timeout', '--restaurant', sandbox.restuid], env);
   await until(() => timeouts(String(triggered.uid)));
   await clock(sandbox, 'reset');
+});
+
+test('A-348 a script lets deliveries fail, which are in the log and repeated; other restaurants notice nothing', async () => {
+  const script = join(mkdtempSync(join(tmpdir(), 'orderpass-break-')), 'break.json');
+  const steps = [
+    { after: '0s', do: 'break-endpoints', deliveries: 1 },
+    { after: '0s', do: 'customer', customer: 'broken' },
+  ];
+  writeFileSync(script, JSON.stringify({ steps }));
+  await addProduct(sandbox);
+  const { code, stdout } = await runCommand(
+    ['sandbox', 'play', script, '--restaurant', sandbox.restuid, '--json'],
+    env,
+  );
+  expect([code, JSON.parse(stdout).steps]).toMatchObject([
+    0,
+    [{ do: 'break-endpoints', name: '1 endpoints' }, { do: 'customer', error: null }],
+  ]);
+  const { uid } = JSON.parse(stdout).steps[1];
+  const arrived = (): number => receiver.received.filter(({ body }) => body.includes(uid)).length;
+  await until(async () => {
+    const { deliveries } = await call(sandbox, '/webhook/deliveries?event=customer.changed&pagesize=1');
+    return deliveries[0].attempts_count === 1;
+  });
+  expect(arrived()).toBe(0);
+  expect((await call(real, '/customer/create', { email: 'meanwhile@example.com' })).success).toBe(true);
+  await until(() => receiver.received.some(({ body }) => body.includes('meanwhile@example.com')));
+  await until(() => arrived() === 1);
+  const { deliveries } = await call(sandbox, '/webhook/deliveries?event=customer.changed&pagesize=1');
+  const { delivery } = await call(sandbox, `/webhook/delivery?uid=${deliveries[0].uid}`);
+  expect(delivery.attempts.map(({ status }: { status: number }) => status)).toEqual([503, expect.any(Number)]);
 });
 
 test('A-305 the clock is kept over a restart and begins anew after reset', async () => {
