@@ -1,6 +1,6 @@
 /**
  * Menus for staff: the menu as it is sold, the history of imports, what each of them changed, and the revert of the API. A member of the
- * staff is checked by the panel, and may put back the elements of any client.
+ * staff is checked by the panel, and may restore the elements of any client.
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
@@ -25,7 +25,7 @@ type Paging = { after: string | undefined; limit: number };
 type Items<T> = { items: (T & { cursor: string })[]; hasMore: boolean };
 
 /** A changed element. Amounts are hundredths. */
-export type MenuChange = {
+type MenuChange = {
   kind: 'category' | 'product';
   uid: string;
   action: 'created' | 'updated' | 'removed';
@@ -62,7 +62,7 @@ type StaffMenus = {
   /** Running ones first, then the latest. */
   imports(restuid: string, paging: Paging): Promise<Items<ImportRecord>>;
   import(restuid: string, uid: string): Promise<ImportRecord | undefined>;
-  /** True when the menu can be put back as it was after this import, and differs from that. */
+  /** True when the menu of this import can be restored, and differs from the present one. */
   canRevertTo(restuid: string, record: ImportRecord): Promise<boolean>;
   /** What an applied import changed. Empty once the states that it replaced were deleted. */
   changes(restuid: string, record: ImportRecord, paging: Paging): Promise<Items<MenuChange>>;

@@ -93,7 +93,7 @@ const changeRow = (view: View, currency: string, { kind, action, name, price, me
   ];
 };
 
-/** One value, or both with an arrow that a screen reader hears as a word. */
+/** One value, or both with an arrow that a screen reader reads as a word. */
 const fromTo = ({ texts }: View, before: string | null, after: string | null): HtmlValue =>
   before === null || after === null || before === after
     ? (after ?? before)

@@ -1,4 +1,4 @@
-/** Staff put the elements of a client back as they were after one of its imports. */
+/** Staff restore the elements of a client as they were after one of its imports. */
 import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
@@ -22,7 +22,7 @@ const ask = async (view: View): Promise<Answer> => {
   const back = pathOfImport(restuid, uid);
   if (!(await menu.canRevertTo(restuid, uid))) return redirect(back, { tone: 'bad', text: t.cannotRevert });
   const { version } = await menu.terms(restuid);
-  // The elements belong to the client, also where a user put them back.
+  // The elements belong to the client, also where a user restored them.
   const owner = await importAuthor(view, { ...target, actor: null }, (actor) => ordering.nameOf(restuid, actor));
   return confirmPage(view, {
     title: t.revertTitle(name),

@@ -40,7 +40,7 @@ export type MenuProduct = Placed & {
   options: readonly MenuOption[];
 };
 
-export type ElementCounts = { created: number; updated: number; removed: number };
+type ElementCounts = { created: number; updated: number; removed: number };
 
 export type MenuImport = {
   uid: string;
@@ -72,7 +72,7 @@ export type MenuChange = {
   members: readonly string[];
 };
 
-export type PlannedChange = {
+type PlannedChange = {
   kind: 'category' | 'product' | 'option' | 'option_value';
   action: 'created' | 'updated' | 'removed';
   /** Its id in the till, or its uid. */
@@ -95,7 +95,7 @@ export type MenuPorts = {
   /** Running ones first, then the latest. */
   imports(restuid: string, search: { after: string | undefined; limit: number }): Promise<Listed<MenuImport>>;
   import(restuid: string, uid: string): Promise<MenuImport | undefined>;
-  /** True when the menu can be put back as it was after this import, and differs from that. */
+  /** True when the menu of this import can be restored, and differs from the present one. */
   canRevertTo(restuid: string, uid: string): Promise<boolean>;
   /** What an applied import changed; empty once the earlier states were deleted. */
   changes(
@@ -110,7 +110,7 @@ export type MenuPorts = {
     limit: number,
   ): Promise<{ items: readonly PlannedChange[]; total: number } | undefined>;
   /**
-   * Puts the elements of the client back as they were after the import. Throws NOT_FOUND, and CONFLICT when the menu is not at
+   * Restores the elements of the client as they were after the import. Throws NOT_FOUND, and CONFLICT when the menu is not at
    * `seenVersion` any more. Returns the uid of the new import.
    */
   revert(actor: string, restuid: string, uid: string, seenVersion: number): Promise<string>;

@@ -53,7 +53,7 @@ const marinara = { ext_id: 'M', category_ext_id: 'Pizze', name: 'Marinara', pric
 const diavola = { ext_id: 'D', category_ext_id: 'Pizze', name: 'Diavola', price: 8 };
 
 test.skipIf(isSkipped)(
-  'the menu is shown with options and prices, each import with what it changed, and staff put an earlier one back',
+  'the menu is shown with options and prices, each import with what it changed, and staff restore an earlier one',
   async () => {
     const { page, place, owner } = harness;
     await page.goto(`${place}/menu`);
@@ -91,20 +91,20 @@ test.skipIf(isSkipped)(
     const changed = await page.locator('main').innerText();
     expect(changed).toMatch(/Marinara →[\s\S]*Marinara <del sole>[\s\S]*Changed[\s\S]*€6.50 →[\s\S]*€7.00/);
     expect(changed).toMatch(/Diavola\nProduct\tRemoved\t€8.00/);
-    expect(await page.getByRole('link', { name: 'Put the menu back to this…' }).count()).toBe(0);
+    expect(await page.getByRole('link', { name: 'Restore this version…' }).count()).toBe(0);
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-menu-import');
     await page.goto(`${place}/menu/imports`);
     await rows.nth(2).getByRole('link').click();
-    await page.getByRole('link', { name: 'Put the menu back to this…' }).click();
+    await page.getByRole('link', { name: 'Restore this version…' }).click();
     await page.getByText('categories and products of “Till at the bar” only').waitFor();
     await expectAccessible(page);
     // An import in between: what the user confirms is not what the user saw.
     await importMenu([{ ...marinara, name: 'Marinara', price: 9 }]);
-    await page.getByRole('button', { name: 'Put back' }).click();
-    await page.getByText('nothing was put back').waitFor();
-    await page.getByRole('button', { name: 'Put back' }).click();
-    await page.getByText('The menu is put back.').waitFor();
+    await page.getByRole('button', { name: 'Restore' }).click();
+    await page.getByText('nothing was restored').waitFor();
+    await page.getByRole('button', { name: 'Restore' }).click();
+    await page.getByText('The earlier menu is restored.').waitFor();
     expect(await page.locator('main').innerText()).toMatch(new RegExp(`Made by[\\s\\S]*${owner.email}`));
     const { products } = (await (await fetch(`${harness.url}/api/menu/products`, { headers })).json()) as {
       products: { name: string; price: number }[];

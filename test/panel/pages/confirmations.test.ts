@@ -92,7 +92,7 @@ const asking: Readonly<Record<string, Asking>> = {
   },
   '/restaurants/:restaurant/menu/imports/:import/revert': {
     names: () => [restaurant, 'Till at the bar'],
-    afterwards: () => ['The menu is put back.'],
+    afterwards: () => ['The earlier menu is restored.'],
   },
   '/users/:user/remove-totp': ofUser,
   '/users/:user/end-session': { ...ofUser, ...session },

@@ -57,7 +57,7 @@ export const findKeysWithUsedSuccessor = async (
 };
 
 /** A key that a name may mean. */
-export type NamedKey = { id: string; tenant: string };
+type NamedKey = { id: string; tenant: string };
 
 /**
  * Keys of this name, ignoring case, newest first: those in use, or else those that have ended. `tenant` undefined: those of

@@ -1,4 +1,4 @@
-/** What one version of a menu changed, in PostgreSQL: the rows that were kept for reverts, and what became of them. */
+/** What one version of a menu changed, in PostgreSQL: the rows that were kept for reverts, and the state after them. */
 import { type Kysely, sql } from 'kysely';
 import { historyOwner } from './undo-store.ts';
 
