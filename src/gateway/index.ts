@@ -107,7 +107,7 @@ export { type CredentialState, credentialVersion, readEpoch } from './credential
 export { newestClientUse } from './credentials/lookup/use-store.ts';
 export { listEndingKeys } from './credentials/show/ending-keys.ts';
 export { readClientNames } from './credentials/show/client-page-store.ts';
-export { listOpenTenants } from './credentials/show/key-page-store.ts';
+export { findKeysByName, listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
 export { readNames } from './credentials/show/name-store.ts';
 export { pageClients, pageGrants } from './credentials/show/page-clients.ts';
@@ -241,6 +241,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     moreDocuments: { ...deps.moreDocuments, '/.well-known/audit-log': audit.logDocument },
     access,
     countToken,
+    tokenRefused: requestLog.tokenRefused,
     resources: turnedOnPaths(settings),
     allScopes: () => current.get().scopes,
     table: () => current.get().table,

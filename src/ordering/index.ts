@@ -36,13 +36,14 @@ export { createStaffCustomers } from './customer-operations/staff-customers.ts';
 export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu/menu-list-store.ts';
+export { createStaffMenus } from './menus/staff-menus.ts';
 export { createStaffOrders } from './orders/staff-orders.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';
 export { requireRestaurant } from './restaurants/require-restaurant.ts';
 export { listRestaurants } from './restaurants/restaurant-list-store.ts';
 export { restaurantsByUid, searchRestaurants } from './restaurants/restaurant-search-store.ts';
-export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
+export { findRestaurant, hasRestaurants, listLocations } from './restaurants/restaurant-store.ts';
 export {
   type ClockMove,
   moveSandboxClock,

@@ -30,6 +30,7 @@ export type {
   AuditNames,
   CertificatePorts,
   LimitPorts,
+  MenuPorts,
   OrderingPorts,
   PortalPorts,
   Reader,

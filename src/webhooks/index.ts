@@ -22,6 +22,7 @@ import { deliveryOperations } from './api/delivery-operations.ts';
 import { endpointOperations } from './api/endpoint-operations.ts';
 import { type AuthorizedSend, createAuthorizedSend } from './auth/authorized-send.ts';
 import type { WebhooksSettings } from './config.ts';
+import { createFailingSend } from './deliver/failing-send.ts';
 import { createDeliver, type Deliver, type DeliverLook } from './deliver/deliver.ts';
 import { createFastPath, type FastPath } from './deliver/fast-path.ts';
 import { createSender } from './deliver/sender.ts';
@@ -66,6 +67,7 @@ export {
   secretRule,
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
+export { failNextDeliveries } from './deliver/failing-send.ts';
 export { createClientWebhookViews, createWebhookViews } from './log/webhook-views.ts';
 export { isEngineIdle } from './queue/idle-store.ts';
 export { createFetchDocument } from './send/fetch-document.ts';
@@ -191,7 +193,7 @@ const createDelivering = (
     clock,
     log,
     settings,
-    send: observe(send),
+    send: observe(createFailingSend(db, send)),
     random: deps.random ?? Math.random,
     headersFor,
     secretsOf: (delivery) => {

@@ -2,17 +2,21 @@
 import { Fault } from '#src/contract/fault.ts';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
-import { pageClients } from '#src/gateway/index.ts';
+import { findKeysByName, pageClients } from '#src/gateway/index.ts';
 import { findRestaurant, searchRestaurants } from '#src/ordering/index.ts';
+import { createWebhookViews } from '#src/webhooks/index.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import { settingsOf } from './admin-restaurants.ts';
 
-/** Restaurants and clients of one search among which a name is looked for. */
+/** Restaurants, clients, keys or endpoints of one search among which a name is looked for. */
 const namedMax = 200;
+
+/** What a name may mean. `about` tells it from the others of the same name. */
+export type Candidate = { id: string; about: string };
 
 const isSameName = (name: string, text: string): boolean => name.toLowerCase() === text.trim().toLowerCase();
 
-export const createDirectoryAdmin = ({ installation: { store }, settings, credentials }: AdminDeps) => ({
+export const createDirectoryAdmin = ({ installation: { store, clock }, settings, credentials }: AdminDeps) => ({
   /** Newest first. `search`: the start of an id, or starts of words of the name. `next_before`: null on the last page. */
   listRestaurants: async (asked: { search: string; before: string | undefined; limit: number }) => {
     const found = await searchRestaurants(store.db, { ...asked, limit: asked.limit + 1 });
@@ -35,19 +39,34 @@ export const createDirectoryAdmin = ({ installation: { store }, settings, creden
     const sandbox = isSandboxId(restuid);
     return { restuid, name, sandbox, currency, language, api_enabled, ...settingsOf(found), cell };
   },
-  /** The ids that a text may mean: that restaurant, or those with this name, ignoring case. */
-  restaurantsNamed: async (text: string): Promise<string[]> => {
-    if ((await findRestaurant(store.db, text)) !== undefined) return [text];
+  /** What a text may mean: the restaurant with that id, or those with this name, ignoring case. */
+  restaurantsNamed: async (text: string): Promise<Candidate[]> => {
+    if ((await findRestaurant(store.db, text)) !== undefined) return [{ id: text, about: text }];
     const found = await searchRestaurants(store.db, { search: text, before: undefined, limit: namedMax });
-    return found.filter(({ name }) => isSameName(name, text)).map(({ uid }) => uid);
+    return found.filter(({ name }) => isSameName(name, text)).map(({ uid, name }) => ({ id: uid, about: name }));
   },
   /** The same for clients. */
-  clientsNamed: async (text: string): Promise<string[]> => {
+  clientsNamed: async (text: string): Promise<Candidate[]> => {
     const { clients } = await pageClients(store.db, { search: text, limit: namedMax });
     const ids = clients.filter(({ clientId }) => clientId === text);
-    return (ids.length > 0 ? ids : clients.filter(({ name }) => isSameName(name, text))).map(
-      ({ clientId }) => clientId,
-    );
+    return (ids.length > 0 ? ids : clients.filter(({ name }) => isSameName(name, text))).map(({ clientId, name }) => ({
+      id: clientId,
+      about: name,
+    }));
+  },
+  /** API keys of this name, of one restaurant or of all: those in use, or else those that have ended. */
+  keysNamed: async (text: string, restuid: string | undefined): Promise<Candidate[]> => {
+    const query = { name: text.trim(), tenant: restuid, now: clock.now(), limit: namedMax };
+    const found = await findKeysByName(store.db, query);
+    return found.map(({ id, tenant }) => ({ id, about: `of ${tenant}` }));
+  },
+  /** Endpoints of a restaurant with this address or description. */
+  endpointsNamed: async (restuid: string, text: string): Promise<Candidate[]> => {
+    const page = { after: undefined, limit: namedMax };
+    const { items } = await createWebhookViews({ db: store.db, clock }).listEndpoints(restuid, page);
+    const named = items.filter(({ url, description }) => url === text.trim() || isSameName(description ?? '', text));
+    // Path and query of an address often hold a secret of the receiver.
+    return named.map(({ uid, url, description }) => ({ id: uid, about: description ?? new URL(url).origin }));
   },
   /** The cell that has the restaurant in the directory. */
   showCell: async (restuid: string): Promise<{ restuid: string; cell: string }> => ({

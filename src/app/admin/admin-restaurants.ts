@@ -115,7 +115,7 @@ export const createMenuAdmin = (deps: AdminDeps) => {
       let outcome: ImportOutcome | undefined;
       try {
         await inTransaction(store.db, async (tx) => {
-          outcome = await importMenu(tx, { ...menu, now: clock.now() });
+          outcome = await importMenu(tx, { ...menu, actor: deps.actor, now: clock.now() });
           if (menu.dryRun === true) throw rehearsal;
           const { state, version } = outcome;
           await note(tx, menu.restuid, { operation: 'menu/import', state, version });

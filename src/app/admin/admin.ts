@@ -45,6 +45,7 @@ export type { LocationTerms } from '#src/ordering/index.ts';
 export { roles as roleNames } from '#src/staff/index.ts';
 
 export { eventKinds } from '../webhooks/wire-engine.ts';
+export type { Candidate } from './admin-directory.ts';
 export type { ImportedMenu } from './admin-restaurants.ts';
 
 export type Admin = ReturnType<typeof createAdmin>;

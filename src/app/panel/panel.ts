@@ -8,6 +8,7 @@ import type { LiveSecrets } from '../settings/live-secrets.ts';
 import { pushProblemOf } from '../webhooks/send-signals.ts';
 import { createCertificatePorts } from './certificate-ports.ts';
 import { createLimitPorts } from './limit-ports.ts';
+import { createMenuPorts } from './menu-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
 import { createPeoplePorts } from './people-ports.ts';
 import type { PortDeps } from './port-deps.ts';
@@ -43,6 +44,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       staff: createPeoplePorts(deps, staff),
       restaurant: createRestaurantPorts(deps),
       ordering: createOrderingPorts(deps, staff.users),
+      menu: createMenuPorts(deps),
       support: createSupportPorts(deps),
       limits: createLimitPorts(deps),
       requests: createRequestPorts(deps),

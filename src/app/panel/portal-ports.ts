@@ -52,7 +52,7 @@ const clientPorts = ({ installation }: PortDeps, show: Show) => {
       const known = new Map((await findRestaurants(store, tenants)).map((one) => [one.restuid, one]));
       return { items: tenants.flatMap((uid) => known.get(uid) ?? []), next: next ?? undefined };
     },
-    refusal: (clientId, requestId) => readDenial({ db: store.db, clock }, clientId, requestId),
+    refusal: (clientId, requestId) => readDenial({ db: store.db, clock }, [clientId], requestId),
   } satisfies Partial<PortalPorts>;
 };
 

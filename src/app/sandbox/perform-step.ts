@@ -65,7 +65,10 @@ export type Stage = {
   orders: Map<string, { uid: string; token: string }>;
 };
 
-export const performStep = async (stage: Stage, step: Step): Promise<CoreAnswer> => {
+/** Steps that are one request to the core. */
+export type CoreStep = Exclude<Step, { do: 'break-endpoints' }>;
+
+export const performStep = async (stage: Stage, step: CoreStep): Promise<CoreAnswer> => {
   const { core, orders } = stage;
   switch (step.do) {
     case 'customer':

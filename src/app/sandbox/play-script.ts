@@ -1,11 +1,13 @@
 /** Plays a script in a sandbox. The clock of the sandbox follows the times of the script, however fast it is played. */
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Kysely } from 'kysely';
 import { moveSandboxClock } from '#src/ordering/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import { failNextDeliveries } from '#src/webhooks/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 import { openCore } from './call-core.ts';
-import { createRandom, performStep, readMenu, type Stage } from './perform-step.ts';
+import { type CoreStep, createRandom, performStep, readMenu, type Stage } from './perform-step.ts';
 import type { Script, Step } from './script.ts';
 
 export type PlayedStep = {
@@ -14,7 +16,7 @@ export type PlayedStep = {
   /** The time of the sandbox. */
   at: string;
   do: Step['do'];
-  /** Name of the order or customer in the script. */
+  /** Name of the order or customer in the script, or how many endpoints. */
   name: string;
   status: number;
   error: string | null;
@@ -56,19 +58,12 @@ export const playScript = async (
       if (!(await waited(waitMs, signal))) break;
       const byMs = Math.round(step.after - waitMs);
       if (byMs > 0) await inTransaction(store.db, (tx) => moveSandboxClock(tx, restuid, { byMs }, clock.now()));
-      const at = await core.now();
-      const { status, error, json } = await performStep(stage, step);
-      const changed = (json.order ?? json.customer ?? json.loyaltylog) as { uid?: string } | undefined;
-      const played: PlayedStep = {
-        step: steps.length + 1,
-        at: at.toISOString(),
-        do: step.do,
-        name: 'order' in step ? step.order : step.customer,
-        status,
-        error: error ?? null,
-        uid: error === undefined ? (changed?.uid ?? null) : null,
-        expected: error === step.expect,
-      };
+      const at = (await core.now()).toISOString();
+      const place = { step: steps.length + 1, at, do: step.do };
+      const played: PlayedStep =
+        step.do === 'break-endpoints'
+          ? { ...place, ...(await breakEndpoints(store.db, restuid, step.deliveries)) }
+          : { ...place, ...(await playStep(stage, step)) };
       steps.push(played);
       onStep(played, script.steps.length);
     }
@@ -77,6 +72,26 @@ export const playScript = async (
   }
   const unexpected = steps.filter(({ expected }) => !expected).length;
   return { steps, unexpected, stopped: steps.length < script.steps.length };
+};
+
+type Outcome = Omit<PlayedStep, 'step' | 'at' | 'do'>;
+
+const playStep = async (stage: Stage, step: CoreStep): Promise<Outcome> => {
+  const { status, error, json } = await performStep(stage, step);
+  const changed = (json.order ?? json.customer ?? json.loyaltylog) as { uid?: string } | undefined;
+  return {
+    name: 'order' in step ? step.order : step.customer,
+    status,
+    error: error ?? null,
+    uid: error === undefined ? (changed?.uid ?? null) : null,
+    expected: error === step.expect,
+  };
+};
+
+/** A sandbox without endpoints has nothing to break, which is no fault of the script. */
+const breakEndpoints = async (db: Kysely<unknown>, restuid: string, deliveries: number): Promise<Outcome> => {
+  const endpoints = await failNextDeliveries(db, restuid, deliveries);
+  return { name: `${endpoints} endpoints`, status: 200, error: null, uid: null, expected: true };
 };
 
 /** False: the signal ended the wait. */

@@ -43,6 +43,8 @@ const step = z.discriminatedUnion('do', [
     token: z.literal('wrong').optional(),
     reason: z.string().max(500).optional(),
   }),
+  /** The next deliveries to each endpoint of the sandbox fail, as if its receiver were broken. */
+  z.strictObject({ after, do: z.literal('break-endpoints'), deliveries: z.int().min(1).max(20) }),
 ]);
 
 const script = z.strictObject({ description: z.string().max(500).optional(), steps: z.array(step).min(1).max(5_000) });

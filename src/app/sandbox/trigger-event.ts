@@ -7,8 +7,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 import { type Core, openCore } from './call-core.ts';
-import { createRandom, performStep, readMenu, type Stage } from './perform-step.ts';
-import type { Step } from './script.ts';
+import { type CoreStep, createRandom, performStep, readMenu, type Stage } from './perform-step.ts';
 
 type Did = { uid: string };
 
@@ -17,7 +16,7 @@ export const triggerable = (): string[] => describedEvents.map(({ event }) => ev
 
 const now = { after: 0 };
 
-const plans: Readonly<Record<string, (customer: string) => Step[]>> = {
+const plans: Readonly<Record<string, (customer: string) => CoreStep[]>> = {
   'order.new': (customer) => [place(customer)],
   'order.countdown_started': (customer) => [place(customer)],
   'order.timeout': (customer) => [place(customer)],
@@ -33,7 +32,7 @@ const plans: Readonly<Record<string, (customer: string) => Step[]>> = {
 
 const order = 'triggered';
 
-const place = (customer: string): Step => ({ ...now, do: 'order', order, customer, products: 1 });
+const place = (customer: string): CoreStep => ({ ...now, do: 'order', order, customer, products: 1 });
 
 /** Longer than every countdown. */
 const beyondCountdownMs = 3 * hourMs;
@@ -85,7 +84,7 @@ export const causeEvent = async (core: Pick<Core, 'call' | 'now'>, event: string
   return { uid };
 };
 
-const succeeded = async (stage: Stage, step: Step): Promise<string> => {
+const succeeded = async (stage: Stage, step: CoreStep): Promise<string> => {
   const { error, json } = await performStep(stage, step);
   if (error !== undefined)
     throw new Fault('CONFLICT', `The sandbox refused ${step.do}: ${error}, ${String(json.message)}`);

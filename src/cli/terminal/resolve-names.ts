@@ -1,15 +1,23 @@
-/** Names in place of ids in the options of a command: the name of a restaurant or of a client, where one alone has it. */
+/** Names in place of ids in a command: of a restaurant, client, key or endpoint, where one alone has the name. */
 import type { Command } from 'commander';
-import type { Admin } from '#src/app/admin/admin.ts';
+import type { Admin, Candidate } from '#src/app/admin/admin.ts';
 import { UsageError } from './output.ts';
 import { withAdmin } from './with-admin.ts';
 
-type Find = (admin: Admin, text: string) => Promise<readonly string[]>;
+type Kind = 'restaurant' | 'client' | 'key' | 'endpoint';
 
-/** Option -> prefix of new ids, which is no part of a name, and the ids that a text may mean. */
-const named: Readonly<Record<string, { prefix: string; what: string; find: Find }>> = {
-  restaurant: { prefix: 'rst_', what: 'restaurant', find: (admin, text) => admin.restaurantsNamed(text) },
-  clientId: { prefix: 'opc_', what: 'client', find: (admin, text) => admin.clientsNamed(text) },
+/** `restaurant`: that of the command, where it names one. */
+type Find = (admin: Admin, text: string, restaurant: string | undefined) => Promise<readonly Candidate[]>;
+
+/** The prefix of new ids, which is no part of a name, and what a text may mean. */
+const kinds: Readonly<Record<Kind, { prefix: string; find: Find }>> = {
+  restaurant: { prefix: 'rst_', find: (admin, text) => admin.restaurantsNamed(text) },
+  client: { prefix: 'opc_', find: (admin, text) => admin.clientsNamed(text) },
+  key: { prefix: 'opk_', find: (admin, text, restaurant) => admin.keysNamed(text, restaurant) },
+  endpoint: {
+    prefix: 'whe_',
+    find: async (admin, text, restaurant) => (restaurant === undefined ? [] : admin.endpointsNamed(restaurant, text)),
+  },
 };
 
 /** Commands of integrators, whose server resolves nothing. */
@@ -18,6 +26,32 @@ const remote: ReadonlySet<string> = new Set(['login', 'listen', 'replay']);
 /** `requests` without an id is answered by the server of a login. */
 const asksForOwn = (command: Command): boolean =>
   command.name() === 'requests' && command.opts().clientId === undefined && command.opts().key === undefined;
+
+/** What an option names; undefined for an option that is no id of this program. The restaurant comes first: it narrows the others. */
+const optionKinds = (command: Command): readonly (readonly [string, Kind])[] => {
+  const group = command.parent?.name();
+  // The client and the key of an endpoint's login are those of its receiver.
+  if (group === 'endpoint' && command.name() === 'auth')
+    return [
+      ['restaurant', 'restaurant'],
+      ['endpoint', 'endpoint'],
+    ];
+  return [
+    ['restaurant', 'restaurant'],
+    ['clientId', 'client'],
+    // Elsewhere it is the kid of a public key.
+    ...(group === 'key' ? [['keyId', 'key'] as const] : []),
+    ...(command.name() === 'requests' ? [['key', 'key'] as const] : []),
+    ['endpoint', 'endpoint'],
+  ];
+};
+
+/** The arguments that are ids of a client or key: `[id]` of its group, and `<client-id>`. */
+const argumentKind = (command: Command, name: string): Kind | undefined => {
+  const group = command.parent?.name();
+  if (name === 'client-id') return 'client';
+  return name === 'id' && (group === 'client' || group === 'key') ? group : undefined;
+};
 
 /**
  * Runs before each command. The store is opened only for a text that does not begin like an id; an id without the prefix is
@@ -30,22 +64,42 @@ export const resolveNames = async (command: Command): Promise<void> => {
     asksForOwn(command)
   )
     return;
-  for (const [option, { prefix, what, find }] of Object.entries(named)) {
+  for (const [option, kind] of optionKinds(command)) {
     const value: unknown = command.getOptionValue(option);
     const texts = typeof value === 'string' ? [value] : Array.isArray(value) ? (value as string[]) : [];
-    if (texts.every((text) => text.startsWith(prefix))) continue;
-    const ids = await withAdmin(command, async (admin) => {
-      const found: string[] = [];
-      for (const text of texts)
-        found.push(await oneOf(what, text, text.startsWith(prefix) ? [] : await find(admin, text)));
-      return found;
-    });
-    command.setOptionValue(option, typeof value === 'string' ? ids[0] : ids);
+    const ids = await idsOf(command, kind, texts);
+    if (ids !== undefined) command.setOptionValue(option, typeof value === 'string' ? ids[0] : ids);
+  }
+  for (const [index, argument] of command.registeredArguments.entries()) {
+    const kind = argumentKind(command, argument.name());
+    const value: unknown = command.processedArgs[index];
+    if (kind === undefined || typeof value !== 'string') continue;
+    const ids = await idsOf(command, kind, [value]);
+    if (ids !== undefined) command.processedArgs[index] = ids[0];
   }
 };
 
-const oneOf = async (what: string, text: string, ids: readonly string[]): Promise<string> => {
-  if (ids.length > 1)
-    throw new UsageError(`several of them are named ${text}; give the id of the ${what}: ${ids.join(', ')}`);
-  return ids[0] ?? text;
+/** Undefined where all texts are ids. */
+const idsOf = async (command: Command, kind: Kind, texts: readonly string[]): Promise<string[] | undefined> => {
+  const { prefix, find } = kinds[kind];
+  if (texts.every((text) => text.startsWith(prefix))) return undefined;
+  const named: unknown = command.getOptionValue('restaurant');
+  const restaurant = typeof named === 'string' ? named : undefined;
+  return withAdmin(command, async (admin) => {
+    const ids: string[] = [];
+    for (const text of texts)
+      ids.push(oneOf(kind, text, text.startsWith(prefix) ? [] : await find(admin, text, restaurant)));
+    return ids;
+  });
+};
+
+const shownMax = 20;
+
+const oneOf = (kind: Kind, text: string, found: readonly Candidate[]): string => {
+  if (found.length > 1) {
+    const shown = found.slice(0, shownMax).map(({ id, about }) => `${id} (${about})`);
+    const more = found.length > shownMax ? ` and ${found.length - shownMax} more` : '';
+    throw new UsageError(`several of them are named ${text}; give the id of the ${kind}: ${shown.join(', ')}${more}`);
+  }
+  return found[0]?.id ?? text;
 };

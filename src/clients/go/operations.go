@@ -28,6 +28,8 @@ type operations struct {
 	Events *EventsService
 	// What the credential may do, and why a request of it was refused.
 	Whoami *WhoamiService
+	// Operations below /api/sandbox.
+	Sandbox *SandboxService
 }
 
 func operationsOf(c *Client) (o operations) {
@@ -40,6 +42,7 @@ func operationsOf(c *Client) (o operations) {
 	o.Webhooks = &WebhooksService{c}
 	o.Events = &EventsService{c}
 	o.Whoami = &WhoamiService{c}
+	o.Sandbox = &SandboxService{c}
 	return o
 }
 
@@ -1265,4 +1268,32 @@ func (s *WhoamiService) Denial(
 		return nil, err
 	}
 	return &answer.Denial, nil
+}
+
+// SandboxService: Operations below /api/sandbox.
+type SandboxService struct{ client *Client }
+
+// Clock: Read or move the clock of a sandbox
+//
+// Needs the scope `manage:orders`.
+//
+// Rate class W: 2 units.
+//
+// Events: `order.timeout`.
+//
+// Refusals of its own:
+//   - MISSING_PARAMETER (400): A required parameter is missing. errors names every fault of the request at once.
+//   - VALIDATION_ERROR (400): The request or a value in it is not valid. errors names every fault with its pointer.
+//   - CONFLICT (409): The present state forbids it, a unique value is taken, or the same idempotent request is still running: then Retry-After says when to ask again.
+//   - IDEMPOTENCY_KEY_REUSED (422): The Idempotency-Key was used with another request; errors points to the first difference. Use a new key.
+func (s *SandboxService) Clock(
+	ctx context.Context,
+	request SandboxClockRequest,
+	options ...CallOption,
+) (*SandboxClock, error) {
+	answer, err := call[SandboxClockAnswer](ctx, s.client, "POST", "/api/sandbox/clock", request, options)
+	if err != nil {
+		return nil, err
+	}
+	return &answer.Clock, nil
 }

@@ -6092,6 +6092,45 @@ type RemovedCustomer struct {
 	UID string `json:"uid"`
 }
 
+// SandboxClock: The clock of a sandbox
+type SandboxClock struct {
+	// The time of the sandbox, with the offset of the venue
+	//
+	// A date-time of RFC 3339 with an offset.
+	NowISO string `json:"now_iso"`
+	// How far it is ahead of the real time
+	//
+	// At least 0.
+	AheadSeconds int64 `json:"ahead_seconds"`
+}
+
+// SandboxClockAnswer: Answer of POST /api/sandbox/clock
+type SandboxClockAnswer struct {
+	// True in every answer that is no refusal
+	Success bool `json:"success"`
+	// After the move; a request without a move shows where it is
+	Clock SandboxClock `json:"clock"`
+}
+
+// SandboxClockRequest: Body of POST /api/sandbox/clock
+type SandboxClockRequest struct {
+	// Forward by this much from where it is
+	//
+	// 1 to 31622400.
+	AdvanceSeconds *int64 `json:"advance_seconds,omitzero"`
+	// Forward to this time
+	//
+	// A date-time of RFC 3339 with an offset.
+	To string `json:"to,omitzero"`
+	// true: the real time again
+	Reset *bool `json:"reset,omitzero"`
+	// The restaurant; required when the client has several. A POST may send it as
+	// a member of the body
+	//
+	// 1 to 64 characters.
+	Restuid string `json:"restuid,omitzero"`
+}
+
 // SecretRotation: A rotation of the secret of an endpoint, or its end
 type SecretRotation struct {
 	// The endpoint

@@ -37,9 +37,13 @@ export type AuthenticateClientDeps = CertificateProofDeps & {
 
 /**
  * Rejects with invalid_client, or unauthorized_client: for a quarantined client or secret, and for a call from an address outside
- * the client's list.
+ * the client's list. `identified` is called before such a refusal, and before every success.
  */
-export type AuthenticateClient = (req: IncomingMessage, proof: ClientProof) => Promise<ProvenClient>;
+export type AuthenticateClient = (
+  req: IncomingMessage,
+  proof: ClientProof,
+  identified: (clientId: string) => void,
+) => Promise<ProvenClient>;
 
 export type ProvenClient = {
   client: ClientRecord;
@@ -65,10 +69,11 @@ export const createAuthenticateClient = (deps: AuthenticateClientDeps): Authenti
     if (proof.method === 'certificate') return proveByCertificate(deps, proof);
     return proof.method === 'secret' ? proveBySecret(deps, proof) : proveByAssertion(deps, proof);
   };
-  return async (req, proof) => {
+  return async (req, proof, identified) => {
     const proven = await prove(proof);
     if (proven === undefined) throw invalidClient();
     const { clientId: id, allowIp } = proven.record;
+    identified(id);
     const elsewhere = deps.checkAddress({ id, allowIp: allowIp ?? undefined }, req);
     if (elsewhere !== undefined) throw addressRefused(elsewhere);
     deps.recordUse(proven.credentialId, req.socket.remoteAddress);

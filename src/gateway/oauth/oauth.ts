@@ -2,13 +2,13 @@
  * The OAuth side of the gateway as Koa middleware: token endpoint, revocation, introspection and the public documents.
  * Other paths are passed on.
  */
-import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
 import type { ProfileRules } from '../dpop/profile.ts';
 import { methodNotAllowed } from '../model/faults.ts';
+import type { TokenRefusal } from '../model/token-refusal.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
 import { type BindTokenDeps, bindCertificate, createBindToken, presentedCertificate } from './bind-token.ts';
@@ -44,6 +44,8 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
     /** Those of the whole gateway. */
     rules: ProfileRules;
     audit: AuditOAuth;
+    /** Called for each refusal of the token endpoint whose client was identified. */
+    tokenRefused: (refusal: TokenRefusal) => void;
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
     credentials: AuthenticateClientDeps['credentials'] & RevokeDeps['credentials'];
@@ -117,10 +119,14 @@ type Endpoint = (ctx: Context) => Promise<OAuthAnswer>;
 
 const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
-  const authenticate: Authenticate = async (req, form) => {
+  const authenticate: Authenticate = async (ctx, form) => {
+    const { req } = ctx;
     // First, so that a request that could not pass in any case is refused as what it is.
     const proof = readClientProof(form, req.rawHeaders, deps.rules, () => presentedCertificate(deps, req));
-    return deps.limitFailures(req, form, () => prove(req, proof));
+    const identified = (clientId: string): void => {
+      ctx.state.clientId = clientId;
+    };
+    return deps.limitFailures(req, form, () => prove(req, proof, identified));
   };
   const issue = createTokenIssuer(deps);
   const bind = createBindToken(deps);
@@ -131,7 +137,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
       tokenPath,
       async (ctx) => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
-        const proven = await authenticate(ctx.req, form);
+        const proven = await authenticate(ctx, form);
         const jkt = await bind(ctx, proven.client, proven.certificate !== undefined);
         const x5t = bindCertificate(deps, ctx.req, proven.client, proven.certificate, jkt);
         const isExchange = form.grant_type === exchangeGrant;
@@ -150,7 +156,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
       revocationPath,
       async (ctx) => {
         const form = keepForm(ctx, await readOAuthForm(ctx.req, ctx.querystring));
-        await revoke((await authenticate(ctx.req, form)).client, requireToken(form));
+        await revoke((await authenticate(ctx, form)).client, requireToken(form));
         return { status: 200, headers: {}, body: undefined };
       },
     ],
@@ -162,7 +168,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   ]);
 };
 
-type Authenticate = (req: IncomingMessage, form: Form) => Promise<ProvenClient>;
+type Authenticate = (ctx: Context, form: Form) => Promise<ProvenClient>;
 
 const introspectionEndpoint = (deps: OAuthDeps, authenticate: Authenticate): [string, Endpoint] => {
   const introspect = createIntrospect(deps);
@@ -170,7 +176,7 @@ const introspectionEndpoint = (deps: OAuthDeps, authenticate: Authenticate): [st
     introspectionPath,
     async (ctx) => {
       const form = keepForm(ctx, await readOAuthForm(ctx.req, ctx.querystring));
-      const proven = await authenticate(ctx.req, form);
+      const proven = await authenticate(ctx, form);
       const body = await introspect(proven.client, requireToken(form));
       await deps.audit.introspected(ctx, proven, typeof body.jti === 'string' ? body.jti : null);
       if (!wantsJwt(ctx.headers.accept)) return { status: 200, headers: {}, body };
@@ -196,6 +202,7 @@ const requireToken = ({ token }: Form): string => {
 const createEndpoint = (deps: OAuthDeps, answer: Endpoint): Endpoint => {
   return async (ctx) => {
     const requestId = String(ctx.state.requestId);
+    const startedAtMs = performance.now();
     if (ctx.method === 'OPTIONS') return { status: 204, headers: { allow: 'POST' }, body: undefined };
     try {
       if (ctx.method !== 'POST') throw invalidRequest('This address takes POST only', 405, { allow: 'POST' });
@@ -204,7 +211,14 @@ const createEndpoint = (deps: OAuthDeps, answer: Endpoint): Endpoint => {
       const refusal = toRefusal(error);
       if (refusal.status >= 500)
         deps.log.error({ request_id: requestId, trace_id: spanOf(ctx)?.traceId, err: error }, 'OAuth request failed');
-      else await deps.audit.refused(ctx, formOf(ctx), refusal);
+      else {
+        await deps.audit.refused(ctx, formOf(ctx), refusal);
+        const clientId = ctx.state.clientId as string | undefined;
+        const durationMs = Math.round(performance.now() - startedAtMs);
+        const { status, error: code } = refusal;
+        if (clientId !== undefined && ctx.path === tokenPath)
+          deps.tokenRefused({ clientId, requestId, status, code, durationMs });
+      }
       return errorAnswer(withChallenge(refusal, ctx, deps.realm), deps.origin, requestId);
     }
   };

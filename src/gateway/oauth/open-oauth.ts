@@ -16,6 +16,7 @@ import { markProofUsed } from '../dpop/used-proof-store.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
 import type { RouteTable } from '../model/route.ts';
+import type { TokenRefusal } from '../model/token-refusal.ts';
 import type { ClientCertificates } from '../request/client-certificate.ts';
 import { createAuditOAuth } from './audit-oauth.ts';
 import type { OAuthSettings } from './config.ts';
@@ -49,6 +50,8 @@ type OpenOAuthDeps = {
   resources: readonly string[];
   /** 'issued', or the error. */
   countToken: (outcome: string) => void;
+  /** As in OAuthDeps. */
+  tokenRefused: (refusal: TokenRefusal) => void;
   /** Path below /.well-known/ -> body: public documents of other parts. */
   moreDocuments?: Readonly<Record<string, () => string>> | undefined;
 };
@@ -79,6 +82,7 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     revokeToken: createRevokeToken({ db, box, clock }),
     limitFailures: createLimitFailures(limits),
     countFailure: createCountFailure(limits),
+    tokenRefused: deps.tokenRefused,
     audit: createAuditOAuth({ origin, ...deps.audit, sourceOf: limits.sourceOf, countToken: deps.countToken }),
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {

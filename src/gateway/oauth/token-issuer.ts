@@ -6,6 +6,7 @@ import { tokenLengthMax } from '../access/bearer-tokens.ts';
 import { type AccessDetail, fromClaim, narrowDetails, toClaim } from '../access/rights/access-details.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { RouteTable } from '../model/route.ts';
+import { tokenRoute } from '../model/token-refusal.ts';
 import type { OAuthSettings } from './config.ts';
 import type { SigningKey, SigningKeys } from './keys/signing-keys.ts';
 import { readDetails, requireBounds, widerDetails } from './narrow/read-details.ts';
@@ -36,7 +37,7 @@ type Binding = { jkt: string | undefined; x5t: string | undefined };
 
 export type IssueToken = (form: Form, client: ClientRecord, binding: Binding, subject?: Subject) => Promise<MadeToken>;
 
-export const tokenPath = '/api/oauth/token';
+export const tokenPath = tokenRoute.path;
 
 export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
   // Loaded beside the rest of the start: of a command's time it would take a fifth, and no command issues tokens.

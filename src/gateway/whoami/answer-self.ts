@@ -9,6 +9,7 @@ import { jsonType } from '../answer/dialects.ts';
 import type { WriteAnswer } from '../answer/write-answer.ts';
 import type { Principal } from '../model/principal.ts';
 import { denialRoute, ownUpstream, type RouteTable } from '../model/route.ts';
+import { tokenRoute } from '../model/token-refusal.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import type { DenialLog } from './denial-log.ts';
 import { describeCredential } from './describe-credential.ts';
@@ -28,7 +29,10 @@ type Answerer = (exchange: Exchange, principal: Principal) => Promise<Record<str
 
 /** Throws when the route table names an operation of the gateway that does not exist. */
 export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
-  const paths = new Map(deps.table.routes.map(({ id, path }) => [id, path]));
+  const paths = new Map<string, string>([
+    [tokenRoute.id, tokenRoute.path],
+    ...deps.table.routes.map(({ id, path }) => [id, path] as const),
+  ]);
   const calls = { db: deps.db, clock: deps.clock, lists: deps.lists, pathOf: (route: string) => paths.get(route) };
   const answerers: Readonly<Record<string, Answerer>> = {
     whoami: async (exchange, principal) => ({

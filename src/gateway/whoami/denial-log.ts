@@ -10,21 +10,22 @@ import { pause, type Service } from '#src/platform/supervisor.ts';
 import type { NoteDenial } from '../answer/write-answer.ts';
 import { type Denial, denialOf } from './denial.ts';
 import { type DenialRow, deleteDenials, findDenial, upsertDenials } from './denial-store.ts';
+import { listPredecessors } from './requests/request-store.ts';
 
 export type DenialLog = {
   note: NoteDenial;
-  /** The newest denial of this caller with that id; undefined when there is none. */
+  /** The newest denial with that id of this caller, or of a key that it replaced; undefined when there is none. */
   find(callerId: string, requestId: string): Promise<Denial | undefined>;
   services: Service[];
 };
 
-/** A denial of a caller, as it is stored: a gateway writes it a moment after the refusal. Undefined after a week. */
+/** The newest denial with that id of one of the callers, as it is stored: a gateway writes it a moment after the refusal. Undefined after a week. */
 export const readDenial = async (
   { db, clock }: Pick<DenialLogDeps, 'db' | 'clock'>,
-  callerId: string,
+  callers: readonly string[],
   requestId: string,
 ): Promise<Denial | undefined> =>
-  (await findDenial(db, callerId, requestId, new Date(clock.now().getTime() - keptMs)))?.denial;
+  (await findDenial(db, callers, requestId, new Date(clock.now().getTime() - keptMs)))?.denial;
 
 type DenialLogDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
 
@@ -109,10 +110,13 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
   return {
     note,
     find: async (callerId, requestId) => {
-      const key = keyOf(callerId, requestId);
-      const waiting = queue.get(key) ?? writing.get(key);
+      const callers = await listPredecessors(db, callerId);
+      const waiting = callers
+        .map((caller) => keyOf(caller, requestId))
+        .flatMap((key) => queue.get(key) ?? writing.get(key) ?? [])
+        .sort((left, right) => right.at.getTime() - left.at.getTime())[0];
       if (waiting !== undefined) return waiting.denial;
-      return readDenial({ db, clock }, callerId, requestId);
+      return readDenial({ db, clock }, callers, requestId);
     },
     services: [writer, expiry],
   };

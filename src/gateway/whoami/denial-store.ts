@@ -19,16 +19,18 @@ export const upsertDenials = async (db: Db, rows: readonly DenialRow[]): Promise
     where excluded.at >= gateway.denials.at`.execute(db);
 };
 
+/** The newest one of these callers. */
 export const findDenial = async (
   db: Db,
-  caller: string,
+  callers: readonly string[],
   requestId: string,
   since: Date,
 ): Promise<{ at: Date; denial: Denial } | undefined> =>
   (
     await sql<{ at: Date; denial: Denial }>`
       select at, denial from gateway.denials
-      where caller = ${caller} and request_id = ${requestId} and at > ${since}`.execute(db)
+      where caller = any(${[...callers]}::text[]) and request_id = ${requestId} and at > ${since}
+      order by at desc limit 1`.execute(db)
   ).rows[0];
 
 /** Returns how many; call again while it is `rowsMax`. A bound keeps the locks short. */

@@ -1,4 +1,4 @@
-/** account/subrestaurants: the locations of a restaurant (interface 11.3). */
+/** account/subrestaurants: the locations of a restaurant (interface 11.3). And sandbox/clock (25.3). */
 import { z } from 'zod';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { flag, withDefault } from '#src/platform/http/values.ts';
@@ -8,6 +8,7 @@ import type { Location } from '../restaurants/restaurant.ts';
 import { listLocations } from '../restaurants/restaurant-store.ts';
 import { amount, textOrNull } from '../values/described-members.ts';
 import { toWire } from '../values/money.ts';
+import { clockOperation } from './clock-operation.ts';
 
 const methodAnswer = z
   .object({ code: z.string().describe(dmethodMeaning), name: z.string().describe('Name to show') })
@@ -79,4 +80,5 @@ export const accountOperations: Operation[] = [
       return { body: { subrestaurants: locations.map(locationView) } };
     },
   }),
+  clockOperation,
 ];

@@ -1,5 +1,6 @@
 /** Search of restaurants for staff, in PostgreSQL. */
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { isSandboxId, sandboxMark } from '#src/contract/sandbox.ts';
 import { wordsQuery } from '#src/platform/db/words-query.ts';
 
 export type FoundRestaurant = { uid: string; name: string; timeZone: string; currency: string };
@@ -9,9 +10,12 @@ const columns = sql`uid, name, time_zone as "timeZone", currency`;
 /** The expression of the index on the words of the name. */
 const words = sql`to_tsvector('simple', regexp_replace(name, '[^[:alnum:]]+', ' ', 'g'))`;
 
+/** Uids of sandboxes and no others lie between these two. */
+const [firstSandbox, afterSandboxes] = [`rst_${sandboxMark}`, 'rst_test`'];
+
 /**
- * Newest first. `search`: the start of a uid, or starts of words of the name; an empty text finds all. `before`: uid of
- * the last restaurant on the previous page.
+ * Real restaurants, then sandboxes, each newest first. `search`: the start of a uid, or starts of words of the name; an empty text
+ * finds all. `before`: uid of the last restaurant on the previous page.
  */
 export const searchRestaurants = async (
   db: Kysely<unknown>,
@@ -25,10 +29,23 @@ export const searchRestaurants = async (
     ...(query === undefined ? [] : [sql`${words} @@ to_tsquery('simple', ${query})`]),
   ];
   const matches = search === '' ? sql`true` : found.length === 0 ? sql`false` : sql.join(found, sql` or `);
+  const isAmongSandboxes = before !== undefined && isSandboxId(before);
+  const part = (range: RawBuilder<unknown>, isSandbox: boolean): RawBuilder<unknown> => {
+    if (isAmongSandboxes && !isSandbox)
+      return sql`(select ${columns}, false as "isSandbox" from ordering.restaurants where false)`;
+    const place = before !== undefined && isAmongSandboxes === isSandbox ? sql`uid < ${before}` : sql`true`;
+    return sql`(
+      select ${columns}, ${isSandbox}::boolean as "isSandbox" from ordering.restaurants
+      where (${matches}) and ${range} and ${place} order by uid desc limit ${limit})`;
+  };
+  // Each part is one range of the index, so that no sandbox is read to find the restaurants behind it.
   const { rows } = await sql<FoundRestaurant>`
-    select ${columns} from ordering.restaurants
-    where (${matches}) and (${before ?? null}::text is null or uid < ${before ?? null})
-    order by uid desc limit ${limit}`.execute(db);
+    select uid, name, "timeZone", currency from (
+      ${part(sql`uid >= ${afterSandboxes}`, false)}
+      union all ${part(sql`uid < ${firstSandbox}`, false)}
+      union all ${part(sql`uid >= ${firstSandbox} and uid < ${afterSandboxes}`, true)}
+    ) as all_parts
+    order by "isSandbox", uid desc limit ${limit}`.execute(db);
   return rows;
 };
 

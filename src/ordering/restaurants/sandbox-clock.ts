@@ -15,6 +15,8 @@ import { findAhead, lockClock, saveAhead } from './sandbox-clock-store.ts';
 /** Chosen: a year of orders, coupons and statistics. Beyond it, dates of the sandbox would say little. */
 const aheadMsMax = 366 * dayMs;
 
+export const secondsMax = aheadMsMax / 1000;
+
 /** The time of the restaurant. `now`: the real one. */
 export const timeOf = async (db: Kysely<unknown>, restuid: string, now: Date): Promise<Date> => {
   if (!isSandboxId(restuid)) return now;

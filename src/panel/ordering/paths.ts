@@ -1,4 +1,4 @@
-/** Paths of the pages about orders and customers. */
+/** Paths of the pages about orders, customers and the menu. */
 import { withQuery } from '../page/page-path.ts';
 import type { OrderStatus } from '../ports/ordering.ts';
 import { pathOfRestaurant } from '../restaurant/paths.ts';
@@ -21,3 +21,16 @@ export const pathOfOrder = (restuid: string, uid: string, more = ''): string =>
 /** `more` begins with a slash. */
 export const pathOfCustomer = (restuid: string, uid: string, more = ''): string =>
   pathOfRestaurant(restuid, `/customers/${encodeURIComponent(uid)}${more}`);
+
+export const pathOfMenu = (restuid: string, after?: string): string =>
+  withQuery(pathOfRestaurant(restuid, '/menu'), { after });
+
+export const pathOfCategory = (restuid: string, uid: string, after?: string): string =>
+  withQuery(pathOfRestaurant(restuid, `/menu/categories/${encodeURIComponent(uid)}`), { after });
+
+export const pathOfImports = (restuid: string, after?: string): string =>
+  withQuery(pathOfRestaurant(restuid, '/menu/imports'), { after });
+
+/** `more` begins with a slash. */
+export const pathOfImport = (restuid: string, uid: string, more = ''): string =>
+  pathOfRestaurant(restuid, `/menu/imports/${encodeURIComponent(uid)}${more}`);

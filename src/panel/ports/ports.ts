@@ -1,6 +1,7 @@
 /** The types of all ports. The app implements them, so the panel imports no other feature. */
 import type { CertificatePorts } from './certificates.ts';
 import type { LimitPorts } from './limits.ts';
+import type { MenuPorts } from './menu.ts';
 import type { OrderingPorts } from './ordering.ts';
 import type { PortalPorts } from './portal.ts';
 import type { RequestPorts } from './requests.ts';
@@ -12,6 +13,7 @@ import type { SupportPorts } from './support.ts';
 
 export type { CertificatePorts } from './certificates.ts';
 export type { LimitPorts } from './limits.ts';
+export type { MenuPorts } from './menu.ts';
 export type { OrderingPorts } from './ordering.ts';
 export type { PortalPorts } from './portal.ts';
 export type { RequestPorts } from './requests.ts';
@@ -30,6 +32,7 @@ export type Ports = {
   staff: StaffPorts;
   restaurant: RestaurantPorts;
   ordering: OrderingPorts;
+  menu: MenuPorts;
   support: SupportPorts;
   limits: LimitPorts;
   requests: RequestPorts;

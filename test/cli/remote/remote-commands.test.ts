@@ -169,17 +169,54 @@ test('A-357 restaurants are listed and shown, and an option takes a name that on
     ...{ restuid, name: 'Osteria', sandbox: false, api_enabled: true, countdown_minutes: 10, cell: 'default' },
   });
   const trial = await runJson(['restaurant', 'create', '--name', 'Trial', '--sandbox'], env);
-  const [firstListed] = ((await runJson(['restaurant', 'list'], env)) as Record<string, unknown>).restaurants as Record<
-    string,
-    unknown
-  >[];
-  expect(firstListed).toMatchObject({ restuid: trial.restuid, sandbox: true });
+  const all = (await runJson(['restaurant', 'list'], env)) as Record<string, unknown>;
+  const listed = all.restaurants as Record<string, unknown>[];
+  expect(listed.map((one) => one.restuid)).toEqual([twins[1], twins[0], restuid, trial.restuid]);
+  const last = await runJson(['restaurant', 'list', '--before', restuid], env);
+  expect(last).toMatchObject({ restaurants: [{ restuid: trial.restuid, sandbox: true }], next_before: null });
   const several = await runCommand(['restaurant', 'show', '--restaurant', 'Due Torri'], env);
   expect(several.code).toBe(2);
   for (const uid of twins) expect(several.stderr).toContain(uid);
   const unknown = await runCommand(['restaurant', 'show', '--restaurant', 'Tre Torri'], env);
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('There is no restaurant Tre Torri')]);
   expect(await runJson(['client', 'show', '--client-id', 'till'], env)).toMatchObject({ client_id: client.client_id });
+});
+
+test('A-344 a key or an endpoint is named by its name, address or description; several candidates are listed, and nothing changes', async () => {
+  const of = async (name: string) => String((await runJson(['restaurant', 'create', '--name', name], env)).restuid);
+  const [here, there] = [await of('Here'), await of('There')];
+  const key = async (place: string, name: string) =>
+    String((await runJson(['key', 'create', '--restaurant', place, '--name', name], env)).key_id);
+  const [own, twin, single] = [await key(here, 'Counter'), await key(there, 'counter'), await key(here, 'Only one')];
+  const shared = await runCommand(['key', 'revoke', '--key-id', 'Counter'], env);
+  expect(shared.code).toBe(2);
+  for (const [id, place] of [
+    [own, here],
+    [twin, there],
+  ])
+    expect(shared.stderr).toContain(`${id} (of ${place})`);
+  const live = async (place: string) =>
+    ((await runJson(['key', 'list', '--restaurant', place], env)) as Record<string, unknown>).keys as {
+      key_id: string;
+      state: string;
+    }[];
+  expect((await live(here)).map(({ state }) => state)).toEqual(['active', 'active']);
+  expect(await runJson(['key', 'revoke', '--key-id', 'only one'], env)).toMatchObject({ key_id: single });
+  // One of the two is left, so its name is enough; an argument takes a name too.
+  await runJson(['key', 'revoke', '--key-id', twin], env);
+  expect(await runJson(['key', 'limits', 'Counter', '--minute', '7'], env)).toMatchObject({ key_id: own });
+  const unknown = await runCommand(['key', 'revoke', '--key-id', 'Nowhere'], env);
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('Nowhere')]);
+  const url = 'https://93.184.216.34/hooks/0123';
+  const endpoint = await runJson(['endpoint', 'create', '--restaurant', here, '--url', url], env);
+  const update = (name: string, place = here) =>
+    runCommand(['endpoint', 'update', '--restaurant', place, '--endpoint', name, '--signature', 'none', '--json'], env);
+  expect(JSON.parse((await update(url)).stdout)).toMatchObject({ endpoint: { uid: endpoint.endpoint_uid } });
+  expect((await update(url, there)).code).toBe(1);
+  await runJson(['endpoint', 'create', '--restaurant', here, '--url', url], env);
+  const several = await update(url, 'Here');
+  expect([several.code, several.stderr]).toEqual([2, expect.stringContaining(String(endpoint.endpoint_uid))]);
+  expect(several.stderr).not.toContain('0123 (');
 });
 
 test('A-357 a list is a table on a terminal, with colours unless NO_COLOR is set, and one line for each item in a pipe', async () => {

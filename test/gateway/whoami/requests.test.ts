@@ -206,6 +206,46 @@ test('A-291 the successor of a key sees the requests of both, also after two rot
   expect((await countsOf(first.headers, 'customer.create')).writes).toBe(1);
 });
 
+test('A-350 a refused token request of an identified client is listed; one with a wrong secret and an issued token are not', async () => {
+  const client = await harness.createClient([tenant]);
+  const ask = (form: Record<string, string>) =>
+    sendRequest(harness.url, 'POST', '/api/oauth/token', {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ grant_type: 'client_credentials', client_id: client.client_id, ...form }).toString(),
+    });
+  const wrong = await ask({ client_secret: `${client.client_secret}x` });
+  const issued = await ask({ client_secret: client.client_secret });
+  const refused = await ask({ client_secret: client.client_secret, scope: 'no:such' });
+  expect([wrong.status, issued.status, refused.status]).toEqual([401, 200, 400]);
+  const listed = await untilListed(harness.url, clientHeaders(client), idOf(refused));
+  expect(listed).toEqual([
+    {
+      ...{ request_id: idOf(refused), at_iso: expect.any(String), method: 'POST', route: 'oauth.token' },
+      ...{ path: '/api/oauth/token', status: 400, code: 'invalid_scope', duration_ms: expect.any(Number) },
+      ...{ restuid: null, idempotency_key: null },
+    },
+  ]);
+  const stranger = await harness.createClient([tenant]);
+  expect(await requestsOf(harness.url, clientHeaders(stranger))).toEqual([]);
+});
+
+test('A-350 the successor of a key reads the denials of the key that it replaced, and not the other way round', async () => {
+  const first = await makeKey();
+  const second = await harness.credentials.rotateApiKey(first.keyId, 24);
+  const denial = (headers: Headers, id: string) =>
+    sendRequest(harness.url, 'GET', `/api/whoami/denials/${id}`, { headers });
+  const byFirst = await send('POST', '/api/menu/import', first.headers);
+  const bySecond = await send('POST', '/api/menu/import', { 'x-api-key': second.value });
+  expect([byFirst.status, bySecond.status]).toEqual([403, 403]);
+  const seen = async (headers: Headers, reply: Reply) => (await denial(headers, idOf(reply))).status;
+  const successor = { 'x-api-key': second.value };
+  await until(async () => (await seen(successor, byFirst)) === 200);
+  expect(await seen(successor, bySecond)).toBe(200);
+  expect(await seen(first.headers, byFirst)).toBe(200);
+  expect(await seen(first.headers, bySecond)).toBe(404);
+  expect(await seen((await makeKey()).headers, byFirst)).toBe(404);
+});
+
 test('A-292 each filter alone and with others passes exactly the requests that fit', async () => {
   const { headers } = await makeKey();
   const started = new Date(Date.now() - 1_000).toISOString();

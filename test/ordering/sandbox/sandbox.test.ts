@@ -1,5 +1,8 @@
 /** A sandbox beside a real restaurant in one running program: webhooks, the clock, and what is refused. */
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -124,6 +127,75 @@ test('A-305 the clock of a sandbox ends its countdowns and dates its orders; the
   const { rows } = await sql<{ late: boolean }>`
     select bool_or(created > now() + interval '1 hour') as late from outbox.events`.execute(database.db);
   expect(rows).toEqual([{ late: false }]);
+});
+
+test('A-342 a caller moves the clock of its sandbox, whose countdowns end with webhooks; a real restaurant is refused', async () => {
+  const timeouts = (uid: string): boolean =>
+    receiver.received.some(({ body }) => body.includes('order.timeout') && body.includes(uid));
+  const move = async (place: Place, body: object): Promise<Json> => {
+    const answer = await fetch(`${program.url}/api/sandbox/clock`, {
+      method: 'POST',
+      headers: { ...place.headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return (await answer.json()) as Json;
+  };
+  await clock(sandbox, 'reset');
+  const placed = (await order(sandbox, await addProduct(sandbox))).order;
+  const untouched = (await order(real, await addProduct(real))).order;
+  expect((await move(sandbox, {})).clock.ahead_seconds).toBe(0);
+  const { clock: moved } = await move(sandbox, { advance_seconds: 10_800 });
+  expect(moved.ahead_seconds).toBe(10_800);
+  expect(Date.parse(moved.now_iso) - Date.now()).toBeGreaterThan(10_700_000);
+  await until(() => timeouts(placed.uid));
+  const to = new Date(Date.now() + 86_400_000).toISOString();
+  expect((await move(sandbox, { to })).clock.ahead_seconds).toBeGreaterThan(86_300);
+  for (const wrong of [
+    { to: new Date().toISOString() },
+    { advance_seconds: 31_622_400 },
+    { advance_seconds: 1, reset: true },
+    { advance_seconds: 0 },
+  ])
+    expect([wrong, (await move(sandbox, wrong)).error]).toEqual([wrong, 'VALIDATION_ERROR']);
+  expect((await move(sandbox, {})).clock.ahead_seconds).toBeGreaterThan(86_300);
+  expect((await move(real, { advance_seconds: 10_800 })).errors).toMatchObject([{ code: 'SANDBOX_ONLY' }]);
+  expect((await move(real, {})).errors).toMatchObject([{ code: 'SANDBOX_ONLY' }]);
+  expect((await call(real, `/orders/get?uid=${untouched.uid}`)).order.status).toBe('new');
+  expect((await move(sandbox, { reset: true })).clock.ahead_seconds).toBe(0);
+  const triggered = await runJson(['sandbox', 'trigger', 'order.timeout', '--restaurant', sandbox.restuid], env);
+  await until(() => timeouts(String(triggered.uid)));
+  await clock(sandbox, 'reset');
+});
+
+test('A-348 a script lets deliveries fail, which are in the log and repeated; other restaurants notice nothing', async () => {
+  const script = join(mkdtempSync(join(tmpdir(), 'orderpass-break-')), 'break.json');
+  const steps = [
+    { after: '0s', do: 'break-endpoints', deliveries: 1 },
+    { after: '0s', do: 'customer', customer: 'broken' },
+  ];
+  writeFileSync(script, JSON.stringify({ steps }));
+  await addProduct(sandbox);
+  const { code, stdout } = await runCommand(
+    ['sandbox', 'play', script, '--restaurant', sandbox.restuid, '--json'],
+    env,
+  );
+  expect([code, JSON.parse(stdout).steps]).toMatchObject([
+    0,
+    [{ do: 'break-endpoints', name: '1 endpoints' }, { do: 'customer', error: null }],
+  ]);
+  const { uid } = JSON.parse(stdout).steps[1];
+  const arrived = (): number => receiver.received.filter(({ body }) => body.includes(uid)).length;
+  await until(async () => {
+    const { deliveries } = await call(sandbox, '/webhook/deliveries?event=customer.changed&pagesize=1');
+    return deliveries[0].attempts_count === 1;
+  });
+  expect(arrived()).toBe(0);
+  expect((await call(real, '/customer/create', { email: 'meanwhile@example.com' })).success).toBe(true);
+  await until(() => receiver.received.some(({ body }) => body.includes('meanwhile@example.com')));
+  await until(() => arrived() === 1);
+  const { deliveries } = await call(sandbox, '/webhook/deliveries?event=customer.changed&pagesize=1');
+  const { delivery } = await call(sandbox, `/webhook/delivery?uid=${deliveries[0].uid}`);
+  expect(delivery.attempts.map(({ status }: { status: number }) => status)).toEqual([503, expect.any(Number)]);
 });
 
 test('A-305 the clock is kept over a restart and begins anew after reset', async () => {

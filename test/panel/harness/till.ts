@@ -9,6 +9,8 @@ export type Till = {
   clientId: string;
   /** `more`: members of order/create beside those of a small order at a table. */
   order(more?: Readonly<Record<string, unknown>>): Promise<Placed>;
+  /** Imports the menu with another price of its product. */
+  reprice(price: number): Promise<void>;
   move(move: 'confirm' | 'close' | 'cancel', order: Placed): Promise<void>;
 };
 
@@ -33,12 +35,14 @@ export const openTill = async (
     return JSON.parse(text) as { products?: { uid: string }[]; order?: Placed };
   };
   await importsAnswer(url, headers);
-  await ask('menu/import', {
-    pos_uid: 'till',
-    update_mode: 'merge',
-    categories: [{ ext_id: 'C', name: 'Pizze' }],
-    products: [{ ext_id: 'P', category_ext_id: 'C', name: productName, price: 6.5 }],
-  });
+  const importMenu = (price: number) =>
+    ask('menu/import', {
+      pos_uid: 'till',
+      update_mode: 'merge',
+      categories: [{ ext_id: 'C', name: 'Pizze' }],
+      products: [{ ext_id: 'P', category_ext_id: 'C', name: productName, price }],
+    });
+  await importMenu(6.5);
   const product = { uid: (await ask('menu/products')).products?.[0]?.uid };
   return {
     clientId: client.client_id ?? '',
@@ -53,6 +57,9 @@ export const openTill = async (
       });
       if (order === undefined) throw new Error('no order in the answer');
       return order;
+    },
+    reprice: async (price) => {
+      await importMenu(price);
     },
     move: async (move, { uid, token }) => {
       await ask(`order/${move}`, { uid, token });

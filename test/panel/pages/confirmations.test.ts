@@ -113,6 +113,10 @@ const asking: Readonly<Record<string, Asking>> = {
     afterwards: () => ['Order 1 is cancelled.'],
     fill: { reason: 'the oven is cold' },
   },
+  '/restaurants/:restaurant/menu/imports/:import/revert': {
+    names: () => [restaurant, 'Till at the bar'],
+    afterwards: () => ['The earlier menu is restored.'],
+  },
   '/users/:user/remove-totp': ofUser,
   '/users/:user/end-session': { ...ofUser, ...session },
   '/users/:user/end-sessions': ofUser,
@@ -277,9 +281,13 @@ beforeAll(async () => {
   const made = await post(`/restaurants/${restuid}/webhooks`, { url, kinds: 'orders' });
   const uid = /whe_\w+/.exec(made.main)?.[0];
   await post(`/restaurants/${restuid}/webhooks/${uid}/login`, { type: 'header', name: 'X-Till-Key', value: 'secret' });
+  const till = await openTill(harness, restuid);
+  await till.reprice(7);
   Object.assign(ids, {
     ...{ restaurant: restuid, user: user.userId, client: client.client_id, key: key.key_id, leaked: leaked.key_id },
-    order: (await (await openTill(harness, restuid)).order()).uid,
+    order: (await till.order()).uid,
+    category: /menu\/categories\/([^/"]+)"/.exec((await ask(`/restaurants/${restuid}/menu`)).main)?.[1],
+    import: (await ask(`/restaurants/${restuid}/menu/imports`)).main.match(/imp_\w+/g)?.at(-1),
     endpoint: uid,
     secret: /secrets\/([^/]+)\/retire/.exec((await ask(`/clients/${client.client_id}`)).main)?.[1],
   });

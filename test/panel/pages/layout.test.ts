@@ -73,6 +73,9 @@ beforeAll(async () => {
   await post(`/restaurants/${restuid}/notifications`, { kind: 'orders', on: '1' });
   const names = { client: long('CassaDelRistorante', 100), product: long('Pizza-con-tutto-', 100) };
   const till = await openTill(harness, restuid, names);
+  await till.reprice(7);
+  const menu = await (await page.request.get(`${harness.url}/panel/restaurants/${restuid}/menu`)).text();
+  const imports = await (await page.request.get(`${harness.url}/panel/restaurants/${restuid}/menu/imports`)).text();
   const order = await till.order({
     client: { first_name: long('Massimiliano', 100), last_name: long('Dell-Acqua', 100), email: 'guest@example.com' },
     notes: long('SenzaGlutine', 900),
@@ -103,6 +106,8 @@ beforeAll(async () => {
       restaurant: restuid,
       order: order.uid,
       customer: /cus_\w+/.exec(customers)?.[0],
+      category: /menu\/categories\/([^/"]+)"/.exec(menu)?.[1],
+      import: imports.match(/imp_\w+/g)?.at(-1),
       client: client_id,
       key: key.key_id,
       user: user.user_id,

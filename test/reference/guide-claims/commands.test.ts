@@ -61,7 +61,9 @@ const saveFiles = (folder: string): void => {
 beforeAll(async () => {
   if (!hasJq) return;
   receiverPort = await freePort();
-  program = await startProgram({ ORDERPASS_DATA_DIR: data.path, ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' });
+  program = await startProgram({
+    ...{ ORDERPASS_DATA_DIR: data.path, ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true', ORDERPASS_MCP: 'on' },
+  });
   await until(() => program.output().includes('/demo/receiver\n'));
   document = (await (await fetch(`${program.url}/api/openapi.json`)).json()) as Json;
   checkAnswer = createAnswerCheck(document);
@@ -73,7 +75,7 @@ beforeAll(async () => {
   const env = { ...plainEnv(), ORDERPASS_DATA_DIR: data.path };
   shell = openShell({ cwd: folder, env });
   // A reader stands in the folder of the program. Here files of the reader are in a folder of their own.
-  await shell.run(`npm() { local all=("\${@/#menu.csv/$PWD/menu.csv}"); (cd ${root} && command npm "\${all[@]}"); }`);
+  await shell.run(`npm() { local all=("\${@/#menu.csv/$PWD/menu.csv}"); all=("\${all[@]/#lunch.yaml/$PWD/lunch.yaml}"); (cd ${root} && command npm "\${all[@]}"); }`);
 });
 
 afterAll(async () => {

@@ -9,9 +9,9 @@ const limitMax = 200;
 export const listRestaurantCommands = (group: Command, output: Output): void => {
   group
     .command('list')
-    .description('restaurants, newest first; sandboxes stand before all others')
+    .description('restaurants, newest first, and after all of them the sandboxes')
     .option('--search <text>', 'start of an id, or starts of words of the name', '')
-    .option('--before <restuid>', 'restaurants that are older than this one')
+    .option('--before <restuid>', 'the page after this one')
     .option('--limit <n>', `restaurants to show, up to ${limitMax}`, '50')
     .action(async ({ search, before, limit: text }: ListOptions, command: Command) => {
       const limit = Number(text);

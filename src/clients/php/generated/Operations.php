@@ -76,6 +76,9 @@ use Orderpass\Type\Product;
 use Orderpass\Type\RecordedEvent;
 use Orderpass\Type\Redelivery;
 use Orderpass\Type\RedeliveryRequest;
+use Orderpass\Type\SandboxClock;
+use Orderpass\Type\SandboxClockAnswer;
+use Orderpass\Type\SandboxClockRequest;
 use Orderpass\Type\SecretRotation;
 use Orderpass\Type\StartedRedelivery;
 use Orderpass\Type\UsedHour;
@@ -140,6 +143,9 @@ abstract class Operations
     /** What the credential may do, and why a request of it was refused. */
     public readonly WhoamiOperations $whoami;
 
+    /** Operations below /api/sandbox. */
+    public readonly SandboxOperations $sandbox;
+
     protected function __construct(Transport $transport)
     {
         $this->orders = new OrdersOperations($transport);
@@ -151,6 +157,7 @@ abstract class Operations
         $this->webhooks = new WebhooksOperations($transport);
         $this->events = new EventsOperations($transport);
         $this->whoami = new WhoamiOperations($transport);
+        $this->sandbox = new SandboxOperations($transport);
     }
 }
 
@@ -1292,5 +1299,39 @@ final class WhoamiOperations
         ?CallOptions $options = null,
     ): Denial {
         return WhoamiDenialAnswer::from($this->transport->call('GET', '/api/whoami/denials/{request_id}', $request, $options))->denial;
+    }
+}
+
+/** Operations below /api/sandbox. */
+final class SandboxOperations
+{
+    public function __construct(private readonly Transport $transport)
+    {
+    }
+
+    /**
+     * Read or move the clock of a sandbox
+     *
+     * Needs the scope `manage:orders`.
+     *
+     * Rate class W: 2 units.
+     *
+     * Events: `order.timeout`.
+     *
+     * Refusals of its own:
+     * - MISSING_PARAMETER (400): A required parameter is missing. errors names every fault of the request
+     * at once.
+     * - VALIDATION_ERROR (400): The request or a value in it is not valid. errors names every fault with
+     * its pointer.
+     * - CONFLICT (409): The present state forbids it, a unique value is taken, or the same idempotent
+     * request is still running: then Retry-After says when to ask again.
+     * - IDEMPOTENCY_KEY_REUSED (422): The Idempotency-Key was used with another request; errors points to
+     * the first difference. Use a new key.
+     */
+    public function clock(
+        SandboxClockRequest $request = new SandboxClockRequest(),
+        ?CallOptions $options = null,
+    ): SandboxClock {
+        return SandboxClockAnswer::from($this->transport->call('POST', '/api/sandbox/clock', $request, $options))->clock;
     }
 }

@@ -9079,6 +9079,121 @@ final class RemovedCustomer implements \JsonSerializable
     }
 }
 
+/** The clock of a sandbox */
+final class SandboxClock implements \JsonSerializable
+{
+    public function __construct(
+        /**
+         * The time of the sandbox, with the offset of the venue
+         *
+         * A date-time of RFC 3339 with an offset.
+         */
+        public readonly string $nowIso,
+        /**
+         * How far it is ahead of the real time
+         *
+         * At least 0.
+         */
+        public readonly int $aheadSeconds,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            nowIso: Json::string($members['now_iso'] ?? null, 'SandboxClock.now_iso'),
+            aheadSeconds: Json::integer($members['ahead_seconds'] ?? null, 'SandboxClock.ahead_seconds'),
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'now_iso' => $this->nowIso,
+            'ahead_seconds' => $this->aheadSeconds,
+        ]);
+    }
+}
+
+/** Answer of POST /api/sandbox/clock */
+final class SandboxClockAnswer implements \JsonSerializable
+{
+    public function __construct(
+        /** True in every answer that is no refusal */
+        public readonly bool $success,
+        /** After the move; a request without a move shows where it is */
+        public readonly SandboxClock $clock,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            success: Json::boolean($members['success'] ?? null, 'SandboxClockAnswer.success'),
+            clock: SandboxClock::from(Json::members($members['clock'] ?? null, 'SandboxClockAnswer.clock')),
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'success' => $this->success,
+            'clock' => $this->clock,
+        ]);
+    }
+}
+
+/** Body of POST /api/sandbox/clock */
+final class SandboxClockRequest implements \JsonSerializable
+{
+    public function __construct(
+        /**
+         * Forward by this much from where it is
+         *
+         * 1 to 31622400.
+         */
+        public readonly ?int $advanceSeconds = null,
+        /**
+         * Forward to this time
+         *
+         * A date-time of RFC 3339 with an offset.
+         */
+        public readonly ?string $to = null,
+        /** true: the real time again */
+        public readonly ?bool $reset = null,
+        /**
+         * The restaurant; required when the client has several. A POST may send it as a member of the body
+         *
+         * 1 to 64 characters.
+         */
+        public readonly ?string $restuid = null,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            advanceSeconds: isset($members['advance_seconds']) ? Json::integer($members['advance_seconds'], 'SandboxClockRequest.advance_seconds') : null,
+            to: isset($members['to']) ? Json::string($members['to'], 'SandboxClockRequest.to') : null,
+            reset: isset($members['reset']) ? Json::boolean($members['reset'], 'SandboxClockRequest.reset') : null,
+            restuid: isset($members['restuid']) ? Json::string($members['restuid'], 'SandboxClockRequest.restuid') : null,
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'advance_seconds' => $this->advanceSeconds ?? Omitted::Member,
+            'to' => $this->to ?? Omitted::Member,
+            'reset' => $this->reset ?? Omitted::Member,
+            'restuid' => $this->restuid ?? Omitted::Member,
+        ]);
+    }
+}
+
 /** A rotation of the secret of an endpoint, or its end */
 final class SecretRotation implements \JsonSerializable
 {

@@ -4327,6 +4327,54 @@ export type RemovedCustomer = {
   uid: string;
 };
 
+/** The clock of a sandbox */
+export type SandboxClock = {
+  /**
+   * The time of the sandbox, with the offset of the venue
+   *
+   * A date-time of RFC 3339 with an offset.
+   */
+  now_iso: string;
+  /**
+   * How far it is ahead of the real time
+   *
+   * At least 0.
+   */
+  ahead_seconds: number;
+};
+
+/** Answer of POST /api/sandbox/clock */
+export type SandboxClockAnswer = {
+  /** True in every answer that is no refusal */
+  success: true;
+  /** After the move; a request without a move shows where it is */
+  clock: SandboxClock;
+};
+
+/** Body of POST /api/sandbox/clock */
+export type SandboxClockRequest = {
+  /**
+   * Forward by this much from where it is
+   *
+   * 1 to 31622400.
+   */
+  advance_seconds?: number | undefined;
+  /**
+   * Forward to this time
+   *
+   * A date-time of RFC 3339 with an offset.
+   */
+  to?: string | undefined;
+  /** true: the real time again */
+  reset?: boolean | undefined;
+  /**
+   * The restaurant; required when the client has several. A POST may send it as a member of the body
+   *
+   * 1 to 64 characters.
+   */
+  restuid?: string | undefined;
+};
+
 /** A rotation of the secret of an endpoint, or its end */
 export type SecretRotation = {
   /**

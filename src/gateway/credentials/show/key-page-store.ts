@@ -55,3 +55,23 @@ export const findKeysWithUsedSuccessor = async (
         and n.quarantined_reason is null and (n.expires is null or n.expires > ${now}))`.execute(db);
   return new Set(rows.map(({ id }) => id));
 };
+
+/** A key that a name may mean. */
+type NamedKey = { id: string; tenant: string };
+
+/**
+ * Keys of this name, ignoring case, newest first: those in use, or else those that have ended. `tenant` undefined: those of
+ * all tenants.
+ */
+export const findKeysByName = async (
+  db: Db,
+  { name, tenant, now, limit }: { name: string; tenant: string | undefined; now: Date; limit: number },
+): Promise<NamedKey[]> => {
+  const { rows } = await sql<NamedKey & { ended: boolean }>`
+    select key_id as id, tenant, revoked_at is not null or coalesce(expires <= ${now}, false) as ended
+    from gateway.api_keys
+    where lower(name) = lower(${name}) and (${tenant ?? null}::text is null or tenant = ${tenant ?? null})
+    order by ended, created desc, key_id desc limit ${limit}`.execute(db);
+  const live = rows.filter(({ ended }) => !ended);
+  return (live.length > 0 ? live : rows).map(({ id, tenant: of }) => ({ id, tenant: of }));
+};

@@ -4,6 +4,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { NoteDenial } from '../../answer/write-answer.ts';
+import type { TokenRefusal } from '../../model/token-refusal.ts';
 import { TracedFault } from '../../model/traced-fault.ts';
 import type { Exchange } from '../../request/exchange.ts';
 import { createRequestDays } from './request-days.ts';
@@ -20,6 +21,7 @@ type Hooks = {
 export type OpenedRequestLog = Hooks & {
   /** See RequestLog. */
   probed: (exchange: Exchange, callerId: string) => void;
+  tokenRefused: (refusal: TokenRefusal) => void;
   services: Service[];
 };
 
@@ -38,9 +40,9 @@ type OpenDeps = {
 
 export const openRequestLog = ({ hooks, background, ...deps }: OpenDeps): OpenedRequestLog => {
   const expiry = createRequestDays({ ...deps, db: background });
-  if (deps.days === 0) return { ...hooks, probed: () => undefined, services: [expiry] };
+  if (deps.days === 0) return { ...hooks, probed: () => undefined, tokenRefused: () => undefined, services: [expiry] };
   const nowMs = (): number => performance.now();
-  const { writer, answered, ended, probed } = createRequestLog({ ...deps, nowMs });
+  const { writer, answered, ended, probed, tokenRefused } = createRequestLog({ ...deps, nowMs });
   return {
     noteDenial: (exchange, fault, by) => {
       hooks.noteDenial(exchange, fault, by);
@@ -56,6 +58,7 @@ export const openRequestLog = ({ hooks, background, ...deps }: OpenDeps): Opened
       ended(exchange);
     },
     probed,
+    tokenRefused,
     services: [writer, expiry],
   };
 };

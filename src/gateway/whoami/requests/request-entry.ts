@@ -4,6 +4,7 @@
  */
 import { isNear } from '../../audit/event/request-id-times.ts';
 import { countedTenant } from '../../limits/counted-tenant.ts';
+import { type TokenRefusal, tokenRoute } from '../../model/token-refusal.ts';
 import type { Exchange } from '../../request/exchange.ts';
 
 /** Successful reads are only counted. */
@@ -61,6 +62,19 @@ export const entryOf = (
     idempotencyKey: typeof key === 'string' && idempotencyKeyForm.test(key) ? key : null,
   };
 };
+
+/** No key of idempotency: the endpoint repeats nothing. */
+export const tokenEntry = (
+  { clientId: caller, requestId, status, code, durationMs }: TokenRefusal,
+  { at, number }: Pick<RequestEntry, 'at' | 'number'>,
+): RequestEntry => ({
+  ...{ caller, at, number, requestId, status, code, durationMs },
+  route: tokenRoute.id,
+  idIndexed: !isNear(requestId, at),
+  method: 'POST',
+  tenant: null,
+  idempotencyKey: null,
+});
 
 /** The tenant that the request was for: the only one of the caller, else the one that the service or the address names. */
 const tenantOf = ({ principal, route, servedTenant, path, search }: Exchange): string | undefined => {

@@ -11,11 +11,12 @@ import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { authCheckPath } from '../../access/read-original-request.ts';
+import { type TokenRefusal, tokenRoute } from '../../model/token-refusal.ts';
 import type { Exchange } from '../../request/exchange.ts';
 import { createHourCounts, type HourCounts } from './hour-counts.ts';
 import { addHours, type HourCount } from './hour-store.ts';
 import { makeDay } from './request-day-store.ts';
-import { entryOf, type Outcome, outcomeOf, type RequestEntry } from './request-entry.ts';
+import { entryOf, type Outcome, outcomeOf, type RequestEntry, tokenEntry } from './request-entry.ts';
 import { insertRequests } from './request-store.ts';
 
 export type RequestLog = {
@@ -25,6 +26,8 @@ export type RequestLog = {
   ended(exchange: Exchange): void;
   /** A request of an operation that does not exist, whose caller was found after the answer. */
   probed(exchange: Exchange, callerId: string): void;
+  /** A refusal of the token endpoint, which has no exchange, once its client was identified. */
+  tokenRefused(refusal: TokenRefusal): void;
   writer: Service;
 };
 
@@ -61,15 +64,25 @@ export const createRequestLog = (deps: RequestLogDeps): RequestLog => {
   const queue: RequestEntry[] = [];
   let number = randomInt(numbersMax);
 
-  const note = (exchange: Exchange, { caller, outcome, status, answeredMs }: Noted): void => {
+  /** `entry` is called when there is room for it. */
+  const add = (
+    { caller, route, outcome }: { caller: string; route: string; outcome: Outcome },
+    entry: (place: { at: Date; number: number }) => RequestEntry,
+  ): void => {
     const at = clock.now();
-    if (!hours.count(caller, exchange.route?.id ?? '', outcome, at.getTime())) dropped('queue', 1);
+    if (!hours.count(caller, route, outcome, at.getTime())) dropped('queue', 1);
     if (outcome === 'reads') return;
     if (queue.length >= queueMax) return dropped('queue', 1);
     if (!hasRoom(caller, outcome, at.getTime())) return dropped('caller', 1);
     number = (number + 1) % numbersMax;
+    queue.push(entry({ at, number }));
+  };
+
+  const note = (exchange: Exchange, { caller, outcome, status, answeredMs }: Noted): void => {
     const durationMs = Math.max(0, Math.round(answeredMs - exchange.startedAtMs));
-    queue.push(entryOf(exchange, { caller, status, at, number, durationMs }));
+    add({ caller, route: exchange.route?.id ?? '', outcome }, (place) =>
+      entryOf(exchange, { caller, status, durationMs, ...place }),
+    );
   };
 
   return {
@@ -95,6 +108,10 @@ export const createRequestLog = (deps: RequestLogDeps): RequestLog => {
       const { status, atMs } = refused;
       note(exchange, { caller, outcome: outcomeOf(exchange, status), status, answeredMs: atMs });
     },
+    tokenRefused: (refusal) =>
+      add({ caller: refusal.clientId, route: tokenRoute.id, outcome: 'refused' }, (place) =>
+        tokenEntry(refusal, place),
+      ),
     writer: createWriter(deps, queue, hours),
   };
 };

@@ -9,6 +9,8 @@ export type MenuToImport = {
   restuid: string;
   /** The client that owns the elements; null: the panel, whose elements no client's import can change. */
   owner: string | null;
+  /** Who imports it, where that is not the owner. */
+  actor?: string;
   posUid: string;
   mode: 'replace' | 'merge';
   /** The same as in the body of menu/import. */
@@ -40,8 +42,17 @@ export const importMenu = async (tx: Kysely<unknown>, menu: MenuToImport): Promi
   const terms = { maxRemovalPercent: 100, confirmRemoval: true, dryRun: false };
   const outcome = await runImport(tx, { ...terms, ...menu, currency });
   if (outcome.state !== 'failed') {
-    const { restuid, owner, posUid, mode: updateMode, now } = menu;
-    await recordImport(tx, { restuid, owner, kind: 'import', posUid, updateMode, now }, outcome);
+    const { restuid, owner, posUid, mode: updateMode, now, actor } = menu;
+    const opening = {
+      restuid,
+      owner,
+      kind: 'import',
+      posUid,
+      updateMode,
+      now,
+      ...(actor !== undefined && { actor }),
+    } as const;
+    await recordImport(tx, opening, outcome);
     return outcome;
   }
   const first = outcome.errors.slice(0, 5).map(({ pointer, code, message }) => `${pointer}: ${code}, ${message}`);

@@ -36,6 +36,8 @@ type Deps = {
 type Opening = Pick<ImportRecord, 'kind' | 'posUid' | 'updateMode'> & {
   restuid: string;
   owner: string | null;
+  /** Who makes it, where that is not the client. */
+  actor?: string;
   now: Date;
 };
 
@@ -97,7 +99,7 @@ export const recordImport = async (tx: Kysely<unknown>, opening: Opening, outcom
   await writeOutcome(tx, firstRecord(opening), opening, outcome);
 };
 
-const firstRecord = ({ owner, now, kind, posUid, updateMode }: Opening): ImportRecord => ({
+const firstRecord = ({ owner, now, kind, posUid, updateMode, actor }: Opening): ImportRecord => ({
   uid: newId('imp', now.getTime()),
   clientId: historyOwner(owner),
   kind,
@@ -112,6 +114,7 @@ const firstRecord = ({ owner, now, kind, posUid, updateMode }: Opening): ImportR
   created: now,
   counts: noCounts(),
   removalPercent: 0,
+  actor: actor ?? null,
 });
 
 /** Writes the outcome in the transaction and deletes records that are too old to be read. */

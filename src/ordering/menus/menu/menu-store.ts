@@ -91,3 +91,10 @@ export const findCategory = async (
     where c.restuid = ${restuid} and c.uid = ${uid} and c.removed_at is null`.execute(db);
   return rows.map((row) => ({ ...row, options: aliveOptions(row.options) }))[0];
 };
+
+/** 0 before the first change of the menu. */
+export const menuVersion = async (db: Kysely<unknown>, restuid: string): Promise<number> => {
+  const { rows } = await sql<{ version: number }>`
+    select version from ordering.menus where restuid = ${restuid}`.execute(db);
+  return rows[0]?.version ?? 0;
+};

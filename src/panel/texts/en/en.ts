@@ -6,6 +6,7 @@ import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
+import { menu } from './menu.ts';
 import { ordering } from './ordering.ts';
 import { factor, notices, passkeys } from './people.ts';
 import { portal } from './portal.ts';
@@ -24,6 +25,7 @@ export const en = {
   certificates,
   restaurant,
   ordering,
+  menu,
   customers,
   support,
   limits,

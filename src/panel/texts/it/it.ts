@@ -8,6 +8,7 @@ import { customers } from './customers.ts';
 import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
+import { menu } from './menu.ts';
 import { ordering } from './ordering.ts';
 import { factor, notices, passkeys } from './people.ts';
 import { portal } from './portal.ts';
@@ -26,6 +27,7 @@ export const it: Texts = {
   certificates,
   restaurant,
   ordering,
+  menu,
   customers,
   support,
   limits,

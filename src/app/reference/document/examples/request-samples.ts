@@ -86,6 +86,10 @@ export const requestSamples = (now: Date): Readonly<Record<string, Json>> => ({
     },
   },
   '/api/menu/revert': { revert: { summary: 'Back to the menu of the first import', value: { version: 1 } } },
+  '/api/sandbox/clock': {
+    advance: { summary: 'A minute later', value: { advance_seconds: 60 } },
+    reset: { summary: 'The real time again', value: { reset: true } },
+  },
   '/api/coupon/generate': { generate: { value: { gencode: 'SPRING' } } },
   '/api/coupon/apply': {
     preview: { summary: 'Takes no use', value: { code: ids.coupon, total: 27.8, preview: true } },

@@ -4078,6 +4078,49 @@ class RemovedCustomer(TypedDict):
     """Identified the customer; it is never used again"""
 
 
+class SandboxClock(TypedDict):
+    """The clock of a sandbox"""
+    now_iso: str
+    """The time of the sandbox, with the offset of the venue
+
+    A date-time of RFC 3339 with an offset.
+    """
+    ahead_seconds: int
+    """How far it is ahead of the real time
+
+    At least 0.
+    """
+
+
+class SandboxClockAnswer(TypedDict):
+    """Answer of POST /api/sandbox/clock"""
+    success: Literal[True]
+    """True in every answer that is no refusal"""
+    clock: SandboxClock
+    """After the move; a request without a move shows where it is"""
+
+
+class SandboxClockRequest(TypedDict, total=False):
+    """Body of POST /api/sandbox/clock"""
+    advance_seconds: int
+    """Forward by this much from where it is
+
+    1 to 31622400.
+    """
+    to: str
+    """Forward to this time
+
+    A date-time of RFC 3339 with an offset.
+    """
+    reset: bool
+    """true: the real time again"""
+    restuid: str
+    """The restaurant; required when the client has several. A POST may send it as a member of the body
+
+    1 to 64 characters.
+    """
+
+
 class _SecretRotationRequired(TypedDict):
     """Members of SecretRotation that are always there."""
     uid: str

@@ -75,3 +75,15 @@ const countImports = async (db: Kysely<unknown>, range: RawBuilder<unknown>): Pr
   const total = rows[0]?.total ?? 0;
   return total > lookMax ? null : total;
 };
+
+export const findImportByUid = async (
+  db: Kysely<unknown>,
+  restuid: string,
+  uid: string,
+): Promise<ImportRecord | undefined> => {
+  const { rows } = await sql<ImportRecord>`
+    select ${importColumns}, ${shown} from ordering.menu_imports where restuid = ${restuid} and uid = ${uid}`.execute(
+    db,
+  );
+  return rows[0];
+};

@@ -24,6 +24,8 @@ export type ImportRecord = {
   created: Date;
   counts: Counts;
   removalPercent: number;
+  /** Who made it, where that was not the client: `panel:` and the id of a user. */
+  actor: string | null;
 };
 
 /** `plan`: uids of the elements that a plan changes which can still be applied. */
@@ -32,17 +34,17 @@ export type SavedImport = ImportRecord & { plan: ChangeNames | null };
 export const importColumns = sql`
   uid, client_id as "clientId", kind, state, percent, pos_uid as "posUid", update_mode as "updateMode", version,
   base_version as "baseVersion", plan_id as "planId", plan_expires as "planExpires", created, counts,
-  removal_percent as "removalPercent"`;
+  removal_percent as "removalPercent", actor`;
 
 /** Inserts the record or replaces the stored one. */
 export const saveImport = async (db: Kysely<unknown>, restuid: string, row: SavedImport): Promise<void> => {
   await sql`
     insert into ordering.menu_imports (restuid, uid, client_id, kind, state, percent, pos_uid, update_mode, version,
-      base_version, plan_id, plan_expires, plan, created, touched, counts, removal_percent)
+      base_version, plan_id, plan_expires, plan, created, touched, counts, removal_percent, actor)
     values (${restuid}, ${row.uid}, ${row.clientId}, ${row.kind}, ${row.state}, ${row.percent}, ${row.posUid},
       ${row.updateMode}, ${row.version}, ${row.baseVersion}, ${row.planId}, ${row.planExpires},
       ${row.plan === null ? null : JSON.stringify(row.plan)}::jsonb, ${row.created}, clock_timestamp(),
-      ${JSON.stringify(row.counts)}::jsonb, ${row.removalPercent})
+      ${JSON.stringify(row.counts)}::jsonb, ${row.removalPercent}, ${row.actor})
     on conflict (restuid, uid) do update set state = excluded.state, percent = excluded.percent,
       version = excluded.version, base_version = excluded.base_version, plan_id = excluded.plan_id,
       plan_expires = excluded.plan_expires, plan = excluded.plan, touched = excluded.touched,
@@ -72,6 +74,14 @@ export const readReport = async (db: Kysely<unknown>, restuid: string, uid: stri
     if (text === undefined) return texts.length === 0 ? undefined : texts.join('');
     texts.push(text);
   }
+};
+
+/** Characters of a report; 0 when there is none. */
+export const reportSize = async (db: Kysely<unknown>, restuid: string, uid: string): Promise<number> => {
+  // Every part but the last has the same number of characters, so the number of parts is enough.
+  const { rows } = await sql<{ parts: number }>`
+    select count(*) as parts from ordering.menu_reports where restuid = ${restuid} and import_uid = ${uid}`.execute(db);
+  return (rows[0]?.parts ?? 0) * partCharacters;
 };
 
 export const deleteImport = async (db: Kysely<unknown>, restuid: string, uid: string): Promise<void> => {

@@ -1,0 +1,133 @@
+/** One import of a menu: what it changed, or as a plan would change, with names and prices before and after. */
+import { type Answer, notFound, page } from '../page/answer.ts';
+import { type Html, type HtmlValue, html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { withQuery } from '../page/page-path.ts';
+import { readCursor } from '../page/read-query.ts';
+import type { MenuChange, MenuImport } from '../ports/menu.ts';
+import { requestedRestaurant, restaurantRoles } from '../restaurant/paths.ts';
+import { badge } from '../view/badge.ts';
+import { pager } from '../view/pager.ts';
+import { table } from '../view/table.ts';
+import { time } from '../view/time.ts';
+import { importsPath } from './menu-imports-page.ts';
+import { cut, importAuthor, importBadge, importKind } from './menu-parts.ts';
+import { fact, money } from './order-parts.ts';
+import { pathOfImport, pathOfImports } from './paths.ts';
+
+export const importPath = `${importsPath}/:import`;
+
+const changesShown = 50;
+
+const showImport = async (view: View): Promise<Answer> => {
+  const found = await requestedRestaurant(view);
+  if (found === undefined) return notFound();
+  const { restuid, name } = found;
+  const { menu, ordering } = view.ports;
+  const uid = view.params.import ?? '';
+  const shown = await menu.import(restuid, uid);
+  if (shown === undefined) return notFound();
+  const t = view.texts.menu;
+  const author = await importAuthor(view, shown, (actor) => ordering.nameOf(restuid, actor));
+  const isRevertible = await menu.canRevertTo(restuid, uid);
+  return page({
+    title: importKind(view, shown),
+    body: html`<p><a href="${pathOfImports(restuid)}">${t.backToImports(name)}</a></p>
+<p>${importBadge(view, shown)} ${t.meanings[shown.state]}</p>
+${isRevertible && html`<div class="row"><a class="button" href="${pathOfImport(restuid, uid, '/revert')}">${t.revertAsk}</a></div>`}
+<dl class="facts">${fact(t.when, time(shown.created))}${fact(t.author, author)}${fact(t.pos, shown.posUid)}${fact(
+      t.version,
+      shown.version !== null &&
+        (shown.version === shown.baseVersion
+          ? t.sameVersion(shown.version)
+          : t.versions(shown.baseVersion ?? 0, shown.version)),
+    )}${shown.state === 'planned' && shown.expires !== null && fact(t.expires, time(shown.expires))}${shown.state === 'running' && fact(t.progress, `${shown.percent} %`)}</dl>
+${(shown.state === 'applied' || shown.state === 'planned') && html`<h2>${t.counts}</h2>${countTable(view, shown)}`}
+${shown.state === 'applied' && (await changes(view, restuid, shown))}${shown.state === 'planned' && (await plan(view, restuid, uid))}`,
+  });
+};
+
+const countTable = ({ texts }: View, { counts }: MenuImport): Html => {
+  const t = texts.menu;
+  return table({
+    columns: [
+      t.kind,
+      { title: t.actions.created, kind: 'number' },
+      { title: t.actions.updated, kind: 'number' },
+      { title: t.actions.removed, kind: 'number' },
+    ],
+    rows: (['categories', 'products', 'options', 'values'] as const).map((kind) => [
+      t.kinds[kind],
+      counts[kind].created,
+      counts[kind].updated,
+      counts[kind].removed,
+    ]),
+  });
+};
+
+const changes = async (view: View, restuid: string, shown: MenuImport): Promise<Html> => {
+  const t = view.texts.menu;
+  const after = readCursor(view);
+  const { currency } = await view.ports.menu.terms(restuid);
+  const { items, next } = await view.ports.menu.changes(restuid, shown.uid, { after, limit: changesShown });
+  const nothing =
+    shown.version === shown.baseVersion ? t.noChange : after === undefined ? t.forgotten : view.texts.restaurant.noMore;
+  return html`<h2>${t.changesTitle}</h2>${
+    items.length === 0
+      ? html`<p>${nothing}</p>`
+      : table({
+          columns: [t.element, t.action, { title: t.price, kind: 'number' }, t.alsoChanged],
+          rows: items.map((change) => changeRow(view, currency, change)),
+        })
+  }${pager(view, { after, next, pathOf: (cursor) => withQuery(pathOfImport(restuid, shown.uid), { after: cursor }) })}`;
+};
+
+const changeRow = (view: View, currency: string, { kind, action, name, price, members }: MenuChange): HtmlValue[] => {
+  const t = view.texts.menu;
+  const priced = (amount: number | null): string | null => (amount === null ? null : money(view, amount, currency));
+  return [
+    html`${fromTo(view, name.before === null ? null : cut(name.before), name.after === null ? null : cut(name.after))}<br><span class="hint">${t.kindOf[kind]}</span>`,
+    badge(action === 'removed' ? 'bad' : action === 'created' ? 'good' : 'plain', t.did[action]),
+    fromTo(view, priced(price.before), priced(price.after)) ?? '–',
+    members.length === 0 ? '–' : members.map((member) => memberName(view, member)).join(', '),
+  ];
+};
+
+/** One value, or both with an arrow that a screen reader reads as a word. */
+const fromTo = ({ texts }: View, before: string | null, after: string | null): HtmlValue =>
+  before === null || after === null || before === after
+    ? (after ?? before)
+    : html`<del>${before}</del> <span aria-hidden="true">→</span><span class="visually-hidden">${texts.menu.becomes}</span> <ins>${after}</ins>`;
+
+const memberName = ({ texts }: View, member: string): string => {
+  const known = texts.menu.members;
+  return Object.hasOwn(known, member) ? known[member as keyof typeof known] : member;
+};
+
+const plan = async (view: View, restuid: string, uid: string): Promise<Html> => {
+  const t = view.texts.menu;
+  const found = await view.ports.menu.plan(restuid, uid, changesShown);
+  const shown =
+    found === undefined
+      ? html`<p>${t.planTooLong}</p>`
+      : found.total === 0
+        ? html`<p>${t.noChange}</p>`
+        : html`${table({
+            columns: [t.element, t.action, t.alsoChanged],
+            rows: found.items.map(({ kind, action, id, changes: each }) => [
+              html`<code>${cut(id)}</code><br><span class="hint">${t.kindOf[kind]}</span>`,
+              t.did[action],
+              each.length === 0
+                ? '–'
+                : each.map(
+                    ({ member, before, after }, index) =>
+                      html`${index > 0 && html`<br>`}${memberName(view, member)}: ${fromTo(view, before, after)}`,
+                  ),
+            ]),
+          })}${found.total > found.items.length && html`<p class="hint">${t.morePlanned(found.total - found.items.length)}</p>`}`;
+  return html`<h2>${t.planTitle}</h2>${shown}`;
+};
+
+export const menuImportPages: readonly Page[] = [
+  { method: 'GET', path: importPath, roles: restaurantRoles, handle: showImport },
+];

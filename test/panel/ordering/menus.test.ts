@@ -1,0 +1,173 @@
+/** The menu of a restaurant and its imports in the panel. The part with a browser is skipped where no Chromium is installed. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { importsAnswer } from '../../support/orders/imports-answer.ts';
+import { browserBinary, expectAccessible, takeScreenshots } from '../harness/panel-harness.ts';
+import { type RestaurantHarness, startRestaurantHarness } from '../harness/restaurant-harness.ts';
+
+if (browserBinary === undefined) process.stderr.write('panel menus: skipped, no Chromium is installed\n');
+
+const isSkipped = browserBinary === undefined;
+
+let harness: RestaurantHarness;
+let headers: Record<string, string>;
+
+beforeAll(async () => {
+  if (isSkipped) return;
+  harness = await startRestaurantHarness();
+  const { client_id = '', client_secret = '' } = await harness.command(
+    ...['client', 'create', '--name', 'Till at the bar', '--restaurant', harness.restuid],
+  );
+  headers = { 'x-client-id': client_id, 'x-client-secret': client_secret, 'content-type': 'application/json' };
+  await importsAnswer(harness.url, headers);
+});
+
+afterAll(() => harness?.close());
+
+const importMenu = async (products: readonly object[], more: object = {}) => {
+  const categories = [...new Set(products.map((each) => (each as { category_ext_id: string }).category_ext_id))];
+  const sent = {
+    pos_uid: 'till',
+    update_mode: 'replace',
+    max_removal_percent: 100,
+    categories: categories.map((name) => ({ ext_id: name, name })),
+    products,
+    ...more,
+  };
+  const body = JSON.stringify(sent);
+  const answer = await fetch(`${harness.url}/api/menu/import`, { method: 'POST', headers, body });
+  expect(answer.status, await answer.clone().text()).toBe(200);
+};
+
+const size = {
+  ext_id: 'O',
+  name: 'Size',
+  type: 'single',
+  min_selectable: 1,
+  max_selectable: 1,
+  option_values: [
+    { ext_id: 'S', name: 'Small', price_operator: '+', price_operand: 0 },
+    { ext_id: 'L', name: 'Large', price_operator: '+', price_operand: 2.5 },
+  ],
+};
+const marinara = { ext_id: 'M', category_ext_id: 'Pizze', name: 'Marinara', price: 6.5, options: [size] };
+const diavola = { ext_id: 'D', category_ext_id: 'Pizze', name: 'Diavola', price: 8 };
+
+test.skipIf(isSkipped)(
+  'the menu is shown with options and prices, each import with what it changed, and staff restore an earlier one',
+  async () => {
+    const { page, place, owner } = harness;
+    await page.goto(`${place}/menu`);
+    await page.getByText('The menu is empty.').waitFor();
+    await expectAccessible(page);
+    await importMenu([marinara, diavola]);
+    await importMenu(
+      [
+        { ...marinara, name: 'Marinara <del sole>', price: 7 },
+        { ...diavola, hidden: true },
+      ],
+      { dry_run: true },
+    );
+    await importMenu([{ ...marinara, name: 'Marinara <del sole>', price: 7 }]);
+    await page.goto(`${place}/menu`);
+    await page.getByText('1 product on sale').click();
+    expect(await page.locator('main').innerText()).toMatch(/Marinara <del sole>[\s\S]*€7.00[\s\S]*Size[\s\S]*On sale/);
+    await page.locator('td summary', { hasText: 'Size' }).click();
+    expect(await page.locator('main').innerText()).toMatch(/choose 1[\s\S]*Small[\s\S]*Large \+€2.50/);
+    await expectAccessible(page);
+    await takeScreenshots(page, 'restaurant-menu');
+    await page.getByRole('link', { name: 'All imports' }).click();
+    const rows = page.locator('main tbody tr');
+    expect(await rows.count()).toBe(3);
+    expect(await rows.nth(0).innerText()).toMatch(
+      /Done[\s\S]*Import of the whole menu[\s\S]*Till at the bar[\s\S]*Products ~1 −1/,
+    );
+    expect(await rows.nth(1).innerText()).toMatch(/Plan[\s\S]*Till at the bar[\s\S]*Products ~2/);
+    await expectAccessible(page);
+    await rows.nth(1).getByRole('link').click();
+    await page.getByText('A plan: it changed nothing.').waitFor();
+    expect(await page.locator('main').innerText()).toMatch(/visibility: false[\s\S]*true/);
+    await page.goBack();
+    await rows.nth(0).getByRole('link').click();
+    const changed = await page.locator('main').innerText();
+    expect(changed).toMatch(/Marinara →[\s\S]*Marinara <del sole>[\s\S]*Changed[\s\S]*€6.50 →[\s\S]*€7.00/);
+    expect(changed).toMatch(/Diavola\nProduct\tRemoved\t€8.00/);
+    expect(await page.getByRole('link', { name: 'Restore this version…' }).count()).toBe(0);
+    await expectAccessible(page);
+    await takeScreenshots(page, 'restaurant-menu-import');
+    await page.goto(`${place}/menu/imports`);
+    await rows.nth(2).getByRole('link').click();
+    await page.getByRole('link', { name: 'Restore this version…' }).click();
+    await page.getByText('categories and products of “Till at the bar” only').waitFor();
+    await expectAccessible(page);
+    // An import in between: what the user confirms is not what the user saw.
+    await importMenu([{ ...marinara, name: 'Marinara', price: 9 }]);
+    await page.getByRole('button', { name: 'Restore' }).click();
+    await page.getByText('nothing was restored').waitFor();
+    await page.getByRole('button', { name: 'Restore' }).click();
+    await page.getByText('The earlier menu is restored.').waitFor();
+    expect(await page.locator('main').innerText()).toMatch(new RegExp(`Made by[\\s\\S]*${owner.email}`));
+    const { products } = (await (await fetch(`${harness.url}/api/menu/products`, { headers })).json()) as {
+      products: { name: string; price: number }[];
+    };
+    expect(products.map(({ name, price }) => ({ name, price }))).toEqual([
+      { name: 'Marinara', price: 6.5 },
+      { name: 'Diavola', price: 8 },
+    ]);
+    const { rows: audited } = await harness.database.pool.query(
+      `select details::jsonb->>'operation' as operation, details::jsonb->>'version' as version
+       from gateway.audit_events where actor = $1 and details like '%menu/%'`,
+      [`panel:${owner.userId}`],
+    );
+    expect(audited).toEqual([{ operation: 'menu/revert', version: '4' }]);
+    expect(harness.problems).toEqual([]);
+  },
+);
+
+test.skipIf(isSkipped)(
+  'a menu of 2,000 products has pages of at most 80 kB, and every product of a category is on one of them',
+  async () => {
+    const values = Array.from({ length: 30 }, (_, index) => ({
+      ext_id: `V${index}`,
+      name: `Extra number ${index}`,
+      price_operand: 1,
+    }));
+    const extras = [
+      { ...size, ext_id: 'X', type: 'multiple', min_selectable: 0, max_selectable: 9, option_values: values },
+    ];
+    await importMenu(
+      Array.from({ length: 2000 }, (_, index) => ({
+        ext_id: `P${index}`,
+        category_ext_id: index < 160 ? 'All the pizzas' : `Category ${index % 40}`,
+        name: `Product ${index} of a menu that is long in every respect`,
+        ingredients: 'Tomato, mozzarella, basil, olive oil and everything else that the kitchen has',
+        price: 5 + (index % 10),
+        ...(index % 3 === 0 && index < 160 && { options: extras }),
+      })),
+    );
+    const read = async (path: string): Promise<string> => {
+      const answer = await harness.ask('GET', path);
+      expect(answer.status, path).toBe(200);
+      expect(Buffer.byteLength(answer.text), path).toBeLessThan(80_000);
+      return answer.text;
+    };
+    const menu = await read('/menu');
+    const categories = new Set(menu.match(/menu\/categories\/[\w-]+/g));
+    expect(categories.size).toBe(41);
+    const names = new Set<string>();
+    for (let path: string | undefined = `/${[...categories][0]}`; path !== undefined; ) {
+      const text: string = await read(path);
+      for (const [, name = ''] of text.matchAll(/(Product \d+) of/g)) names.add(name);
+      const next = /id="next-page"[^>]* href="[^"]*(\/menu\/[^"]*)"/.exec(text)?.[1];
+      path = next?.replaceAll('&amp;', '&');
+    }
+    expect(names.size).toBe(160);
+    const imports = await read('/menu/imports');
+    const changes = await read(/\/menu\/imports\/[\w-]+/.exec(imports)?.[0] ?? '');
+    expect(changes).toMatch(/Products<\/th>[\s\S]*2000/);
+    expect(changes).toContain('id="next-page"');
+    const elsewhere = await fetch(`${harness.url}/panel/restaurants/${harness.others}/menu`, {
+      headers: { cookie: await harness.cookieOf(harness.owner) },
+    });
+    expect(elsewhere.status).toBe(404);
+  },
+);
