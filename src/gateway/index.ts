@@ -105,8 +105,8 @@ export { type Credentials, createCredentials } from './credentials/credentials.t
 export { readChangedCredentials, readClientRights } from './credentials/lookup/client-rights-store.ts';
 export { type CredentialState, credentialVersion, readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
-export { listEndingKeys } from './credentials/show/ending-keys.ts';
 export { readClientNames } from './credentials/show/client-page-store.ts';
+export { listEndingKeys } from './credentials/show/ending-keys.ts';
 export { findKeysByName, listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
 export { readNames } from './credentials/show/name-store.ts';
