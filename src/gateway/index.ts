@@ -100,6 +100,16 @@ export { type Credentials, createCredentials } from './credentials/credentials.t
 export { readChangedCredentials, readClientRights } from './credentials/lookup/client-rights-store.ts';
 export { type CredentialState, credentialVersion, readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
+export {
+  listElsewhere,
+  listEndingKeys,
+  listFailingCallers,
+  listNearLimits,
+  listNewestRefusals,
+  listQuarantined,
+  readTenantAccess,
+} from './credentials/show/attention-store.ts';
+export { clientOfId, tenantOfKey } from './credentials/show/holder-store.ts';
 export { listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
 export { pageClients, pageGrants } from './credentials/show/page-clients.ts';
@@ -128,6 +138,7 @@ export { reportUnusedScopes } from './policy/unused-scopes.ts';
 export { listServedTables, type ReloadAnswers, requestReload } from './routing/reload/request-reload.ts';
 export { type ProbedAddress, probeUpstream } from './upstream/addresses/probe-upstream.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
+export { findCallingKeys, findRefusedCallers } from './whoami/requests/find-request-store.ts';
 export { createRequestLists } from './whoami/requests/list-requests.ts';
 export { type RequestFilter, statusClasses } from './whoami/requests/request-store.ts';
 export type { Readiness };

@@ -36,6 +36,7 @@ export { createStaffCustomers } from './customer-operations/staff-customers.ts';
 export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu/menu-list-store.ts';
+export { countOrders, ordersCountMax, restaurantOf, restaurantsWithOrders } from './orders/staff-figures-store.ts';
 export { createStaffOrders } from './orders/staff-orders.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';

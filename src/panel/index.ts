@@ -25,8 +25,11 @@ import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
 export type {
+  FirstStep,
   LimitPorts,
+  LocatedKind,
   OrderingPorts,
+  OverviewPorts,
   Reader,
   RequestPorts,
   SecurityPorts,

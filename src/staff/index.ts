@@ -19,6 +19,7 @@ export type { RecordEvents, StaffEvent } from './accounts/account-events.ts';
 export { roles } from './accounts/role.ts';
 
 export { createStaff, type Staff } from './create-staff.ts';
+export { findUsersByStart } from './users/user-search-store.ts';
 export { createUsers, type Users } from './users/users.ts';
 
 /** The schema and the recorded name are `panel`, because these tables were first part of the panel. */

@@ -64,6 +64,13 @@ export {
   secretRule,
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
+export {
+  listFailingEndpoints,
+  readEndpointProgress,
+  tenantOfDelivery,
+  tenantOfEndpoint,
+  tenantOfEvent,
+} from './log/locate-store.ts';
 export { createWebhookViews } from './log/webhook-views.ts';
 export { createFetchDocument } from './send/fetch-document.ts';
 export { createGuardedPost } from './send/guarded-post.ts';

@@ -7,6 +7,7 @@ import { startStaff } from '../admin/staff.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
 import { createLimitPorts } from './limit-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
+import { createOverviewPorts } from './overview-ports.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createRequestPorts } from './request-ports.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
@@ -42,6 +43,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       limits: createLimitPorts(deps),
       requests: createRequestPorts(deps),
       security: createSecurityPorts(deps),
+      overview: createOverviewPorts(deps),
     },
   });
   return { ...panel, services: [...panel.services, ...staff.services] };

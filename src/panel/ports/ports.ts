@@ -1,6 +1,7 @@
 /** The types of all ports. The app implements them, so the panel imports no other feature. */
 import type { LimitPorts } from './limits.ts';
 import type { OrderingPorts } from './ordering.ts';
+import type { OverviewPorts } from './overview.ts';
 import type { RequestPorts } from './requests.ts';
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
@@ -9,6 +10,7 @@ import type { SupportPorts } from './support.ts';
 
 export type { LimitPorts } from './limits.ts';
 export type { OrderingPorts } from './ordering.ts';
+export type { FirstStep, LocatedKind, OverviewPorts } from './overview.ts';
 export type { RequestPorts } from './requests.ts';
 export type {
   AuditEntry,
@@ -34,4 +36,5 @@ export type Ports = {
   limits: LimitPorts;
   requests: RequestPorts;
   security: SecurityPorts;
+  overview: OverviewPorts;
 };

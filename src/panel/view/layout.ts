@@ -98,7 +98,9 @@ ${signedIn?.streamUrl !== undefined && html`<div hx-get="/panel" hx-trigger="sse
 
 /** The area whose style sheet (assets/<area>.css) applies to the page. */
 const areaOf = (path: string): string =>
-  areaPaths.find(([start]) => path === start || path.startsWith(`${start}/`))?.[1] ?? 'frame';
+  path === '/panel'
+    ? 'overview'
+    : (areaPaths.find(([start]) => path === start || path.startsWith(`${start}/`))?.[1] ?? 'frame');
 
 const areaPaths = [
   ['/panel/restaurants', 'restaurant'],

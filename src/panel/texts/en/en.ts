@@ -5,6 +5,7 @@ import { frame } from './frame.ts';
 import { integrator } from './integrator.ts';
 import { limits } from './limits.ts';
 import { ordering } from './ordering.ts';
+import { overview } from './overview.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
@@ -21,6 +22,7 @@ export const en = {
   customers,
   support,
   limits,
+  overview,
   requests,
   integrator,
   security,
