@@ -2,12 +2,15 @@
 import type { Page } from '../page/page.ts';
 import { fillPath, panelPath } from '../page/page-path.ts';
 import type { Ports } from '../ports/ports.ts';
+import type { Role } from '../ports/role.ts';
 import type { SignedInUser } from '../ports/staff.ts';
 import type { Texts } from '../texts/en/en.ts';
 import type { Crumbs } from '../view/breadcrumb.ts';
 
 const restaurantPath = '/restaurants/:restaurant';
 const othersMax = 20;
+/** Other roles than these and owners see no restaurant by its pages. */
+const rolesOfAll: readonly Role[] = ['support', 'admin'];
 
 type Place = {
   user: SignedInUser;
@@ -25,7 +28,7 @@ export const readCrumbs = async (
   const own = restaurant === undefined ? undefined : fillPath(restaurantPath, { restaurant });
   if (restaurant === undefined || own === undefined || (path !== own && !path.startsWith(`${own}/`))) return undefined;
   const isOwner = user.role === 'owner';
-  if (isOwner && !user.restaurants.includes(restaurant)) return undefined;
+  if (isOwner ? !user.restaurants.includes(restaurant) : !rolesOfAll.includes(user.role)) return undefined;
   const found = await ports.restaurant.find(restaurant);
   if (found === undefined) return undefined;
   const shown = sectionOf(pages, user, own, path);

@@ -40,10 +40,11 @@ export const createWriteAnswer = ({ assets, flashes, pages, watch, streams, port
       csrfToken: live.csrfToken,
       csrfField: csrfFieldOf(live),
       ...navigationFor(pages, { role: live.user.role, texts, path, params }),
-      // A page of a problem tells nothing about the restaurant of its address.
-      crumbs: isShown(content)
-        ? await readCrumbs({ pages, ports }, { user: live.user, texts, path, params })
-        : undefined,
+      // A page of a problem tells nothing about the restaurant of its address, and a part of a page has no breadcrumb.
+      crumbs:
+        isShown(content) && !isHtmx(ctx)
+          ? await readCrumbs({ pages, ports }, { user: live.user, texts, path, params })
+          : undefined,
       streamUrl,
     };
     const whole = layout({ assets, language, texts, path, flash, signedIn }, content);

@@ -58,7 +58,9 @@ const listed = (tenants: readonly string[]) => sql`
   unnest(${[...tenants]}::text[]) as asked (id) cross join lateral (
     select * from webhooks.endpoints where tenant = asked.id and removed is null
     order by created desc, uid desc limit ${endpointsMax}
-  ) as endpoint left join webhooks.endpoint_health as health on health.endpoint_uid = endpoint.uid`;
+  ) as endpoint left join lateral (
+    select failing_since, last_success from webhooks.endpoint_health where endpoint_uid = endpoint.uid limit 1
+  ) as health on true`;
 
 /** Endpoints whose last attempts failed, or that were disabled for it, along endpoints_listed. */
 export const listFailingEndpoints = async (

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
+import { checkPage } from '../harness/check-page.ts';
 import {
   browserBinary,
   type HarnessUser,
@@ -9,11 +10,10 @@ import {
   type Role,
   startPanelHarness,
 } from '../harness/panel-harness.ts';
-import { openTill, type Till } from '../harness/till.ts';
+import { openTill } from '../harness/till.ts';
 
 let harness: PanelHarness;
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
-let till: Till;
 let own = '';
 let foreign = '';
 const users = new Map<Role, HarnessUser>();
@@ -96,8 +96,7 @@ test('an owner’s first steps tick themselves off, and the orders of today are 
   // The first call is written some seconds later.
   expect(await doneSteps()).toBeGreaterThanOrEqual(2);
 
-  till = await openTill(harness, own);
-  ids.order = (await till.order()).uid;
+  ids.order = (await (await openTill(harness, own)).order()).uid;
   const days = (await cardOf('owner', 'days')) ?? '';
   expect(plain(days)).toMatch(/Osteria Uno 1 0$/);
   const list = /href="([^"]+orders[^"]+)"/.exec(days)?.[1]?.replaceAll('&amp;', '&').replace('/panel', '') ?? '';
@@ -147,7 +146,7 @@ test('support sees who is in quarantine, near a limit, failing or refused, and w
   await until(async () => plain(await cardOf('support', 'callers')).includes('Courier app'), 60_000);
 
   expect(plain(await cardOf('support', 'quarantined'))).toContain('No key or client is in quarantine.');
-  await harness.command('client', 'quarantine', ids.client, '--reason', 'calls from two countries');
+  await harness.command('client', 'quarantine', '--client-id', ids.client, '--reason', 'calls from two countries');
   expect(await cardOf('support', 'quarantined')).toContain(`/panel/clients/${ids.client}"`);
   expect(plain(await cardOf('security', 'decisions'))).toContain('Courier app');
   expect(await cardOf('security', 'decisions')).toContain(`/panel/security/audit?client=${ids.client}"`);
@@ -316,6 +315,16 @@ test.skipIf(browserBinary === undefined)(
     await both.page.keyboard.press('Tab');
     await both.page.keyboard.press('Enter');
     await both.page.waitForURL(`${harness.url}/panel/restaurants/${foreign}/webhooks`);
+    await both.page.locator('details.switcher > summary').click();
+    await checkPage(both.page, 'switcher');
+    for (const role of ['owner', 'support', 'security', 'admin'] as const) {
+      const opened = await harness.signIn(users.get(role) ?? { email: '', password: '' });
+      await checkPage(opened.page, `overview-${role}`);
+      await opened.page.goto(`${harness.url}/panel/search?q=osteria`);
+      await checkPage(opened.page, `search-${role}`);
+      problems.push(...opened.problems);
+      await opened.context.close();
+    }
     expect([...problems, ...both.problems]).toEqual([]);
   },
   180_000,

@@ -83,7 +83,9 @@ export const readTenantAccess = async (db: Db, tenants: readonly string[]): Prom
       union all
       (select client_id from gateway.client_tenants where tenant = asked.id and withdrawn_at is null limit ${keysMax})
     ) as holder on true
-    left join gateway.credential_use used on used.credential = holder.id
+    left join lateral (
+      select credential from gateway.credential_use where credential = holder.id limit 1
+    ) as used on true
     group by asked.id`.execute(db);
   return rows;
 };
@@ -97,10 +99,17 @@ export type LimitedCaller = Named & {
   limited: number;
 };
 
-/** The names of the callers in `caller.caller`, by primary key and by the unique key id. */
+/**
+ * The names of the callers in `caller.caller`, by primary key and by the unique key id. With a limit in each look the planner
+ * cannot join by reading the whole table.
+ */
 const named = sql`
-  left join gateway.clients client on client.client_id = caller.caller
-  left join gateway.api_keys key on key.key_id = caller.caller`;
+  left join lateral (
+    select client_id, name, limits from gateway.clients where client_id = caller.caller limit 1
+  ) as client on true
+  left join lateral (
+    select tenant, name, limits from gateway.api_keys where key_id = caller.caller limit 1
+  ) as key on true`;
 const names = sql`
   caller.caller as id, coalesce(client.name, key.name) as name, key.tenant, client.client_id as client`;
 

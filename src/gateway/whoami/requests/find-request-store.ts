@@ -22,7 +22,9 @@ export const findRefusedCallers = async (db: Db, requestId: string, limit: numbe
     select found.caller, key.tenant from (
       select caller, request_id from gateway.denials where at >= ${times.from} and at <= ${times.to}
       order by at limit ${refusalsMax}
-    ) as found left join gateway.api_keys key on key.key_id = found.caller
+    ) as found left join lateral (
+      select tenant from gateway.api_keys where key_id = found.caller limit 1
+    ) as key on true
     where found.request_id = ${requestId} limit ${limit}`.execute(db);
   return rows;
 };
