@@ -107,6 +107,16 @@ export { type CredentialState, credentialVersion, readEpoch } from './credential
 export { newestClientUse } from './credentials/lookup/use-store.ts';
 export { readClientNames } from './credentials/show/client-page-store.ts';
 export { listEndingKeys } from './credentials/show/ending-keys.ts';
+export {
+  listElsewhere,
+  listEndingKeysOf,
+  listFailingCallers,
+  listNearLimits,
+  listNewestRefusals,
+  listQuarantined,
+  readTenantAccess,
+} from './credentials/show/attention-store.ts';
+export { clientOfId, tenantOfKey } from './credentials/show/holder-store.ts';
 export { findKeysByName, listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
 export { readNames } from './credentials/show/name-store.ts';
@@ -137,6 +147,7 @@ export { listServedTables, type ReloadAnswers, requestReload } from './routing/r
 export { type ProbedAddress, probeUpstream } from './upstream/addresses/probe-upstream.ts';
 export { readDenial } from './whoami/denial-log.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
+export { findCallingKeys, findRefusedCallers } from './whoami/requests/find-request-store.ts';
 export { createRequestLists } from './whoami/requests/list-requests.ts';
 export { type RequestFilter, statusClasses } from './whoami/requests/request-store.ts';
 export type { Readiness };

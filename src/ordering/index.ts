@@ -37,6 +37,7 @@ export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu/menu-list-store.ts';
 export { createStaffMenus } from './menus/staff-menus.ts';
+export { countOrders, ordersCountMax, restaurantOf, restaurantsWithOrders } from './orders/staff-figures-store.ts';
 export { createStaffOrders } from './orders/staff-orders.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';

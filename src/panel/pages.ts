@@ -8,6 +8,7 @@ import type { Topic } from './live/topic.ts';
 import { orderingPages } from './ordering/pages.ts';
 import { orderingTopics } from './ordering/topics.ts';
 import { createHomePages } from './overview/home-page.ts';
+import { searchPages } from './overview/search-page.ts';
 import type { Page } from './page/page.ts';
 import type { PublicPage } from './page/public-page.ts';
 import { accountPages } from './people/account/pages.ts';
@@ -42,6 +43,7 @@ const areaPages: readonly Page[] = [
   ...certificatePages,
   ...usersPages,
   ...integratorPages,
+  ...searchPages,
 ];
 
 /** The event stream. Each topic has its own roles, so every role may open the stream itself. */

@@ -27,6 +27,7 @@ export { createStaff, type Staff } from './create-staff.ts';
 export { createMailer } from './mail/mailer.ts';
 export type { NoticeSources } from './notices/notice.ts';
 export { createNotices } from './notices/notices.ts';
+export { findUsersByStart } from './users/user-search-store.ts';
 export { createUsers, type Users } from './users/users.ts';
 
 /** The schema and the recorded name are `panel`, because these tables were first part of the panel. */

@@ -68,6 +68,13 @@ export {
   secretRule,
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
+export {
+  listFailingEndpoints,
+  readEndpointProgress,
+  tenantOfDelivery,
+  tenantOfEndpoint,
+  tenantOfEvent,
+} from './log/locate-store.ts';
 export { createClientWebhookViews, createWebhookViews } from './log/webhook-views.ts';
 export { isEngineIdle } from './queue/idle-store.ts';
 export { createFetchDocument } from './send/fetch-document.ts';

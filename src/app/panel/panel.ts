@@ -11,6 +11,7 @@ import { createLimitPorts } from './limit-ports.ts';
 import { createMenuPorts } from './menu-ports.ts';
 import { createOrderingPorts } from './ordering-ports.ts';
 import { createPeoplePorts } from './people-ports.ts';
+import { createOverviewPorts } from './overview-ports.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createPortalPorts } from './portal-ports.ts';
 import { createRequestPorts } from './request-ports.ts';
@@ -52,6 +53,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       certificates: createCertificatePorts(deps),
       security: createSecurityPorts(deps, staff.users),
       portal: createPortalPorts(deps),
+      overview: createOverviewPorts(deps),
     },
   });
   return { ...panel, services: [...panel.services, ...staff.services] };

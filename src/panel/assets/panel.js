@@ -251,6 +251,29 @@
   document.addEventListener('orderpass:shown', (event) => showTimes(/** @type {CustomEvent} */ (event).detail));
 
   showSwitch();
+  /* `/` leads to the search in the header, on a phone inside the menu. Escape leads back and closes an open list. */
+  let leftFor = /** @type {Element | null} */ (null);
+  document.addEventListener('keydown', (event) => {
+    const find = document.querySelector('input[data-find]');
+    const { target } = event;
+    if (!(find instanceof HTMLInputElement) || !(target instanceof HTMLElement) || event.isComposing) return;
+    if (event.key === 'Escape') {
+      if (target === find && leftFor instanceof HTMLElement) leftFor.focus();
+      const list = target.closest('details.switcher[open]');
+      list?.removeAttribute('open');
+      list?.querySelector('summary')?.focus();
+      return;
+    }
+    const isTyping = target.isContentEditable || target.matches('input, select, textarea');
+    if (event.key !== '/' || isTyping || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    leftFor = target;
+    const menu = find.closest('[popover]');
+    if (!find.checkVisibility() && menu instanceof HTMLElement) menu.showPopover();
+    find.focus();
+    find.select();
+  });
+
   showTimes(document);
   setInterval(() => showTimes(document), 30_000);
 }

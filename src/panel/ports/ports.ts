@@ -4,6 +4,7 @@ import type { LimitPorts } from './limits.ts';
 import type { MenuPorts } from './menu.ts';
 import type { OrderingPorts } from './ordering.ts';
 import type { PortalPorts } from './portal.ts';
+import type { OverviewPorts } from './overview.ts';
 import type { RequestPorts } from './requests.ts';
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
@@ -16,6 +17,7 @@ export type { LimitPorts } from './limits.ts';
 export type { MenuPorts } from './menu.ts';
 export type { OrderingPorts } from './ordering.ts';
 export type { PortalPorts } from './portal.ts';
+export type { FirstStep, LocatedKind, OverviewPorts } from './overview.ts';
 export type { RequestPorts } from './requests.ts';
 export type {
   AuditEntry,
@@ -40,4 +42,5 @@ export type Ports = {
   security: SecurityPorts;
   signals: SignalPorts;
   certificates: CertificatePorts;
+  overview: OverviewPorts;
 };

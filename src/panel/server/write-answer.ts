@@ -13,6 +13,7 @@ import type { Assets } from './assets.ts';
 import { sessionCookie } from './cookies.ts';
 import { csrfFieldOf } from './csrf.ts';
 import type { Flashes } from './flashes.ts';
+import { readCrumbs } from './read-crumbs.ts';
 import { isHtmx, type PanelContext, sessionOf } from './state.ts';
 import { writeFile, writeHtml, writeRedirect } from './write-response.ts';
 
@@ -39,6 +40,11 @@ export const createWriteAnswer = ({ assets, flashes, pages, watch, streams, port
       csrfToken: live.csrfToken,
       csrfField: csrfFieldOf(live),
       ...navigationFor(pages, { role: live.user.role, texts, path, params }),
+      // A page of a problem tells nothing about the restaurant of its address, and a part of a page has no breadcrumb.
+      crumbs:
+        isShown(content) && !isHtmx(ctx)
+          ? await readCrumbs({ pages, ports }, { user: live.user, texts, path, params })
+          : undefined,
       streamUrl,
     };
     const whole = layout({ assets, language, texts, path, flash, signedIn }, content);
@@ -80,6 +86,9 @@ export const createWriteAnswer = ({ assets, flashes, pages, watch, streams, port
   };
   return { writePage, writeAnswer };
 };
+
+/** A page, or a form with errors. */
+const isShown = ({ status = 200 }: PageContent): boolean => status === 200 || status === 422;
 
 const maySee = (look: () => unknown): boolean => {
   try {

@@ -6,6 +6,8 @@ import type { SignedInUser } from '../ports/staff.ts';
 import type { Texts } from '../texts/en/en.ts';
 import type { Language } from '../texts/texts.ts';
 import { languages } from '../texts/texts.ts';
+import { breadcrumb, type Crumbs } from './breadcrumb.ts';
+import { findForm } from './find-form.ts';
 
 export type NavItem = { path: string; label: string; isCurrent: boolean };
 
@@ -30,6 +32,8 @@ type Frame = {
         /** Pages about the same object as this one, or of the same group. */
         subNav: readonly NavItem[];
         others: readonly NavItem[];
+        /** Of a page about a restaurant. */
+        crumbs: Crumbs | undefined;
         /** Address of the page's event stream; undefined when it watches no topic. */
         streamUrl: string | undefined;
       }
@@ -80,12 +84,12 @@ ${
   signedIn === undefined
     ? html`<div class="who">${languageChoice(frame)}</div>`
     : html`<button type="button" class="menu-button" popovertarget="menu">${t.menu}</button>
-<div id="menu" class="menu" popover>${mainNavigation(texts, signedIn.nav)}<div class="who">${signedIn.others.map(link)}${languageChoice(frame)}${account(texts, signedIn)}</div></div>`
+<div id="menu" class="menu" popover>${mainNavigation(texts, signedIn.nav)}${findForm(texts, signedIn.user.role)}<div class="who">${signedIn.others.map(link)}${languageChoice(frame)}${account(texts, signedIn)}</div></div>`
 }
 </header>
 ${signedIn && signedIn.subNav.length > 0 && subNavigation(texts, signedIn.subNav)}
 <main id="main" tabindex="-1" data-area="${areaOf(path)}"${signedIn && stream(signedIn.streamUrl)}>
-${frame.flash && message(frame.flash)}
+${signedIn?.crumbs && breadcrumb(texts, signedIn.crumbs)}${frame.flash && message(frame.flash)}
 <h1>${content.title}</h1>
 ${content.body}
 ${signedIn?.streamUrl !== undefined && html`<div hx-get="/panel" hx-trigger="sse:signed-out" hx-swap="none" hidden></div>`}
@@ -98,7 +102,9 @@ ${signedIn?.streamUrl !== undefined && html`<div hx-get="/panel" hx-trigger="sse
 
 /** The area whose style sheet (assets/<area>.css) applies to the page. */
 const areaOf = (path: string): string =>
-  areaPaths.find(([start]) => path === start || path.startsWith(`${start}/`))?.[1] ?? 'frame';
+  path === '/panel'
+    ? 'overview'
+    : (areaPaths.find(([start]) => path === start || path.startsWith(`${start}/`))?.[1] ?? 'frame');
 
 const areaPaths = [
   ['/panel/restaurants', 'restaurant'],

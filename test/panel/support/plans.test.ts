@@ -3,12 +3,44 @@
  */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { listOpenTenants, pageClients, pageGrants } from '#src/gateway/index.ts';
-import { restaurantsByUid, searchRestaurants } from '#src/ordering/index.ts';
+import {
+  clientOfId,
+  findCallingKeys,
+  findRefusedCallers,
+  listElsewhere,
+  listEndingKeys,
+  listFailingCallers,
+  listNearLimits,
+  listNewestRefusals,
+  listOpenTenants,
+  listQuarantined,
+  pageClients,
+  pageGrants,
+  readTenantAccess,
+  tenantOfKey,
+} from '#src/gateway/index.ts';
+import {
+  countOrders,
+  restaurantOf,
+  restaurantsByUid,
+  restaurantsWithOrders,
+  searchRestaurants,
+} from '#src/ordering/index.ts';
+import { findUsersByStart } from '#src/staff/index.ts';
+import {
+  listFailingEndpoints,
+  readEndpointProgress,
+  tenantOfDelivery,
+  tenantOfEndpoint,
+  tenantOfEvent,
+} from '#src/webhooks/index.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
 const rows = 20_000;
-const grown = ['clients', 'client_tenants', 'client_secrets', 'credential_use', 'tenants', 'restaurants'];
+const grown = [
+  ...['clients', 'client_tenants', 'client_secrets', 'credential_use', 'tenants', 'restaurants', 'api_keys'],
+  ...['caller_usage', 'denials', 'users', 'customers', 'endpoints'],
+];
 
 let database: TestDatabase;
 
@@ -32,6 +64,21 @@ beforeAll(async () => {
      select 'rst_' || ${id}, 'opc_000001', now() from generate_series(2, ${rows}) n`,
     `insert into gateway.credential_use (credential, last_used, last_address)
      select 'ops_' || ${id}, now(), '::1' from generate_series(1, ${rows}) n`,
+    `insert into gateway.api_keys (tenant, key_id, name, digest, created)
+     select 'rst_' || ${id}, 'opk_' || ${id}, 'till', sha256(n::text::bytea), now() from generate_series(1, ${rows}) n`,
+    // Most days of use are past ones, and so are most refusals.
+    `insert into gateway.caller_usage (caller, day, requests, units, limited, elsewhere)
+     select 'opc_' || ${id}, date '2026-01-01' + n / 100, 9, 9, 1, 1 from generate_series(1, ${rows}) n`,
+    `insert into gateway.denials (caller, request_id, at, denial)
+     select 'opc_' || ${id}, 'req_' || n, now() - n * interval '1 second', '{"reason": "parameters", "code": "VALIDATION_ERROR"}'
+     from generate_series(1, ${rows}) n`,
+    `insert into panel.users (id, email, role, created_at)
+     select 'usr_' || ${id}, 'user' || ${id} || '@example.com', 'support', now() from generate_series(1, ${rows}) n`,
+    `insert into webhooks.endpoints (tenant, uid, owner_kind, owner_id, url, kinds, secret, created)
+     select 'rst_' || ${id}, 'whe_' || ${id}, 'panel', 'panel', 'https://example.com', '{orders}', 'x', now()
+     from generate_series(1, ${rows}) n`,
+    `insert into ordering.customers (restuid, uid, seq, added)
+     select 'rst_' || ${id}, 'cus_' || ${id}, 1, now() from generate_series(1, ${rows}) n`,
     'vacuum analyze',
   ])
     await database.pool.query(statement);
@@ -97,4 +144,41 @@ test('no list or search of support reads a grown table from one end to the other
     expect(await scans(act)).toEqual([]);
   const [found] = (await pageClients(db, { search: 'ops_000777', limit: 25 })).clients;
   expect(found?.clientId).toBe('opc_000777');
+});
+
+test('neither the start page nor the search for anything reads a grown table from one end to the other', async () => {
+  const { db } = database;
+  const [tenant, other] = ['rst_010000', 'rst_000001'];
+  const tenants = [tenant, other];
+  const day = new Date('2026-04-01T00:00:00Z');
+  const requestId = 'req_01jz00000aaaaaaaaaaaaaaa';
+  expect(await restaurantOf(db, 'customer', 'cus_019999', undefined)).toBe('rst_019999');
+  expect(await restaurantOf(db, 'customer', 'cus_019999', tenants)).toBeUndefined();
+  expect(await findUsersByStart(db, 'user00012', 10)).toHaveLength(10);
+  expect(await listNewestRefusals(db, 5)).toHaveLength(5);
+  expect(await listElsewhere(db, day, 5)).toHaveLength(5);
+  for (const act of [
+    () => countOrders(db, [{ restuid: tenant, from: day, until: new Date() }]),
+    () => restaurantsWithOrders(db, tenants),
+    () => listEndingKeys(db, tenants, { now: day, until: new Date() }, 5),
+    () => readTenantAccess(db, tenants),
+    () => listFailingEndpoints(db, tenants, 5),
+    () => readEndpointProgress(db, tenants),
+    () => listQuarantined(db, 5),
+    () => listNearLimits(db, { day, month: day, share: 0.8 }, 5),
+    () => listElsewhere(db, day, 5),
+    () => listFailingCallers(db, { day, since: day }, 5),
+    () => listNewestRefusals(db, 5),
+    () => restaurantOf(db, 'customer', 'cus_000001', undefined),
+    () => restaurantOf(db, 'order', 'ord_000001', tenants),
+    () => tenantOfKey(db, 'opk_000777'),
+    () => clientOfId(db, 'ops_000777'),
+    () => tenantOfEndpoint(db, 'whe_000777'),
+    () => tenantOfEvent(db, 'evt_000777'),
+    () => tenantOfDelivery(db, 'dlv_01jz00000aaaaaaaaaaaaaaaa'),
+    () => findRefusedCallers(db, requestId, 5),
+    () => findCallingKeys(db, tenants, requestId, 5),
+    () => findUsersByStart(db, 'user0001', 10),
+  ])
+    expect(await scans(act)).toEqual([]);
 });

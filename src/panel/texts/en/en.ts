@@ -10,6 +10,7 @@ import { menu } from './menu.ts';
 import { ordering } from './ordering.ts';
 import { factor, notices, passkeys } from './people.ts';
 import { portal } from './portal.ts';
+import { overview } from './overview.ts';
 import { requests } from './requests.ts';
 import { restaurant } from './restaurant.ts';
 import { security } from './security.ts';
@@ -30,6 +31,7 @@ export const en = {
   support,
   limits,
   portal,
+  overview,
   requests,
   integrator,
   security,

@@ -1,0 +1,188 @@
+/** The port of the panel's start page, of its search and of the choice of restaurants. */
+import {
+  clientOfId,
+  findCallingKeys,
+  findRefusedCallers,
+  listElsewhere,
+  listEndingKeysOf,
+  listFailingCallers,
+  listNearLimits,
+  listNewestRefusals,
+  listQuarantined,
+  listServedTables,
+  readTenantAccess,
+  tenantOfKey,
+} from '#src/gateway/index.ts';
+import {
+  countOrders,
+  legacyDate,
+  listRestaurants,
+  ordersCountMax,
+  requireRestaurant,
+  restaurantOf,
+  restaurantsWithOrders,
+  startOfDay,
+} from '#src/ordering/index.ts';
+import type { FirstStep, LocatedKind, OverviewPorts } from '#src/panel/index.ts';
+import { dayMs, hourMs } from '#src/platform/clock.ts';
+import { programVersion } from '#src/platform/files/release.ts';
+import { findUsersByStart } from '#src/staff/index.ts';
+import {
+  listFailingEndpoints,
+  readEndpointProgress,
+  tenantOfDelivery,
+  tenantOfEndpoint,
+  tenantOfEvent,
+} from '#src/webhooks/index.ts';
+import { listKeyHolders } from '../installation/key-holder.ts';
+import type { PortDeps } from './port-deps.ts';
+
+const restaurantsMax = 20;
+const rowsMax = 5;
+const endingDays = 30;
+/** Units from which a caller is near its limit. */
+const nearShare = 0.8;
+const failingMs = 2 * hourMs;
+const processesMax = 50;
+
+export const createOverviewPorts = ({ installation }: Pick<PortDeps, 'installation'>): OverviewPorts => ({
+  owner: async (restuids) => {
+    const restaurants = await firstRestaurants(installation, restuids);
+    const known = restaurants.map(({ uid }) => uid);
+    const now = installation.clock.now();
+    const { db } = installation.store;
+    const span = { now, until: new Date(now.getTime() + endingDays * dayMs) };
+    const failing = await listFailingEndpoints(db, known, rowsMax);
+    const ending = await listEndingKeysOf(db, known, span, rowsMax);
+    return {
+      days: await ordersOfDays(installation, restaurants),
+      countMax: ordersCountMax,
+      failing: failing.map(({ tenant, disabledReason, ...endpoint }) => ({
+        ...endpoint,
+        restuid: tenant,
+        isDisabled: disabledReason !== null,
+      })),
+      ending: ending.map(({ tenant, ...key }) => ({ ...key, restuid: tenant })),
+      begun: await firstBegun(installation, restaurants),
+    };
+  },
+  ...callerFigures(installation),
+  program: async () => {
+    const { db } = installation.store;
+    const gateways = (await listServedTables(db)).slice(0, processesMax);
+    return {
+      version: programVersion,
+      processes: (await listKeyHolders(db)).slice(0, processesMax).map(({ name, role }) => ({ name, role })),
+      gateways: gateways.map(({ gateway, version, problems }) => ({
+        gateway,
+        version,
+        isRefused: problems.length > 0,
+      })),
+    };
+  },
+  ...searches(installation),
+});
+
+type Installation = PortDeps['installation'];
+type Named = { uid: string; name: string };
+
+const firstRestaurants = ({ store }: Installation, among: readonly string[]): Promise<Named[]> =>
+  listRestaurants(store.db, { among, text: '', after: undefined, limit: restaurantsMax });
+
+/** Days of the zone by which the list of orders is filtered, so that a count is that of the list that it links to. */
+const ordersOfDays = async ({ store, clock }: Installation, restaurants: readonly Named[]) => {
+  const now = clock.now();
+  const days = await Promise.all(
+    restaurants.map(async ({ uid, name }) => {
+      const { apiTimeZone } = await requireRestaurant(store.db, uid);
+      const dayOf = (at: Date): string => (legacyDate(at, apiTimeZone) ?? '').slice(0, 10);
+      const day = dayOf(now);
+      const from = startOfDay(day, apiTimeZone);
+      const before = startOfDay(dayOf(new Date(now.getTime() - 7 * dayMs)), apiTimeZone);
+      const passed = now.getTime() - from.getTime();
+      return { restuid: uid, name, day, from, before, beforeUntil: new Date(before.getTime() + passed) };
+    }),
+  );
+  const counts = await countOrders(
+    store.db,
+    days.flatMap(({ restuid, from, before, beforeUntil }) => [
+      { restuid, from, until: new Date(now.getTime() + 1) },
+      { restuid, from: before, until: beforeUntil },
+    ]),
+  );
+  return days.map(({ restuid, name, day }, index) => ({
+    ...{ restuid, name, day },
+    today: counts[2 * index] ?? 0,
+    lastWeek: counts[2 * index + 1] ?? 0,
+  }));
+};
+
+const stepsCount = 5;
+
+const firstBegun = async ({ store }: Installation, restaurants: readonly Named[]) => {
+  const { db } = store;
+  const uids = restaurants.map(({ uid }) => uid);
+  const access = new Map((await readTenantAccess(db, uids)).map((one) => [one.tenant, one]));
+  const endpoints = new Map((await readEndpointProgress(db, uids)).map((one) => [one.tenant, one]));
+  const ordered = new Set(await restaurantsWithOrders(db, uids));
+  const begun = restaurants.map(({ uid, name }) => {
+    const steps: Record<FirstStep, boolean | undefined> = {
+      key: access.get(uid)?.hasCredential,
+      call: access.get(uid)?.isCalled,
+      endpoint: endpoints.get(uid)?.hasEndpoint,
+      event: endpoints.get(uid)?.isConfirmed,
+      order: ordered.has(uid),
+    };
+    const done = (Object.keys(steps) as FirstStep[]).filter((step) => steps[step] === true);
+    return { restuid: uid, name, done };
+  });
+  return begun.find(({ done }) => done.length < stepsCount);
+};
+
+/** The words of the gateway become those of the panel. */
+const withRestaurant = <T extends { tenant: string | null }>({ tenant, ...rest }: T) => ({ ...rest, restuid: tenant });
+
+const callerFigures = ({ store, clock }: Installation) => {
+  const { db } = store;
+  const today = (): Date => new Date(Math.floor(clock.now().getTime() / dayMs) * dayMs);
+  return {
+    callers: async () => {
+      const day = today();
+      const month = new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth()));
+      const since = new Date(Math.floor((clock.now().getTime() - failingMs) / hourMs) * hourMs);
+      return {
+        quarantined: (await listQuarantined(db, rowsMax)).map(withRestaurant),
+        failing: (await listFailingCallers(db, { day, since }, rowsMax)).map(withRestaurant),
+        limited: (await listNearLimits(db, { day, month, share: nearShare }, rowsMax)).map(withRestaurant),
+      };
+    },
+    refusals: async () => (await listNewestRefusals(db, rowsMax)).map(withRestaurant),
+    elsewhere: async () => (await listElsewhere(db, today(), rowsMax)).map(withRestaurant),
+  } satisfies Partial<OverviewPorts>;
+};
+
+const searches = ({ store }: Installation) => {
+  const { db } = store;
+  const locate: Record<Exclude<LocatedKind, 'order' | 'customer'>, (id: string) => Promise<string | undefined>> = {
+    endpoint: (id) => tenantOfEndpoint(db, id),
+    delivery: (id) => tenantOfDelivery(db, id),
+    event: (id) => tenantOfEvent(db, id),
+    key: (id) => tenantOfKey(db, id),
+  };
+  return {
+    restaurantOf: async (kind, id, among) => {
+      if (kind === 'order' || kind === 'customer') return restaurantOf(db, kind, id, among);
+      const found = await locate[kind](id);
+      return found !== undefined && (among === undefined || among.includes(found)) ? found : undefined;
+    },
+    clientOf: (id) => clientOfId(db, id),
+    callersOfRequest: async (requestId, among) => {
+      const found =
+        among === undefined
+          ? await findRefusedCallers(db, requestId, rowsMax)
+          : await findCallingKeys(db, among.slice(0, restaurantsMax), requestId, rowsMax);
+      return found.map(withRestaurant);
+    },
+    usersByStart: (start, limit) => findUsersByStart(db, start, limit),
+  } satisfies Partial<OverviewPorts>;
+};

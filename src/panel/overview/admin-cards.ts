@@ -1,0 +1,68 @@
+/** The start page of administrators: everything in short, the running processes and their versions. */
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import type { CallerFigures, ProgramState } from '../ports/overview.ts';
+import { badge } from '../view/badge.ts';
+import { table } from '../view/table.ts';
+import { card } from './card.ts';
+import {
+  countDryRuns,
+  dryRunsMax,
+  hourCards,
+  lastVerification,
+  policyPath,
+  readChart,
+  verificationCard,
+} from './security-cards.ts';
+import { clientsPath } from './support-cards.ts';
+
+/** The lists of callers end here. */
+const callersMax = 5;
+
+export const adminCards = async (view: View): Promise<Html> => {
+  const { overview } = view.ports;
+  const short = shortCard(view, await overview.callers(), await countDryRuns(view));
+  const charts = hourCards(view, await readChart(view));
+  const verification = verificationCard(view, await lastVerification(view));
+  return html`<div class="figures">${short}${charts}${verification}</div>${programCard(view, await overview.program())}`;
+};
+
+const shortCard = ({ texts }: View, figures: CallerFigures, dryRuns: number): Html => {
+  const { short: t, atLeast } = texts.overview;
+  const row = (label: string, count: string): Html => html`<dt>${label}</dt><dd>${count}</dd>`;
+  return card({
+    id: 'short',
+    title: t.title,
+    body: html`<dl class="facts">${(['quarantined', 'failing', 'limited'] as const).map((name) =>
+      row(t[name], atLeast(figures[name].length, callersMax)),
+    )}<dt><a href="${policyPath}">${t.dryRuns}</a></dt><dd>${atLeast(dryRuns, dryRunsMax)}</dd></dl>`,
+    link: { path: clientsPath, label: t.show },
+  });
+};
+
+const programCard = ({ texts }: View, { version, processes, gateways }: ProgramState): Html => {
+  const t = texts.overview.program;
+  const tables = new Map(gateways.map((one) => [one.gateway, one]));
+  return card({
+    id: 'program',
+    title: t.title,
+    body: html`<p>${t.release(version)}</p>${
+      processes.length === 0
+        ? html`<p class="plain">${t.none}</p>`
+        : table({
+            columns: [t.process, t.role, t.table],
+            rows: processes.map(({ name, role }) => {
+              const served = tables.get(name);
+              return [
+                html`<code>${name}</code>`,
+                role,
+                served === undefined
+                  ? '–'
+                  : html`<code>${served.version}</code>${served.isRefused && html` ${badge('bad', t.refused)}`}`,
+              ];
+            }),
+          })
+    }<p class="hint">${t.hint}</p>`,
+    link: { path: '/docs/operate', label: t.show },
+  });
+};

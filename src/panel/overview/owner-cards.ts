@@ -1,0 +1,100 @@
+/** The start page of an owner: first steps, orders of today, endpoints that fail, keys that end soon. */
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import { withQuery } from '../page/page-path.ts';
+import { type FirstStep, firstSteps, type OwnerFigures } from '../ports/overview.ts';
+import { listPath, pathOfRestaurant } from '../restaurant/paths.ts';
+import { badge } from '../view/badge.ts';
+import { table } from '../view/table.ts';
+import { time } from '../view/time.ts';
+import { card, rowsOr } from './card.ts';
+
+export const ownerCards = async (view: View): Promise<Html> => {
+  const figures = await view.ports.overview.owner(view.user.restaurants);
+  return html`${stepsCard(view, figures)}<div class="figures">${daysCard(view, figures)}${failingCard(view, figures)}${endingCard(view, figures)}</div>`;
+};
+
+/** Where a step is taken. */
+const stepPaths: Readonly<Record<FirstStep, (restuid: string) => string>> = {
+  key: (restuid) => pathOfRestaurant(restuid, '/keys'),
+  call: () => '/docs',
+  endpoint: (restuid) => pathOfRestaurant(restuid, '/webhooks/new'),
+  event: (restuid) => pathOfRestaurant(restuid, '/webhooks'),
+  order: (restuid) => pathOfRestaurant(restuid, '/orders'),
+};
+
+const stepsCard = ({ texts }: View, { begun }: OwnerFigures): Html | false => {
+  if (begun === undefined) return false;
+  const t = texts.overview.steps;
+  const step = (name: FirstStep): Html =>
+    begun.done.includes(name)
+      ? html`<li>${badge('good', t.done)} ${t.names[name]}</li>`
+      : html`<li>${badge('plain', t.open)} <a href="${stepPaths[name](begun.restuid)}">${t.names[name]}</a></li>`;
+  return card({
+    id: 'steps',
+    title: t.title(begun.name),
+    body: html`<p>${t.intro(begun.done.length, firstSteps.length)}</p><ol class="rows">${firstSteps.map(step)}</ol>`,
+  });
+};
+
+const daysCard = ({ texts, user }: View, { days, countMax }: OwnerFigures): Html => {
+  const { days: t, atLeast } = texts.overview;
+  const number = (title: string) => ({ title, kind: 'number' as const });
+  const isQuiet = days.length > 0 && days.every(({ today }) => today === 0);
+  return card({
+    id: 'days',
+    title: t.title,
+    body:
+      days.length === 0
+        ? html`<p class="plain">${t.none}</p>`
+        : html`${table({
+            isStacked: false,
+            columns: [t.restaurant, number(t.today), number(t.lastWeek)],
+            rows: days.map(({ restuid, name, day, today, lastWeek }) => [
+              html`<a href="${withQuery(pathOfRestaurant(restuid, '/orders'), { from: day, to: day })}">${name}</a>`,
+              html`<strong>${atLeast(today, countMax)}</strong>`,
+              atLeast(lastWeek, countMax),
+            ]),
+          })}${isQuiet && html`<p class="plain">${t.quiet}</p>`}`,
+    link: user.restaurants.length > days.length ? { path: `/panel${listPath}`, label: t.all } : undefined,
+  });
+};
+
+/** The page of the only restaurant, or the list of restaurants. */
+const ownPath = ({ user }: View, page: string): string => {
+  const [only, ...others] = user.restaurants;
+  return only !== undefined && others.length === 0 ? pathOfRestaurant(only, page) : `/panel${listPath}`;
+};
+
+const failingCard = (view: View, { failing }: OwnerFigures): Html => {
+  const t = view.texts.overview.failing;
+  return card({
+    id: 'failing',
+    title: t.title,
+    body: rowsOr(
+      failing,
+      t.none,
+      ({ restuid, uid, url, failingSince, isDisabled }) =>
+        html`<a href="${pathOfRestaurant(restuid, `/webhooks/${encodeURIComponent(uid)}`)}">${url}</a> ${
+          isDisabled && badge('bad', t.disabled)
+        } ${failingSince !== null && html`<span class="hint">${t.since} ${time(failingSince)}</span>`}`,
+    ),
+    link: { path: ownPath(view, '/webhooks'), label: t.show },
+  });
+};
+
+const endingCard = (view: View, { ending }: OwnerFigures): Html => {
+  const t = view.texts.overview.ending;
+  return card({
+    id: 'ending',
+    title: t.title,
+    body: rowsOr(
+      ending,
+      t.none,
+      ({ restuid, keyId, name, expires }) =>
+        html`<a href="${pathOfRestaurant(restuid, `/keys/${encodeURIComponent(keyId)}/rotate`)}">${name}</a> <code>${keyId}</code>
+<span class="hint">${t.ends} ${time(expires, 'relative')}</span>`,
+    ),
+    link: { path: ownPath(view, '/keys'), label: t.show },
+  });
+};

@@ -1,0 +1,29 @@
+/** What an id is, by its prefix (platform/ids.ts, gateway/model/credential-values.ts). */
+import type { LocatedKind } from '../ports/overview.ts';
+
+export type IdKind = LocatedKind | 'client' | 'secret' | 'request' | 'user';
+
+const kinds: Readonly<Record<string, IdKind>> = {
+  ord: 'order',
+  cus: 'customer',
+  whe: 'endpoint',
+  dlv: 'delivery',
+  evt: 'event',
+  opk: 'key',
+  opc: 'client',
+  ops: 'secret',
+  req: 'request',
+  usr: 'user',
+};
+
+const isId = (text: string): boolean => /^[A-Za-z0-9._-]{1,128}$/.test(text);
+
+/** Undefined for a text without a known prefix: it may be a name, or the id of a restaurant, which may have any form. */
+export const kindOfId = (text: string): IdKind | undefined =>
+  isId(text) ? kinds[text.slice(0, Math.max(0, text.indexOf('_')))] : undefined;
+
+export const mayBeRestaurant = isId;
+
+/** An id has no second part; a value of a key or secret has one of 49 characters, an access token begins as a JSON object does. */
+export const isSecretValue = (text: string): boolean =>
+  /^(opk|ops)_(test_)?\w{12}_\w+/.test(text) || /^eyJ[\w-]{5,}\./.test(text) || text.startsWith('whsec_');

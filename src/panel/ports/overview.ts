@@ -1,0 +1,105 @@
+/** The port of the start page, of the search and of the choice of restaurants; `src/app/panel/overview-ports.ts` implements it. */
+
+/** Counts of orders stop at `countMax`. */
+type RestaurantDay = {
+  restuid: string;
+  name: string;
+  /** The day `YYYY-MM-DD` of the restaurant. */
+  day: string;
+  today: number;
+  /** Of the same day of last week up to the same time. */
+  lastWeek: number;
+};
+
+type EndpointFailure = {
+  restuid: string;
+  uid: string;
+  url: string;
+  failingSince: Date | null;
+  /** It was disabled because it failed, or because its receiver is gone. */
+  isDisabled: boolean;
+};
+
+type EndingKey = { restuid: string; keyId: string; name: string; expires: Date };
+
+export const firstSteps = ['key', 'call', 'endpoint', 'event', 'order'] as const;
+export type FirstStep = (typeof firstSteps)[number];
+
+export type OwnerFigures = {
+  /** The first restaurants by name, at most 20. */
+  days: readonly RestaurantDay[];
+  countMax: number;
+  failing: readonly EndpointFailure[];
+  ending: readonly EndingKey[];
+  /** Of the first restaurant that has not taken all of them; undefined when every one has. */
+  begun: { restuid: string; name: string; done: readonly FirstStep[] } | undefined;
+};
+
+/** A client, one of its secrets, or a key: `restuid` is that of a key, `client` that of a client or secret. */
+export type NamedCaller = { id: string; name: string; restuid: string | null; client: string | null };
+
+type QuarantinedCaller = NamedCaller & { reason: string; since: Date };
+
+type FailingCaller = NamedCaller & { calls: number; refused: number; failed: number };
+
+type LimitedCaller = NamedCaller & {
+  period: 'day' | 'month';
+  units: number;
+  /** Null: it has no limit of the period, but was refused by another one. */
+  limit: number | null;
+  /** Requests of today that a limit refused. */
+  limited: number;
+};
+
+/** `count`: among the newest refusals of the installation. */
+export type RefusedCaller = NamedCaller & {
+  reason: string;
+  code: string;
+  count: number;
+  last: Date;
+  requestId: string;
+};
+
+/** Each list has at most 5 callers. */
+export type CallerFigures = {
+  quarantined: readonly QuarantinedCaller[];
+  failing: readonly FailingCaller[];
+  limited: readonly LimitedCaller[];
+};
+
+export type ElsewhereCaller = NamedCaller & { calls: number; last: Date | null; address: string | null };
+
+/** `name`: host and process id. */
+type RunningProcess = { name: string; role: string };
+
+export type ProgramState = {
+  /** Release of the process that made the page. */
+  version: string;
+  processes: readonly RunningProcess[];
+  /** Versions of the route table that gateways serve. */
+  gateways: readonly { gateway: string; version: string; isRefused: boolean }[];
+};
+
+export type LocatedKind = 'order' | 'customer' | 'endpoint' | 'delivery' | 'event' | 'key';
+
+/** A key of a restaurant, or a client (`restuid` null). */
+export type RequestCaller = { caller: string; restuid: string | null };
+
+/** Every function reads a bounded number of rows along an index. */
+export type OverviewPorts = {
+  owner(restuids: readonly string[]): Promise<OwnerFigures>;
+  callers(): Promise<CallerFigures>;
+  /** The newest first, at most 5. */
+  refusals(): Promise<readonly RefusedCaller[]>;
+  /** Keys and clients that were used today from outside their networks, at most 5. */
+  elsewhere(): Promise<readonly ElsewhereCaller[]>;
+  program(): Promise<ProgramState>;
+  /** The restaurant of an id. `among`: undefined searches every restaurant. */
+  restaurantOf(kind: LocatedKind, id: string, among: readonly string[] | undefined): Promise<string | undefined>;
+  /** The client of its id, or of the id of one of its secrets. */
+  clientOf(id: string): Promise<string | undefined>;
+  /** `among`: keys of these restaurants; undefined: every caller that was refused with this id. */
+  callersOfRequest(requestId: string, among: readonly string[] | undefined): Promise<readonly RequestCaller[]>;
+  /** Users whose email begins with the text, at most `limit`. */
+  usersByStart(start: string, limit: number): Promise<readonly { userId: string; email: string }[]>;
+};

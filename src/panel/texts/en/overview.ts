@@ -1,0 +1,164 @@
+/** Texts of the start page, of the search and of the choice of restaurants. */
+
+const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
+
+export const overview = {
+  pages: 'Pages',
+  /** `count` stops at `max`. */
+  atLeast: (count: number, max: number): string => (count >= max ? `${max}+` : String(count)),
+  steps: {
+    title: (name: string) => `First steps of ${name}`,
+    intro: (done: number, all: number) => `${done} of ${all} are done. This list goes away when all are.`,
+    done: 'Done',
+    open: 'To do',
+    names: {
+      key: 'Create an API key, or let support grant an application',
+      call: 'Call the API for the first time',
+      endpoint: 'Add an endpoint for webhooks',
+      event: 'Send the endpoint a test event, and let it confirm its first event',
+      order: 'Receive the first order',
+    },
+  },
+  days: {
+    title: 'Orders today',
+    restaurant: 'Restaurant',
+    today: 'Today',
+    lastWeek: 'A week ago by now',
+    none: 'No restaurant belongs to your account. Ask support to add yours.',
+    quiet: 'No order came in today. Check that the till sends its orders with a live key.',
+    all: 'All restaurants',
+  },
+  failing: {
+    title: 'Endpoints that fail',
+    since: 'Fails since',
+    disabled: 'Disabled',
+    none: 'No endpoint fails. A test event on its page shows whether a receiver answers.',
+    show: 'Webhooks',
+  },
+  ending: {
+    title: 'Keys that end soon',
+    ends: 'Ends',
+    none: 'No key ends within 30 days. A key without an end should be replaced once a year.',
+    show: 'API keys',
+  },
+  quarantined: {
+    title: 'In quarantine',
+    none: 'No key or client is in quarantine. The page of a client has the button for it.',
+    show: 'Clients',
+  },
+  callers: {
+    title: 'Clients and keys that fail',
+    part: (bad: number, calls: number) => `${bad} of ${calls} requests were refused or failed in the last hours`,
+    none: 'No client or key has many refused requests. Look one up to see all of its requests.',
+    show: 'Clients',
+  },
+  limited: {
+    title: 'Near their limits',
+    refused: (count: number) => `refused ${times(count)} today by a limit`,
+    used: (percent: number, period: 'day' | 'month') =>
+      `${percent}% of the units of the ${period === 'day' ? 'day' : 'month'} used`,
+    none: 'No client or key used four fifths of its limits today. The page Limits of a client sets them.',
+    show: 'Clients',
+  },
+  refusals: {
+    title: 'Newest refusals',
+    times,
+    helps: 'Who can help:',
+    helpers: {
+      developer: 'the developer of the program',
+      owner: 'the owner of the restaurant',
+      support: 'support, by a grant, a scope or a network',
+      security: 'security, which decides about the quarantine',
+    },
+    none: 'No request of a known client or key was refused lately. A request id finds an older one.',
+    show: 'Explain a refusal',
+  },
+  hours: {
+    refused: 'Refused per hour',
+    issued: 'Tokens issued per hour',
+    span: 'The last 24 hours',
+    noneRefused: 'Nothing was refused. The charts show longer times.',
+    noneIssued: 'No token was issued. Clients get one at /oauth/token.',
+    show: 'Charts',
+  },
+  addresses: {
+    title: 'Unusual addresses',
+    elsewhere: (count: number) => `called ${times(count)} today from outside its networks`,
+    from: 'last from',
+    onlyRefused: (count: number) => `refused ${times(count)} in the last day, never allowed`,
+    none: 'No address stands out. Limit a key or client to networks, and calls from elsewhere are listed here.',
+    show: 'Charts by address',
+  },
+  integrity: {
+    title: 'Last verification of the audit',
+    sound: 'Unchanged',
+    broken: 'Changed',
+    running: 'Running',
+    interrupted: 'Interrupted',
+    events: (count: number) => `${count} events`,
+    never: 'The audit was never verified from the panel. Verify it now, and then once a week.',
+    show: 'Integrity',
+  },
+  decisions: {
+    title: 'Needs a decision',
+    quarantined: 'is in quarantine: make it active again, or revoke it',
+    dryRuns: (count: string) => `${count} callers would be refused by scopes that are only tried out`,
+    verifyLate: 'The audit was not verified for a week.',
+    broken: 'The audit was changed: find out who could write to the store.',
+    none: 'Nothing waits for a decision. New policies are tried out first, and show up here.',
+    show: 'Trial scopes',
+  },
+  short: {
+    title: 'Clients and keys',
+    quarantined: 'In quarantine',
+    failing: 'With many refused requests',
+    limited: 'Near their limits',
+    dryRuns: 'Refused by trial scopes',
+    show: 'Clients',
+  },
+  program: {
+    title: 'Running processes',
+    version: 'Release',
+    release: (version: string) => `Orderpass ${version} made this page.`,
+    process: 'Process',
+    role: 'Role',
+    table: 'Route table',
+    refused: 'its newest route table was refused',
+    none: 'No process has reported itself yet. One that starts appears within ten seconds.',
+    hint: 'Processes report themselves every few seconds. Their releases are in the metric build_info.',
+    show: 'Operating guide',
+  },
+  search: {
+    title: 'Find anything',
+    label: 'Find anything',
+    placeholder: 'Find anything: /',
+    submit: 'Look up',
+    hint: {
+      owner:
+        'An id of one of your restaurants, keys, endpoints, orders (ord_…), customers, events (evt_…), deliveries (dlv_…) or requests (req_…), or the beginning of a name, email or phone.',
+      support:
+        'An id of a restaurant, client (opc_…), secret, key, endpoint, order (ord_…), customer, event (evt_…), delivery (dlv_…) or refused request (req_…), or words of the name of a restaurant or client.',
+      security: 'An id of a restaurant, client, secret, key or request, or words of a name. Results lead to the audit.',
+      admin:
+        'Any id of a restaurant, client, secret, key, endpoint, order, customer, event, delivery, request or user, the beginning of a user’s email, or words of a name.',
+    },
+    secret:
+      'This looks like a key, a secret or a token. It was not searched for: it must not be in an address. Paste it into the incident page instead, or look for its id, the part before the second underscore.',
+    none: (text: string) =>
+      `Nothing that you may see fits “${text}”. Check the id, or type only the beginning of a word.`,
+    tooMany: 'The first ten are shown. Type more to see others.',
+    groups: {
+      restaurants: 'Restaurants',
+      clients: 'Clients',
+      customers: 'Customers',
+      users: 'Users',
+      requests: 'Requests',
+    },
+  },
+  crumbs: {
+    label: 'Where you are',
+    restaurants: 'Restaurants',
+    other: 'Another restaurant',
+    all: 'All restaurants',
+  },
+};

@@ -1,0 +1,164 @@
+/** Testi della pagina iniziale, della ricerca e della scelta del ristorante. */
+import type { Texts } from '../en/en.ts';
+
+const times = (count: number): string => (count === 1 ? 'una volta' : `${count} volte`);
+
+export const overview: Texts['overview'] = {
+  pages: 'Pagine',
+  atLeast: (count, max) => (count >= max ? `${max}+` : String(count)),
+  steps: {
+    title: (name) => `Primi passi di ${name}`,
+    intro: (done, all) => `Completati ${done} su ${all}. L’elenco sparisce quando sono tutti completati.`,
+    done: 'Fatto',
+    open: 'Da fare',
+    names: {
+      key: 'Crea una chiave API, o fai autorizzare un’applicazione dall’assistenza',
+      call: 'Chiama l’API per la prima volta',
+      endpoint: 'Aggiungi un endpoint per i webhook',
+      event: 'Invia all’endpoint un evento di prova e fagli confermare il primo evento',
+      order: 'Ricevi il primo ordine',
+    },
+  },
+  days: {
+    title: 'Ordini di oggi',
+    restaurant: 'Ristorante',
+    today: 'Oggi',
+    lastWeek: 'Una settimana fa a quest’ora',
+    none: 'Al tuo account non appartiene nessun ristorante. Chiedi all’assistenza di aggiungere il tuo.',
+    quiet: 'Oggi non è arrivato nessun ordine. Controlla che la cassa li invii con una chiave attiva.',
+    all: 'Tutti i ristoranti',
+  },
+  failing: {
+    title: 'Endpoint con errori',
+    since: 'Errori dal',
+    disabled: 'Disattivato',
+    none: 'Nessun endpoint ha errori. Un evento di prova, dalla sua pagina, mostra se il destinatario risponde.',
+    show: 'Webhook',
+  },
+  ending: {
+    title: 'Chiavi in scadenza',
+    ends: 'Scade',
+    none: 'Nessuna chiave scade entro 30 giorni. Una chiave senza scadenza andrebbe sostituita una volta all’anno.',
+    show: 'Chiavi API',
+  },
+  quarantined: {
+    title: 'In quarantena',
+    none: 'Nessuna chiave e nessun client è in quarantena. Il pulsante è nella pagina del client.',
+    show: 'Client',
+  },
+  callers: {
+    title: 'Client e chiavi con errori',
+    part: (bad, calls) => `${bad} richieste su ${calls} rifiutate o non riuscite nelle ultime ore`,
+    none: 'Nessun client e nessuna chiave ha molte richieste rifiutate. Cercane uno per vedere tutte le sue richieste.',
+    show: 'Client',
+  },
+  limited: {
+    title: 'Vicini ai limiti',
+    refused: (count) => `rifiutato ${times(count)} oggi per un limite`,
+    used: (percent, period) => `usato il ${percent}% delle unità ${period === 'day' ? 'del giorno' : 'del mese'}`,
+    none: 'Oggi nessun client e nessuna chiave ha usato i quattro quinti dei suoi limiti. Si impostano nella pagina Limiti del client.',
+    show: 'Client',
+  },
+  refusals: {
+    title: 'Ultimi rifiuti',
+    times,
+    helps: 'Chi può aiutare:',
+    helpers: {
+      developer: 'lo sviluppatore del programma',
+      owner: 'il titolare del ristorante',
+      support: 'l’assistenza, con un’autorizzazione, un permesso o una rete',
+      security: 'la sicurezza, che decide sulla quarantena',
+    },
+    none: 'Di recente non è stata rifiutata nessuna richiesta di un client o di una chiave noti. Con l’id della richiesta ne trovi una più vecchia.',
+    show: 'Spiega un rifiuto',
+  },
+  hours: {
+    refused: 'Rifiuti all’ora',
+    issued: 'Token emessi all’ora',
+    span: 'Le ultime 24 ore',
+    noneRefused: 'Nessun rifiuto. I grafici mostrano periodi più lunghi.',
+    noneIssued: 'Nessun token emesso. I client lo richiedono a /oauth/token.',
+    show: 'Grafici',
+  },
+  addresses: {
+    title: 'Indirizzi insoliti',
+    elsewhere: (count) => `usato ${times(count)} oggi fuori dalle sue reti`,
+    from: 'l’ultima volta da',
+    onlyRefused: (count) => `rifiutato ${times(count)} nell’ultimo giorno, mai ammesso`,
+    none: 'Nessun indirizzo insolito. Limita una chiave o un client ad alcune reti: le chiamate da altrove compaiono qui.',
+    show: 'Grafici per indirizzo',
+  },
+  integrity: {
+    title: 'Ultima verifica del registro',
+    sound: 'Integro',
+    broken: 'Modificato',
+    running: 'In corso',
+    interrupted: 'Interrotta',
+    events: (count) => `${count} eventi`,
+    never: 'Il registro non è mai stato verificato dal pannello. Verificalo ora, e poi una volta alla settimana.',
+    show: 'Integrità',
+  },
+  decisions: {
+    title: 'Da decidere',
+    quarantined: 'è in quarantena: riattivalo o revocalo',
+    dryRuns: (count) => `${count} applicazioni sarebbero rifiutate dai permessi in prova`,
+    verifyLate: 'Il registro non è verificato da una settimana.',
+    broken: 'Il registro è stato modificato: scopri chi poteva scrivere nell’archivio.',
+    none: 'Non c’è nulla da decidere. Le regole nuove si provano prima, e compaiono qui.',
+    show: 'Permessi in prova',
+  },
+  short: {
+    title: 'Client e chiavi',
+    quarantined: 'In quarantena',
+    failing: 'Con molte richieste rifiutate',
+    limited: 'Vicini ai limiti',
+    dryRuns: 'Rifiutati dai permessi in prova',
+    show: 'Client',
+  },
+  program: {
+    title: 'Processi attivi',
+    version: 'Versione',
+    release: (version) => `Questa pagina è di Orderpass ${version}.`,
+    process: 'Processo',
+    role: 'Ruolo',
+    table: 'Tabella dei percorsi',
+    refused: 'la tabella dei percorsi più recente è stata rifiutata',
+    none: 'Nessun processo si è ancora annunciato. Uno che parte compare entro dieci secondi.',
+    hint: 'I processi si annunciano ogni pochi secondi. Le loro versioni sono nella metrica build_info.',
+    show: 'Guida operativa',
+  },
+  search: {
+    title: 'Cerca ovunque',
+    label: 'Cerca ovunque',
+    placeholder: 'Cerca ovunque: /',
+    submit: 'Cerca',
+    hint: {
+      owner:
+        'Un id dei tuoi ristoranti, chiavi, endpoint, ordini (ord_…), clienti, eventi (evt_…), consegne (dlv_…) o richieste (req_…), oppure l’inizio di un nome, di un’email o di un telefono.',
+      support:
+        'Un id di ristorante, client (opc_…), segreto, chiave, endpoint, ordine (ord_…), cliente, evento (evt_…), consegna (dlv_…) o richiesta rifiutata (req_…), oppure parole del nome di un ristorante o di un client.',
+      security:
+        'Un id di ristorante, client, segreto, chiave o richiesta, oppure parole di un nome. I risultati portano al registro.',
+      admin:
+        'Un id qualsiasi di ristorante, client, segreto, chiave, endpoint, ordine, cliente, evento, consegna, richiesta o utente, l’inizio dell’email di un utente, oppure parole di un nome.',
+    },
+    secret:
+      'Sembra una chiave, un segreto o un token. Non è stato cercato: non deve comparire in un indirizzo. Incollalo nella pagina Incidente, oppure cerca il suo id, la parte prima del secondo trattino basso.',
+    none: (text) =>
+      `Niente di ciò che puoi vedere corrisponde a «${text}». Controlla l’id, o scrivi solo l’inizio di una parola.`,
+    tooMany: 'Sono mostrati i primi dieci. Scrivi di più per vederne altri.',
+    groups: {
+      restaurants: 'Ristoranti',
+      clients: 'Client',
+      customers: 'Clienti',
+      users: 'Utenti',
+      requests: 'Richieste',
+    },
+  },
+  crumbs: {
+    label: 'Dove sei',
+    restaurants: 'Ristoranti',
+    other: 'Un altro ristorante',
+    all: 'Tutti i ristoranti',
+  },
+};

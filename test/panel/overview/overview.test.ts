@@ -1,0 +1,331 @@
+/** The start page of each role, the search from every page, and the switcher of restaurants. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { startReceiver } from '../../support/webhook-receiver.ts';
+import { checkPage } from '../harness/check-page.ts';
+import {
+  browserBinary,
+  type HarnessUser,
+  type PanelHarness,
+  type Role,
+  startPanelHarness,
+} from '../harness/panel-harness.ts';
+import { openTill } from '../harness/till.ts';
+
+let harness: PanelHarness;
+let receiver: Awaited<ReturnType<typeof startReceiver>>;
+let own = '';
+let foreign = '';
+const users = new Map<Role, HarnessUser>();
+const cookies = new Map<Role, string>();
+const ids: Record<string, string> = {};
+
+beforeAll(async () => {
+  harness = await startPanelHarness();
+  receiver = await startReceiver();
+  [own = '', foreign = ''] = harness.restaurants;
+  for (const role of ['owner', 'support', 'security', 'admin'] as const) {
+    const user = await harness.user(role);
+    users.set(role, user);
+    cookies.set(role, await harness.cookieOf(user));
+  }
+}, 120_000);
+
+afterAll(async () => {
+  await harness?.close();
+  await receiver?.close();
+});
+
+type Answer = { status: number; location: string; text: string };
+
+const get = async (role: Role, path: string): Promise<Answer> => {
+  const headers = { cookie: cookies.get(role) ?? '' };
+  const answer = await fetch(`${harness.url}/panel${path}`, { headers, redirect: 'manual' });
+  const location = (answer.headers.get('location') ?? '').replace(/^\/panel/, '');
+  return { status: answer.status, location, text: await answer.text() };
+};
+
+const post = async (role: Role, path: string, fields: Record<string, string>): Promise<string> => {
+  const csrf = /name="csrf" value="([^"]+)"/.exec((await get(role, '/account')).text)?.[1] ?? '';
+  const answer = await fetch(`${harness.url}/panel${path}`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { cookie: cookies.get(role) ?? '', origin: harness.url },
+    body: new URLSearchParams({ csrf, ...fields }),
+  });
+  return answer.text();
+};
+
+/** The text of a card, in one line and without markup. */
+const cardOf = async (role: Role, id: string): Promise<string | undefined> => {
+  const found = new RegExp(`<section class="card" aria-labelledby="card-${id}">[\\s\\S]*?</section>`);
+  return found.exec((await get(role, '')).text)?.[0];
+};
+
+const plain = (html: string | undefined): string =>
+  (html ?? '')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
+const search = (role: Role, text: string): Promise<Answer> => get(role, `/search?q=${encodeURIComponent(text)}`);
+
+test('an owner’s first steps tick themselves off, and the orders of today are counted', async () => {
+  const doneSteps = async (): Promise<number> => ((await cardOf('owner', 'steps')) ?? '').split('>Done<').length - 1;
+  expect(plain(await cardOf('owner', 'steps'))).toContain('0 of 5 are done');
+  expect(plain(await cardOf('owner', 'days'))).toContain('No order came in today');
+
+  const made = await post('owner', `/restaurants/${own}/keys`, { name: 'Till' });
+  const key = /opk_\w+/.exec(made)?.[0] ?? '';
+  ids.key = /opk_[A-Za-z0-9]{12}/.exec(made)?.[0] ?? '';
+  expect(await doneSteps()).toBe(1);
+
+  const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+  const created = await fetch(`${harness.url}/api/customer/create`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ first_name: 'Zelda', last_name: 'Fitzgerald', email: 'zelda@example.com' }),
+  });
+  expect(created.status).toBe(200);
+  ids.request = created.headers.get('x-request-id') ?? '';
+
+  ids.endpoint =
+    /whe_\w+/.exec(await post('owner', `/restaurants/${own}/webhooks`, { url: receiver.url, kinds: 'orders' }))?.[0] ??
+    '';
+  await post('owner', `/restaurants/${own}/notifications`, { kind: 'orders', on: '1' });
+  // The first call is written some seconds later.
+  expect(await doneSteps()).toBeGreaterThanOrEqual(2);
+
+  ids.order = (await (await openTill(harness, own)).order()).uid;
+  const days = (await cardOf('owner', 'days')) ?? '';
+  expect(plain(days)).toMatch(/Osteria Uno 1 0$/);
+  const list = /href="([^"]+orders[^"]+)"/.exec(days)?.[1]?.replaceAll('&amp;', '&').replace('/panel', '') ?? '';
+  expect((await get('owner', list)).text).toContain(ids.order);
+}, 120_000);
+
+test('today is counted against the same day of last week up to this time, per restaurant', async () => {
+  const { pool } = harness.database;
+  const copy = `insert into ordering.orders select (jsonb_populate_record(o, jsonb_build_object(
+    'uid', o.uid || $2, 'number', o.number + $3::int, 'external_id', null, 'date', now() - $4::interval))).*
+    from ordering.orders o where o.restuid = $1 and o.uid = $5`;
+  // The first two lie on the same day of last week before this time; the third is of the day before.
+  for (const [index, age] of ['168 hours', '168 hours 1 second', '192 hours 1 minute'].entries())
+    await pool.query(copy, [own, `x${index}`, 1_000 + index, age, ids.order]);
+  const now = new Date();
+  // Shortly after midnight the second one belongs to the day before.
+  const expected = now.getUTCHours() === 0 && now.getUTCMinutes() === 0 ? /Osteria Uno 1 [12]/ : /Osteria Uno 1 2/;
+  expect(plain(await cardOf('owner', 'days'))).toMatch(expected);
+});
+
+test('an owner sees the endpoints that fail and the keys that end soon, each with the page that shows it', async () => {
+  const { pool } = harness.database;
+  expect(plain(await cardOf('owner', 'failing'))).toContain('No endpoint fails.');
+  await pool.query(
+    `insert into webhooks.endpoint_health (endpoint_uid, failing_since) values ($1, now() - interval '1 hour')
+     on conflict (endpoint_uid) do update set failing_since = excluded.failing_since`,
+    [ids.endpoint],
+  );
+  expect(await cardOf('owner', 'failing')).toContain(`/panel/restaurants/${own}/webhooks/${ids.endpoint}"`);
+  expect(plain(await cardOf('owner', 'ending'))).toContain('No key ends within 30 days.');
+  await pool.query(`update gateway.api_keys set expires = now() + interval '9 days' where key_id = $1`, [ids.key]);
+  expect(await cardOf('owner', 'ending')).toContain(`/keys/${ids.key}/rotate"`);
+  await pool.query(`update gateway.api_keys set expires = null where key_id = $1`, [ids.key]);
+});
+
+test('support sees who is in quarantine, near a limit, failing or refused, and who can help', async () => {
+  const made = await harness.command('client', 'create', '--name', 'Courier app', '--restaurant', own);
+  ids.client = made.client_id ?? '';
+  const headers = { 'x-client-id': ids.client, 'x-client-secret': made.client_secret ?? '' };
+  const refused = await fetch(`${harness.url}/api/orders/list?restuid=${foreign}`, { headers });
+  ids.refused = refused.headers.get('x-request-id') ?? '';
+  expect(refused.status).toBe(403);
+  for (let i = 0; i < 6; i += 1) await fetch(`${harness.url}/api/orders/list?restuid=${foreign}`, { headers });
+  await until(async () => plain(await cardOf('support', 'refusals')).includes('Courier app'), 30_000);
+  const refusals = plain(await cardOf('support', 'refusals'));
+  expect(refusals).toMatch(/Courier app .*may not reach this restaurant.*Who can help: support/);
+  await until(async () => plain(await cardOf('support', 'callers')).includes('Courier app'), 60_000);
+
+  expect(plain(await cardOf('support', 'quarantined'))).toContain('No key or client is in quarantine.');
+  await harness.command('client', 'quarantine', '--client-id', ids.client, '--reason', 'calls from two countries');
+  expect(await cardOf('support', 'quarantined')).toContain(`/panel/clients/${ids.client}"`);
+  expect(plain(await cardOf('security', 'decisions'))).toContain('Courier app');
+  expect(await cardOf('security', 'decisions')).toContain(`/panel/security/audit?client=${ids.client}"`);
+
+  expect(plain(await cardOf('support', 'limited'))).toContain('No client or key used four fifths');
+  await harness.database.pool.query(
+    `insert into gateway.caller_usage (caller, day, requests, units, limited, elsewhere, elsewhere_last, elsewhere_address)
+     values ($1, date_trunc('day', now() at time zone 'UTC') at time zone 'UTC', 90, 90, 3, 2, now(), '203.0.113.9')
+     on conflict (caller, day) do update set units = excluded.units, limited = excluded.limited,
+       elsewhere = excluded.elsewhere, elsewhere_last = now(), elsewhere_address = excluded.elsewhere_address`,
+    [ids.client],
+  );
+  await harness.database.pool.query(`update gateway.clients set limits = '{"day": 100}' where client_id = $1`, [
+    ids.client,
+  ]);
+  expect(plain(await cardOf('support', 'limited'))).toMatch(
+    /Courier app .*90% of the units of the day used.*refused 3 times/,
+  );
+  expect(await cardOf('security', 'addresses')).toContain('/panel/security/audit?address=203.0.113.9"');
+}, 180_000);
+
+test('security sees refusals per hour and the last verification, and administrators the running processes', async () => {
+  await until(async () => (await cardOf('security', 'refused'))?.includes('<svg') === true, 30_000);
+  expect(plain(await cardOf('security', 'integrity'))).toContain('never verified');
+  await post('security', '/security/integrity/verify', {});
+  await until(async () => plain(await cardOf('security', 'integrity')).includes('Unchanged'), 60_000);
+  expect(plain(await cardOf('admin', 'integrity'))).toContain('Unchanged');
+  expect(plain(await cardOf('admin', 'short'))).toContain('In quarantine 1');
+  const program = plain(await cardOf('admin', 'program'));
+  expect(program).toMatch(/Orderpass \d+\.\d+\.\d+/);
+  expect(program).toMatch(/:\d+ all /);
+});
+
+test('an exact id leads to its page, for each role that may open it', async () => {
+  const events = await harness.database.pool.query<{ id: string }>(
+    'select id from outbox.events where entity = $1 limit 1',
+    [ids.order],
+  );
+  ids.event = events.rows[0]?.id ?? '';
+  const log = await get('owner', `/restaurants/${own}/deliveries`);
+  ids.delivery = /deliveries\/(dlv_\w+)"/.exec(log.text)?.[1] ?? '';
+  ids.customer = /cus_\w+/.exec((await get('owner', `/restaurants/${own}/customers`)).text)?.[0] ?? '';
+  const below = `/restaurants/${own}`;
+  const pages: readonly (readonly [string, string])[] = [
+    [own, below],
+    [ids.order ?? '', `${below}/orders/${ids.order}`],
+    [ids.customer, `${below}/customers/${ids.customer}`],
+    [ids.endpoint ?? '', `${below}/webhooks/${ids.endpoint}`],
+    [ids.delivery, `${below}/deliveries/${ids.delivery}`],
+    [ids.event, `${below}/deliveries?id=${ids.event}`],
+    [ids.key ?? '', `${below}/keys/${ids.key}/requests`],
+  ];
+  for (const [id, path] of pages) {
+    for (const role of ['owner', 'support', 'admin'] as const) {
+      expect(await search(role, ` ${id} `), `${role}: ${id}`).toMatchObject({ status: 303, location: path });
+      expect((await get(role, path)).status, `${role}: ${path}`).toBe(200);
+    }
+  }
+  const request = `${below}/keys/${ids.key}/requests?id=${ids.request}`;
+  await until(async () => (await search('owner', ids.request ?? '')).location === request, 30_000);
+  const refused = `/clients/${ids.client}/requests?id=${ids.refused}`;
+  expect((await search('support', ids.refused ?? '')).location).toBe(refused);
+  expect((await search('support', ids.client ?? '')).location).toBe(`/clients/${ids.client}`);
+  expect((await search('security', ids.client ?? '')).location).toBe(`/security/audit?client=${ids.client}`);
+  expect((await search('security', ids.refused ?? '')).location).toBe(`/security/audit?requestId=${ids.refused}`);
+  const userId = users.get('support')?.userId;
+  expect((await search('admin', userId ?? '')).location).toBe(`/users/${userId}`);
+  for (const id of [ids.order, ids.endpoint, userId]) expect((await search('security', id ?? '')).status).toBe(200);
+}, 60_000);
+
+test('the list of first steps goes away when all of them are done', async () => {
+  await until(async () => (await cardOf('owner', 'steps')) === undefined, 30_000);
+});
+
+test('an owner gets the same for an id of another restaurant as for one that does not exist', async () => {
+  const other = await harness.user('owner', [foreign]);
+  cookies.set('owner', await harness.cookieOf(other));
+  const { location } = await search('owner', foreign);
+  expect(location).toBe(`/restaurants/${foreign}`);
+  const known = [own, ids.order, ids.customer, ids.endpoint, ids.delivery, ids.event, ids.key, ids.request, ids.client];
+  for (const id of known.map(String)) {
+    const last = id.slice(-1) === '0' ? '1' : '0';
+    const unknown = `${id.slice(0, -1)}${last}`;
+    const [found, absent] = [await search('owner', id), await search('owner', unknown)];
+    const hide = (text: string, one: string): string =>
+      text.replaceAll(one, 'ID').replaceAll(/req_\w+|name="csrf" value="[^"]*"/g, '');
+    expect(found.status, id).toBe(200);
+    expect(hide(found.text, id)).toBe(hide(absent.text, unknown));
+    expect(hide(found.text, id)).toContain('Nothing that you may see fits “ID”.');
+  }
+  for (const name of ['Osteria Uno', 'Zelda', 'zelda@example.com', 'Courier'])
+    expect((await search('owner', name)).text, name).toContain('Nothing that you may see fits');
+  cookies.set('owner', await harness.cookieOf(users.get('owner') ?? other));
+});
+
+test('a name, an email or a phone finds what the role may see, at most ten of a kind', async () => {
+  expect((await search('owner', 'zeld')).text).toContain(`/customers/`);
+  expect((await search('owner', 'zelda@exam')).text).toContain('Zelda Fitzgerald');
+  expect((await search('support', 'trattoria')).text).toContain(`href="/panel/restaurants/${foreign}"`);
+  expect((await search('support', 'courier')).text).toContain(`href="/panel/clients/${ids.client}"`);
+  expect((await search('support', 'security3@')).text).toContain('Nothing that you may see fits');
+  expect((await search('admin', 'SECURITY3@')).text).toContain('security3@example.com');
+  for (let i = 0; i < 11; i += 1)
+    await harness.database.pool.query(
+      `insert into panel.users (id, email, role, created_at) values ($1, $2, 'support', now())`,
+      [`usr_many${i}`, `many${i}@example.com`],
+    );
+  const many = await search('admin', 'many');
+  expect(many.text.match(/href="\/panel\/users\/usr_many/g)).toHaveLength(10);
+  expect(many.text).toContain('The first ten are shown.');
+  expect((await search('admin', 'x'.repeat(256))).status).toBe(400);
+});
+
+test('a pasted key, secret or token is neither searched for nor shown again', async () => {
+  for (const value of [`opk_${'a'.repeat(12)}_${'b'.repeat(49)}`, 'eyJhbGciOiJFUzI1NiJ9.e30.x', 'whsec_abcdefgh']) {
+    const { status, text } = await search('admin', value);
+    expect(status).toBe(200);
+    expect(text).toContain('It was not searched for');
+    expect(text).not.toContain(value);
+  }
+});
+
+test('the switcher shows the same page of other restaurants that the user may see, and nothing of a page that is refused', async () => {
+  const both = await harness.user('owner', harness.restaurants);
+  cookies.set('owner', await harness.cookieOf(both));
+  const crumbs = (text: string): string => /<nav class="crumbs"[\s\S]*?<\/nav>/.exec(text)?.[0] ?? '';
+  const keys = crumbs((await get('owner', `/restaurants/${own}/keys/${ids.key}/requests`)).text);
+  expect(plain(keys)).toMatch(/^Restaurants Another restaurant: Osteria Uno Trattoria Due All restaurants API keys$/);
+  expect(keys).toContain(`href="/panel/restaurants/${foreign}/keys"`);
+  expect(crumbs((await get('support', `/restaurants/${own}/orders/${ids.order}`)).text)).toContain(
+    `href="/panel/restaurants/${foreign}/orders"`,
+  );
+  cookies.set('owner', await harness.cookieOf(users.get('owner') ?? both));
+  const single = crumbs((await get('owner', `/restaurants/${own}`)).text);
+  expect(plain(single)).toBe('Restaurants Osteria Uno');
+  expect(crumbs((await get('owner', `/restaurants/${foreign}`)).text)).toBe('');
+  expect(crumbs((await get('support', `/restaurants/${own}/orders/ord_none`)).text)).toBe('');
+});
+
+test.skipIf(browserBinary === undefined)(
+  'the key / leads to the search of any page, inside the menu on a phone, and not while a text is typed',
+  async () => {
+    const { page, problems } = await harness.signIn(users.get('owner') ?? { email: '', password: '' });
+    const find = page.locator('header input[data-find]');
+    const isFocused = (): Promise<boolean> =>
+      page.evaluate(`document.activeElement?.hasAttribute('data-find') === true`);
+    await page.goto(`${harness.url}/panel/restaurants/${own}/keys`);
+    await page.keyboard.press('/');
+    expect(await isFocused()).toBe(true);
+    await page.keyboard.type(`a/${ids.order}`);
+    expect(await find.inputValue()).toBe(`a/${ids.order}`);
+    await find.fill(ids.order ?? '');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${harness.url}/panel/restaurants/${own}/orders/${ids.order}`);
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await find.isVisible()).toBe(false);
+    await page.keyboard.press('/');
+    expect(await isFocused()).toBe(true);
+    expect(await find.isVisible()).toBe(true);
+    await page.keyboard.press('Escape');
+    await page.setViewportSize({ width: 1440, height: 900 });
+    const both = await harness.signIn(await harness.user('owner', harness.restaurants));
+    await both.page.goto(`${harness.url}/panel/restaurants/${own}/webhooks`);
+    await both.page.locator('details.switcher > summary').focus();
+    await both.page.keyboard.press('Enter');
+    await both.page.keyboard.press('Tab');
+    await both.page.keyboard.press('Enter');
+    await both.page.waitForURL(`${harness.url}/panel/restaurants/${foreign}/webhooks`);
+    await both.page.locator('details.switcher > summary').click();
+    await checkPage(both.page, 'switcher');
+    for (const role of ['owner', 'support', 'security', 'admin'] as const) {
+      const opened = await harness.signIn(users.get(role) ?? { email: '', password: '' });
+      await checkPage(opened.page, `overview-${role}`);
+      await opened.page.goto(`${harness.url}/panel/search?q=osteria`);
+      await checkPage(opened.page, `search-${role}`);
+      problems.push(...opened.problems);
+      await opened.context.close();
+    }
+    expect([...problems, ...both.problems]).toEqual([]);
+  },
+  180_000,
+);
