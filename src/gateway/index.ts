@@ -105,8 +105,6 @@ export { type Credentials, createCredentials } from './credentials/credentials.t
 export { readChangedCredentials, readClientRights } from './credentials/lookup/client-rights-store.ts';
 export { type CredentialState, credentialVersion, readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
-export { readClientNames } from './credentials/show/client-page-store.ts';
-export { listEndingKeys } from './credentials/show/ending-keys.ts';
 export {
   listElsewhere,
   listEndingKeysOf,
@@ -116,6 +114,8 @@ export {
   listQuarantined,
   readTenantAccess,
 } from './credentials/show/attention-store.ts';
+export { readClientNames } from './credentials/show/client-page-store.ts';
+export { listEndingKeys } from './credentials/show/ending-keys.ts';
 export { clientOfId, tenantOfKey } from './credentials/show/holder-store.ts';
 export { findKeysByName, listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';

@@ -3,8 +3,8 @@ import type { CertificatePorts } from './certificates.ts';
 import type { LimitPorts } from './limits.ts';
 import type { MenuPorts } from './menu.ts';
 import type { OrderingPorts } from './ordering.ts';
-import type { PortalPorts } from './portal.ts';
 import type { OverviewPorts } from './overview.ts';
+import type { PortalPorts } from './portal.ts';
 import type { RequestPorts } from './requests.ts';
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
@@ -16,8 +16,8 @@ export type { CertificatePorts } from './certificates.ts';
 export type { LimitPorts } from './limits.ts';
 export type { MenuPorts } from './menu.ts';
 export type { OrderingPorts } from './ordering.ts';
-export type { PortalPorts } from './portal.ts';
 export type { FirstStep, LocatedKind, OverviewPorts } from './overview.ts';
+export type { PortalPorts } from './portal.ts';
 export type { RequestPorts } from './requests.ts';
 export type {
   AuditEntry,

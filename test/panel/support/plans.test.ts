@@ -8,7 +8,7 @@ import {
   findCallingKeys,
   findRefusedCallers,
   listElsewhere,
-  listEndingKeys,
+  listEndingKeysOf,
   listFailingCallers,
   listNearLimits,
   listNewestRefusals,
@@ -160,7 +160,7 @@ test('neither the start page nor the search for anything reads a grown table fro
   for (const act of [
     () => countOrders(db, [{ restuid: tenant, from: day, until: new Date() }]),
     () => restaurantsWithOrders(db, tenants),
-    () => listEndingKeys(db, tenants, { now: day, until: new Date() }, 5),
+    () => listEndingKeysOf(db, tenants, { now: day, until: new Date() }, 5),
     () => readTenantAccess(db, tenants),
     () => listFailingEndpoints(db, tenants, 5),
     () => readEndpointProgress(db, tenants),
