@@ -24,7 +24,7 @@ test.skipIf(browserBinary === undefined)(
     const order = await till.order();
     await till.move('confirm', order);
     await till.move('close', order);
-    await page.getByLabel('Beginning of a name').fill('lov');
+    await page.getByLabel('Start of a name').fill('lov');
     await page.getByRole('button', { name: 'Find' }).click();
     const row = page.locator('tbody tr').filter({ hasText: 'Ada Lovelace' });
     expect(await row.innerText()).toMatch(/ada@example\.com[\s\S]*1[\s\S]*13/);
@@ -37,7 +37,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByLabel('Points', { exact: true }).fill('20');
     await page.getByLabel('Reason').fill('Spilled <soup>');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('The balance is smaller than that').waitFor();
+    await page.getByText('The balance is lower than that').waitFor();
     expect(await page.getByLabel('Reason').inputValue()).toBe('Spilled <soup>');
     await page.getByLabel('Points', { exact: true }).fill('2.55');
     await page.getByRole('button', { name: 'Save' }).click();

@@ -192,10 +192,10 @@ test('each check refuses before all checks after it, and the handler runs after 
   ][] = [
     ['origin', '/restaurants/%zz/close', 'none', 'https://e.example', large, 403, 'not sent from'],
     ['session', '/restaurants/%zz/close', 'none', origin, large, 303, ''],
-    ['path', '/restaurants/%zz/close', 'support', origin, large, 404, 'no such page'],
+    ['path', '/restaurants/%zz/close', 'support', origin, large, 404, 'This page does not exist'],
     ['role', '/restaurants/other/close', 'support', origin, large, 403, 'Your role does not allow this'],
     ['role', '/restaurants/other/note', 'owner', origin, large, 403, 'Your role does not allow this'],
-    ['restaurant', '/restaurants/other/close', 'owner', origin, large, 404, 'no such page'],
+    ['restaurant', '/restaurants/other/close', 'owner', origin, large, 404, 'This page does not exist'],
     ['body', close, 'owner', origin, large, 413, '65536 bytes'],
     ['token', close, 'owner', origin, `csrf=${'u'.repeat(43)}`, 403, 'Please try again'],
     ['handler', close, 'owner', origin, `csrf=${csrfToken}`, 200, 'shown'],

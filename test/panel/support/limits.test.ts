@@ -61,7 +61,7 @@ test('A-228 A-225 support sets limits and addresses of a client, wrong ones are 
   const wrong = await ask(path, { minute: 'ten', day: '0', month: '5000' });
   expect(wrong.status).toBe(422);
   expect(wrong.text).toContain('id="minute-note"');
-  expect(wrong.text.match(/Give a whole number from 1 on/g)).toHaveLength(2);
+  expect(wrong.text.match(/Enter a whole number of at least 1/g)).toHaveLength(2);
   expect(wrong.text).toContain('value="5000"');
   expect((await ask(path, { day: '1000', month: '5000' })).status).toBe(303);
   await expect

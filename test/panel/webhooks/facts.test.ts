@@ -283,7 +283,7 @@ test('a redelivery sends the events that were missed since then, and a refused o
   const log = await send(`/webhooks/${uid}/redeliver`, { hours: '1' });
   expect(log).toContain('1 event is being sent again.');
   // The page of a sending again says how far it is (F-08).
-  expect(log).toMatch(/Queued: 1\. Delivered: [01]\. Failed or cancelled: 0\. Still to be sent: [01]\./);
+  expect(log).toMatch(/Queued: 1\. Delivered: [01]\. Failed or cancelled: 0\. Pending: [01]\./);
   expect(log).toContain('sent again)');
   await until(() => heard(late) === 2);
   await until(async () => (await ask(`/webhooks/${uid}`)).html.includes('Last try succeeded'));
