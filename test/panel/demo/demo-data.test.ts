@@ -110,7 +110,7 @@ test('a first start with --demo-data has a week of orders, webhooks and refusals
   expect(second.output()).not.toMatch(/op[cks]_|whsec_/);
   expect((await ask(env, counts))?.[0]).toEqual(made);
   await expectPagesOfYear(env, second);
-}, 480_000);
+}, 900_000);
 
 /** Each page that a link leads to, with a week of data and with a year of it. */
 const expectPagesOfYear = async (env: Record<string, string>, program: RunningProgram): Promise<void> => {

@@ -21,8 +21,8 @@ const copies = (from: string, count: number): string =>
 const orders = 50_000;
 const customers = 8_000;
 const entries = 50_000;
-const deliveries = 60_000;
-const audit = 200_000;
+const deliveries = 40_000;
+const audit = 150_000;
 const requests = 50_000;
 
 /** Every column of `table`, with some replaced by an expression. */

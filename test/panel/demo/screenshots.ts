@@ -1,6 +1,6 @@
 /**
  * Pictures of every page of the panel, with the demo data: `npm run screenshots -- [folder] [--readme]`. Default folder:
- * test/artefacts/panel, outside of git. With `--readme` only the two pictures of README.md are made, in src/panel/assets/pictures.
+ * test/artefacts/panel, outside of git. With `--readme` only the two pictures of README.md are made, in src/panel/view/pictures.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -89,7 +89,7 @@ const takeAll = async (browser: Browser, program: RunningProgram, env: Record<st
 
 /** Two pages, as an owner and a support person see them. */
 const takeForReadme = async (browser: Browser, program: RunningProgram, env: Record<string, string>) => {
-  const folder = join(root, 'src/panel/assets/pictures');
+  const folder = join(root, 'src/panel/view/pictures');
   mkdirSync(folder, { recursive: true });
   const pictures = [
     ['support', '/restaurants/:restaurant/orders', 'orders.png', 'light'],
@@ -105,7 +105,7 @@ const takeForReadme = async (browser: Browser, program: RunningProgram, env: Rec
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.goto(`${program.url}${address}`);
     await page.screenshot({ path: join(folder, file) });
-    process.stdout.write(`${join('src/panel/assets/pictures', file)}\n`);
+    process.stdout.write(`${join('src/panel/view/pictures', file)}\n`);
   }
 };
 
