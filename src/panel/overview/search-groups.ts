@@ -16,7 +16,7 @@ export type FoundGroup = {
   more: boolean;
 };
 
-export const groupMax = 10;
+const groupMax = 10;
 /** Restaurants whose customers are searched. */
 const restaurantsMax = 20;
 const startMin = 2;
