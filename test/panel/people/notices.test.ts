@@ -75,7 +75,11 @@ const choose = async (browser: Visitor, chosen: readonly string[], more: Record<
       origin: panel.origin,
       cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
     },
-    body: new URLSearchParams([...chosen.map((kind) => ['kind', kind]), ...Object.entries(more), ['csrf', csrf]]),
+    body: new URLSearchParams([
+      ...chosen.map((kind): [string, string] => ['kind', kind]),
+      ...Object.entries(more),
+      ['csrf', csrf],
+    ]),
   });
   return answers.status;
 };
