@@ -81,7 +81,7 @@ export {
   exportFormats,
 } from './audit/search/export-audit.ts';
 export { exportFound } from './audit/search/export-found.ts';
-export { listAuditAlarms, readRefusedHours } from './audit/search/recent-alarms.ts';
+export { listAuditAlarms, readRefusedHours } from './audit/search/recent-alarms-store.ts';
 export {
   findAuditEvent,
   newestEvent,
@@ -101,7 +101,7 @@ export { type Credentials, createCredentials } from './credentials/credentials.t
 export { readChangedCredentials, readClientRights } from './credentials/lookup/client-rights-store.ts';
 export { type CredentialState, credentialVersion, readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
-export { listEndingKeys } from './credentials/show/ending-keys.ts';
+export { listEndingKeys } from './credentials/show/ending-keys-store.ts';
 export { listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
 export { pageClients, pageGrants } from './credentials/show/page-clients.ts';
