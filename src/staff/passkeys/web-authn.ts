@@ -35,8 +35,6 @@ export type NewCredential = { credentialId: Buffer; publicKey: Buffer; counter: 
 
 export type Assertion = { credentialId: Buffer; userId: string | undefined; answer: z.infer<typeof asserted> };
 
-export type WebAuthn = ReturnType<typeof createWebAuthn>;
-
 /** `origin`: public origin of the server. */
 export const createWebAuthn = (origin: string) => {
   const { hostname } = new URL(origin);
