@@ -81,7 +81,7 @@ export {
   exportFormats,
 } from './audit/search/export-audit.ts';
 export { exportFound } from './audit/search/export-found.ts';
-export { listAuditAlarms, readRefusedHours } from './audit/search/recent-alarms.ts';
+export { listAuditAlarms, readRefusedHours } from './audit/search/recent-alarms-store.ts';
 export {
   assertNoCredential,
   findAuditEvent,
@@ -115,7 +115,7 @@ export {
   readTenantAccess,
 } from './credentials/show/attention-store.ts';
 export { readClientNames } from './credentials/show/client-page-store.ts';
-export { listEndingKeys } from './credentials/show/ending-keys.ts';
+export { listEndingKeys } from './credentials/show/ending-keys-store.ts';
 export { clientOfId, tenantOfKey } from './credentials/show/holder-store.ts';
 export { findKeysByName, listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';

@@ -124,10 +124,10 @@ type SecondFactorPorts = {
   ): Promise<string[] | undefined>;
 };
 
-export type ShownPasskey = { id: string; name: string; createdAt: Date; usedAt: Date | undefined };
+type ShownPasskey = { id: string; name: string; createdAt: Date; usedAt: Date | undefined };
 
 /** `options`: for the browser, as JSON. `state`: comes back with the answer of the browser. */
-export type BegunPasskey = { options: string; state: Kept };
+type BegunPasskey = { options: string; state: Kept };
 
 type PasskeyPorts = {
   /** False: the origin has no host name, without which browsers know no passkeys. */
@@ -236,7 +236,7 @@ type FactorPolicyPorts = {
   set(actor: string, roles: readonly string[]): Promise<void>;
 };
 
-export type NoticeKind = 'endpoint_disabled' | 'key_ending' | 'refusals' | 'audit_broken';
+type NoticeKind = 'endpoint_disabled' | 'key_ending' | 'refusals' | 'audit_broken';
 
 type NoticePorts = {
   /** What a user of the role may choose. */

@@ -23,6 +23,6 @@ ${warning !== undefined && html`<p class="message warn" role="status">${warning}
 </section>`;
 
 /** A value with a button that copies it. `lead`: text before the value. */
-export const copyable = ({ texts }: Pick<View, 'texts'>, { id, label, value }: Value, lead?: Html): Html =>
+const copyable = ({ texts }: Pick<View, 'texts'>, { id, label, value }: Value, lead?: Html): Html =>
   html`<div class="secret">${lead}<code id="${id}">${value}</code>
 <button type="button" class="primary" data-copy="${id}" aria-label="${texts.frame.copyOf(label)}">${texts.frame.copy}</button></div>`;

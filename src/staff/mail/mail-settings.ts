@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 /** The address cannot be used because of this; undefined: it can. The text does not repeat the address, which may hold a password. */
-export const smtpProblem = (value: string): string | undefined => {
+const smtpProblem = (value: string): string | undefined => {
   if (!URL.canParse(value)) return 'must be smtp://USER:PASSWORD@HOST:PORT or smtps://…';
   const { protocol, hostname, pathname, hash, searchParams } = new URL(value);
   if (protocol !== 'smtp:' && protocol !== 'smtps:') return 'must begin with smtp:// or smtps://';

@@ -7,7 +7,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { createSemaphore } from '#src/platform/semaphore.ts';
 import type { MailSettings } from './mail-settings.ts';
 
-export type Mail = {
+type Mail = {
   to: string;
   subject: string;
   text: string;

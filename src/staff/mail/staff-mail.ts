@@ -27,8 +27,6 @@ type StaffMailDeps = {
 const forgottenMax = 50;
 const hourMs = 3_600_000;
 
-export type StaffMail = ReturnType<typeof createStaffMail>;
-
 export const createStaffMail = (deps: StaffMailDeps) => {
   const { db, clock, log, mailer, throttle, users } = deps;
   const { origin } = new URL(deps.linkAddress);

@@ -25,7 +25,7 @@ import {
 import { noticeText } from './notice-texts.ts';
 
 /** Posts to an address under the rules of webhooks. True: the receiver took it. Never rejects. */
-export type NoticePost = (
+type NoticePost = (
   url: string,
   headers: Record<string, string>,
   body: string,
@@ -50,8 +50,6 @@ const leaseMs = 2 * minuteMs;
 const atOnce = 10;
 const attemptsMax = 8;
 const keptDays = 60;
-
-export type Notices = ReturnType<typeof createNotices>;
 
 export const createNotices = (deps: NoticesDeps) => {
   const { db, clock, log, sources } = deps;

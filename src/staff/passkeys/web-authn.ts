@@ -35,39 +35,13 @@ export type NewCredential = { credentialId: Buffer; publicKey: Buffer; counter: 
 
 export type Assertion = { credentialId: Buffer; userId: string | undefined; answer: z.infer<typeof asserted> };
 
-export type WebAuthn = ReturnType<typeof createWebAuthn>;
-
 /** `origin`: public origin of the server. */
 export const createWebAuthn = (origin: string) => {
   const { hostname } = new URL(origin);
   return {
     /** False: browsers know no passkeys for an address without a name. */
     isOn: isIP(hostname.replaceAll(/[[\]]/g, '')) === 0,
-    /** Options of `navigator.credentials.create`, with base64url in the place of bytes. */
-    creationOptions: (
-      user: { id: string; email: string },
-      challenge: string,
-      known: readonly { credentialId: Buffer }[],
-    ) => ({
-      challenge,
-      rp: { id: hostname, name: 'Orderpass' },
-      user: { id: Buffer.from(user.id).toString('base64url'), name: user.email, displayName: user.email },
-      pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
-      authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
-      attestation: 'none',
-      excludeCredentials: known.map(({ credentialId }) => ({
-        type: 'public-key',
-        id: credentialId.toString('base64url'),
-      })),
-      timeout: timeoutMs,
-    }),
-    /** Options of `navigator.credentials.get` for any passkey of this origin. */
-    requestOptions: (challenge: string) => ({
-      challenge,
-      rpId: hostname,
-      userVerification: 'required',
-      timeout: timeoutMs,
-    }),
+    ...optionsFor(hostname),
     /** Undefined: the answer is not for this challenge, origin and host, or the user was not verified. */
     verifyCreated: async (text: string, challenge: string): Promise<NewCredential | undefined> => {
       const answer = parse(created, text);
@@ -132,6 +106,34 @@ export const createWebAuthn = (origin: string) => {
     },
   };
 };
+
+const optionsFor = (hostname: string) => ({
+  /** Options of `navigator.credentials.create`, with base64url in the place of bytes. */
+  creationOptions: (
+    user: { id: string; email: string },
+    challenge: string,
+    known: readonly { credentialId: Buffer }[],
+  ) => ({
+    challenge,
+    rp: { id: hostname, name: 'Orderpass' },
+    user: { id: Buffer.from(user.id).toString('base64url'), name: user.email, displayName: user.email },
+    pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
+    authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+    attestation: 'none',
+    excludeCredentials: known.map(({ credentialId }) => ({
+      type: 'public-key',
+      id: credentialId.toString('base64url'),
+    })),
+    timeout: timeoutMs,
+  }),
+  /** Options of `navigator.credentials.get` for any passkey of this origin. */
+  requestOptions: (challenge: string) => ({
+    challenge,
+    rpId: hostname,
+    userVerification: 'required',
+    timeout: timeoutMs,
+  }),
+});
 
 const parse = <T>(schema: z.ZodType<T>, text: string): T | undefined => {
   try {

@@ -74,30 +74,9 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
           ...windowsOf(attempt, known),
           ...codeWindows.map((window): [Window, Buffer] => [window, digestOf(window, attempt.userId ?? attempt.email)]),
         ];
-  const countIn = async (window: Window, ...parts: readonly string[]): Promise<number | undefined> => {
-    const now = clock.now();
-    const { attemptsMax, windowMs } = bounds[window];
-    const { count, endsAt } = await countAttempt(db, digestOf(window, ...parts), now, windowMs);
-    return count > attemptsMax ? Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000)) : undefined;
-  };
   return {
     browserDigest,
-    /** A signature cannot be guessed; the count bounds the work of verifying. Seconds to wait, or undefined. */
-    countPasskey: (address: string): Promise<number | undefined> => countIn('passkey', address),
-    forgivePasskey: (address: string): Promise<void> => takeBack(db, digestOf('passkey', address), 1),
-    /**
-     * Counts a link that a visitor asked for, for the address and for the email. An email is counted whether or not it has an
-     * account, and an address that used up its own attempts stores nothing for further emails.
-     */
-    countLink: async (
-      email: string,
-      address: string,
-    ): Promise<{ kind: 'allowed' } | { kind: 'wait'; seconds: number; isOfAddress: boolean }> => {
-      const ofAddress = await countIn('linkAddress', address);
-      if (ofAddress !== undefined) return { kind: 'wait', seconds: ofAddress, isOfAddress: true };
-      const ofEmail = await countIn('linkAccount', email);
-      return ofEmail === undefined ? { kind: 'allowed' } : { kind: 'wait', seconds: ofEmail, isOfAddress: false };
-    },
+    ...otherCounts({ db, clock }, digestOf),
     /** Counts an attempt before it is checked, so that parallel attempts cannot exceed a limit. */
     count: async (attempt: Attempt, guessed: Guessed = 'password'): Promise<Verdict> => {
       const now = clock.now();
@@ -131,6 +110,37 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
     ): Promise<void> => {
       for (const [window, digest] of windowsFor(guessed, attempt, known))
         await takeBack(db, digest, window.startsWith('code') ? 1 : attempts);
+    },
+  };
+};
+
+/** Counts of what is no guess: links that are asked for, and passkeys, whose signatures cannot be guessed. */
+const otherCounts = (
+  { db, clock }: Pick<ThrottleDeps, 'db' | 'clock'>,
+  digestOf: (window: Window, ...parts: readonly string[]) => Buffer,
+) => {
+  const countIn = async (window: Window, ...parts: readonly string[]): Promise<number | undefined> => {
+    const now = clock.now();
+    const { attemptsMax, windowMs } = bounds[window];
+    const { count, endsAt } = await countAttempt(db, digestOf(window, ...parts), now, windowMs);
+    return count > attemptsMax ? Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000)) : undefined;
+  };
+  return {
+    /** A signature cannot be guessed; the count bounds the work of verifying. Seconds to wait, or undefined. */
+    countPasskey: (address: string): Promise<number | undefined> => countIn('passkey', address),
+    forgivePasskey: (address: string): Promise<void> => takeBack(db, digestOf('passkey', address), 1),
+    /**
+     * Counts a link that a visitor asked for, for the address and for the email. An email is counted whether or not it has an
+     * account, and an address that used up its own attempts stores nothing for further emails.
+     */
+    countLink: async (
+      email: string,
+      address: string,
+    ): Promise<{ kind: 'allowed' } | { kind: 'wait'; seconds: number; isOfAddress: boolean }> => {
+      const ofAddress = await countIn('linkAddress', address);
+      if (ofAddress !== undefined) return { kind: 'wait', seconds: ofAddress, isOfAddress: true };
+      const ofEmail = await countIn('linkAccount', email);
+      return ofEmail === undefined ? { kind: 'allowed' } : { kind: 'wait', seconds: ofEmail, isOfAddress: false };
     },
   };
 };

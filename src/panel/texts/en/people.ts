@@ -57,7 +57,7 @@ export const notices = {
   about: 'Orderpass sends each notice once, shortly after it happens.',
   none: 'You get no notices.',
   change: 'Change notices',
-  which: 'Notify me when',
+  which: 'Send me a notice when',
   kinds: {
     endpoint_disabled: 'a webhook endpoint was disabled because its receiver failed',
     key_ending: 'an API key ends within 7 days',
