@@ -34,7 +34,7 @@ const switcher = async ({ user, texts, ports }: View, { clientId }: OwnClient): 
   if (user.clients.length < 2) return false;
   const t = texts.portal;
   const names = await ports.portal.namesOf(user.clients);
-  return html`<form method="get" action="/panel${portalPath}" class="row"><label class="inline">${t.switchLabel} <select name="client">${names.map(
+  return html`<form method="get" action="/panel${portalPath}" class="row switch"><label class="inline">${t.switchLabel} <select name="client">${names.map(
     (one) => html`<option value="${one.clientId}"${one.clientId === clientId && html` selected`}>${one.name}</option>`,
   )}</select></label><button>${t.switch}</button></form>`;
 };
