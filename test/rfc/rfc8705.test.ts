@@ -293,10 +293,11 @@ test('A-436 openid-client gets a bound token by a certificate, introspects it, a
 const pythonProgram = (library: string): string => `
 import sys, ${library} as http
 url, client, ca, cert, key = sys.argv[1:]
-make = (lambda pair: http.Client(verify=ca, **({"cert": pair} if pair else {}))) if "${library}" == "httpx" else (lambda pair: session(pair))
-def session(pair):
+def make(pair):
+    if "${library}" == "httpx":
+        return http.Client(verify=ca, trust_env=False, **({"cert": pair} if pair else {}))
     made = http.Session()
-    made.verify, made.cert = ca, pair
+    made.verify, made.cert, made.trust_env = ca, pair, False
     return made
 answer = make((cert, key)).post(url + "/api/oauth/token", data={"grant_type": "client_credentials", "client_id": client})
 headers = {"authorization": "Bearer " + answer.json()["access_token"]}

@@ -109,7 +109,7 @@ const readField = (field: string, name: FieldName): X509Certificate => {
 /** RFC 9440 section 2.3: a List of Byte Sequences, the issuer of the client's certificate first. */
 const readChain = (field: string | undefined): X509Certificate[] => {
   if (field === undefined) return [];
-  const parts = field.split(/[ \t]*,[ \t]*/);
+  const parts = field.split(',').map((part) => part.trim());
   if (parts.length > chainMax) throw refuse('Client-Cert-Chain', 'FORMAT', `has more than ${chainMax} certificates`);
   return parts.map((part) => readField(part, 'Client-Cert-Chain'));
 };

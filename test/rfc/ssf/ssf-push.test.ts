@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { freePort } from '../../support/free-port.ts';
 import { type RunningProgram, runCommand, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -16,6 +17,7 @@ let env: Record<string, string>;
 let receiver: WebhookReceiver;
 let worker: RunningProgram;
 let restuid: string;
+let workerPort: number;
 let keys: ReturnType<typeof createLocalJWKSet>;
 const gateways: RunningProgram[] = [];
 const origin = 'http://localhost:4000';
@@ -23,7 +25,8 @@ const authorization = 'Bearer of-the-receiver';
 
 const startGateway = (): Promise<RunningProgram> =>
   startProgram({ ...env, ORDERPASS_ROLE: 'gateway', ORDERPASS_INTERNAL_PORT: '' });
-const startWorker = (): Promise<RunningProgram> => startProgram({ ...env, ORDERPASS_ROLE: 'worker' });
+const startWorker = (): Promise<RunningProgram> =>
+  startProgram({ ...env, ORDERPASS_ROLE: 'worker', ORDERPASS_INTERNAL_PORT: String(workerPort) });
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -36,6 +39,7 @@ beforeAll(async () => {
     ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:9',
   };
   receiver = await startReceiver(status(202));
+  workerPort = await freePort();
   gateways.push(await startGateway(), await startGateway());
   worker = await startWorker();
   restuid = String((await runJson(['restaurant', 'create', '--name', 'Osteria'], env)).restuid);
@@ -281,10 +285,11 @@ test('A-443 a new key is listed before it signs, an old one after it signed, and
   expect((await runCommand(['signals', 'rotate-signing-key'], env)).stderr).toContain('signs from');
   expect(await signedNext('before its time')).toBe(old);
   const moved = (interval: string) =>
-    database.pool.query(`update gateway.signal_keys set not_before = now() - $2::interval where kid = $1`, [
-      kid,
-      interval,
-    ]);
+    database.pool.query(
+      `update gateway.signal_keys
+       set not_before = now() - case kid when $1 then $2::interval else interval '30 days' end`,
+      [kid, interval],
+    );
   await moved('1 second');
   await until(async () => (await signedNext('after its time')) === kid);
   expect(await listed()).toHaveLength(2);
@@ -301,7 +306,7 @@ test('A-444 metrics of the worker and the list show what waits, what was pushed 
   await changeOf(client, 'not taken');
   await until(() => requests().length > 0);
   const metric = async (name: string): Promise<number> => {
-    const text = await (await fetch(`${worker.url}/metrics`)).text();
+    const text = await (await fetch(`http://127.0.0.1:${workerPort}/metrics`)).text();
     const line = text.split('\n').find((one) => one.startsWith(`orderpass_${name} `));
     return Number(line?.split(' ')[1] ?? Number.NaN);
   };

@@ -3,7 +3,7 @@
  * checkpoints that were kept can be verified. Rows carry a MAC, because a writer of the table could add a key of its own.
  */
 import { createHmac } from 'node:crypto';
-import { type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
 import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -11,6 +11,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { ensurePartition } from '../chain/event-store.ts';
 import { extendChanges, lockChanges } from '../chain/open-chain.ts';
+import { type KeyRow, lockKeyRows, readKeyRows, saveKeyRow } from './checkpoint-key-store.ts';
 import { type CheckpointKey, type CheckpointVerifier, openCheckpointKey } from './signed-note.ts';
 import { treeSize } from './tree-store.ts';
 
@@ -23,31 +24,20 @@ export type TreeDeps = { db: Db; box: Box; checkpointKey?: string | undefined };
 /** `until`: null for the key that signs now. */
 type KnownKey = CheckpointVerifier & { since: Date; until: Date | null };
 
-type Row = { publicKey: Buffer; since: Date; until: Date | null };
-
-const macOf = (box: Box, { publicKey, since, until }: Row): Buffer =>
+const macOf = (box: Box, { publicKey, since, until }: KeyRow): Buffer =>
   createHmac('sha256', box.derive('audit-checkpoint-keys'))
     .update(JSON.stringify([publicKey.toString('hex'), since.toISOString(), until?.toISOString() ?? null]))
     .digest();
 
 /** Newest first. Rows that this installation did not write are left out. */
 export const listCheckpointKeys = async (db: Db, box: Box, key: CheckpointKey): Promise<KnownKey[]> => {
-  const { rows } = await sql<Row & { mac: Buffer }>`
-    select public_key as "publicKey", since, until, mac from gateway.audit_checkpoint_keys
-    order by until is not null, until desc, since desc`.execute(db);
+  const rows = await readKeyRows(db);
   return rows
     .filter((row) => equalInConstantTime(row.mac, macOf(box, row)))
     .map(({ publicKey, since, until }) => ({ ...key.verifierOf(publicKey), since, until }));
 };
 
-const write = async (tx: Db, box: Box, row: Row): Promise<void> => {
-  await sql`
-    insert into gateway.audit_checkpoint_keys (public_key, since, until, mac)
-    values (${row.publicKey}, ${row.since}, ${row.until}, ${macOf(box, row)})
-    on conflict (public_key) do update set since = excluded.since, until = excluded.until, mac = excluded.mac`.execute(
-    tx,
-  );
-};
+const write = (tx: Db, box: Box, row: KeyRow): Promise<void> => saveKeyRow(tx, { ...row, mac: macOf(box, row) });
 
 /** Enters the key of this process as the one that signs. A change is in the audit. */
 export const registerCheckpointKey = (
@@ -55,7 +45,7 @@ export const registerCheckpointKey = (
   key: CheckpointKey,
 ): Promise<void> =>
   inTransaction(db, async (tx) => {
-    await sql`lock table gateway.audit_checkpoint_keys in exclusive mode`.execute(tx);
+    await lockKeyRows(tx);
     // Whole milliseconds, which the store keeps and the MAC covers.
     const now = clock.now();
     const known = await listCheckpointKeys(tx, box, key);

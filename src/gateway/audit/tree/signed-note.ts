@@ -24,7 +24,7 @@ export type CheckpointKey = CheckpointVerifier & {
   verifierOf(publicKey: Buffer): CheckpointVerifier;
 };
 
-/** A line of signatures of a signed note, taken apart. */
+/** A line of signatures of a signed note. */
 export type NoteSignature = { name: string; id: Buffer; signature: Buffer };
 
 const label = 'audit-checkpoint';
