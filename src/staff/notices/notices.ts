@@ -25,12 +25,7 @@ import {
 import { noticeText } from './notice-texts.ts';
 
 /** Posts to an address under the rules of webhooks. True: the receiver took it. Never rejects. */
-type NoticePost = (
-  url: string,
-  headers: Record<string, string>,
-  body: string,
-  signal: AbortSignal,
-) => Promise<boolean>;
+type NoticePost = (url: string, headers: Record<string, string>, body: string, signal: AbortSignal) => Promise<boolean>;
 
 type NoticesDeps = {
   db: Kysely<unknown>;

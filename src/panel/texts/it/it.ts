@@ -14,7 +14,7 @@ import { overview } from './overview.ts';
 import { factor, notices, passkeys } from './people.ts';
 import { portal } from './portal.ts';
 import { requests } from './requests.ts';
-import { restaurant } from './restaurant.ts';
+import { restaurant } from './restaurant/restaurant.ts';
 import { security } from './security.ts';
 import { signIn } from './sign-in.ts';
 import { signals } from './signals.ts';

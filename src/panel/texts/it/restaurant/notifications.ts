@@ -1,5 +1,5 @@
 /** Testi sui tipi di eventi che un ristorante invia. */
-import type { Texts } from '../en/en.ts';
+import type { Texts } from '../../en/en.ts';
 
 export const notifications: Texts['restaurant']['notifications'] = {
   nav: 'Notifiche',

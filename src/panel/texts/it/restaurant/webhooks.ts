@@ -1,5 +1,5 @@
 /** Testi sugli endpoint webhook di un ristorante. */
-import type { Texts } from '../en/en.ts';
+import type { Texts } from '../../en/en.ts';
 
 export const webhooks: Texts['restaurant']['webhooks'] = {
   nav: 'Webhook',

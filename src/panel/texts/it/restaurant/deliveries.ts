@@ -1,7 +1,7 @@
 /** Testi sulle consegne, i loro tentativi e lo stato degli endpoint. */
 
-import type { Texts } from '../en/en.ts';
-import type { HealthSums, Sent } from '../en/restaurant-deliveries.ts';
+import type { Texts } from '../../en/en.ts';
+import type { HealthSums, Sent } from '../../en/restaurant/deliveries.ts';
 
 export const deliveries: Texts['restaurant']['deliveries'] = {
   nav: 'Consegne',

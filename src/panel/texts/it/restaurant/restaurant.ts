@@ -1,9 +1,9 @@
 /** Testi dell'area "restaurant". */
-import type { Texts } from '../en/en.ts';
-import { deliveries } from './restaurant-deliveries.ts';
-import { keys } from './restaurant-keys.ts';
-import { notifications } from './restaurant-notifications.ts';
-import { webhooks } from './restaurant-webhooks.ts';
+import type { Texts } from '../../en/en.ts';
+import { deliveries } from './deliveries.ts';
+import { keys } from './keys.ts';
+import { notifications } from './notifications.ts';
+import { webhooks } from './webhooks.ts';
 
 export const restaurant: Texts['restaurant'] = {
   nav: 'Ristoranti',

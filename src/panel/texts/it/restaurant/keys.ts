@@ -1,5 +1,5 @@
 /** Testi sulle chiavi API di un ristorante. */
-import type { Texts } from '../en/en.ts';
+import type { Texts } from '../../en/en.ts';
 
 export const keys: Texts['restaurant']['keys'] = {
   nav: 'Chiavi API',

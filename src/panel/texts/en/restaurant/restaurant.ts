@@ -1,8 +1,8 @@
 /** Texts of the area "restaurant". */
-import { deliveries } from './restaurant-deliveries.ts';
-import { keys } from './restaurant-keys.ts';
-import { notifications } from './restaurant-notifications.ts';
-import { webhooks } from './restaurant-webhooks.ts';
+import { deliveries } from './deliveries.ts';
+import { keys } from './keys.ts';
+import { notifications } from './notifications.ts';
+import { webhooks } from './webhooks.ts';
 
 export const restaurant = {
   nav: 'Restaurants',
