@@ -5,19 +5,19 @@
  * Arguments: revocations.
  */
 import { randomBytes } from 'node:crypto';
-import { createTestDatabase } from '../../support/database.ts';
 import { type RunningProgram, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status } from '../../support/webhook-receiver.ts';
+import { print, startPart, stopPart } from '../kit/parts.ts';
 
 const countDefault = 100;
 const goalMs = 1_000;
 
 const count = Number(process.argv[2] ?? countDefault);
-const database = await createTestDatabase();
+const store = await startPart('store', undefined, []);
 const receiver = await startReceiver(status(202));
 const env = {
-  DATABASE_URL: database.url,
+  DATABASE_URL: String(store.ready.url),
   ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
   ORDERPASS_ORIGIN: 'http://localhost:4000',
   ORDERPASS_SIGNALS: 'on',
@@ -81,10 +81,8 @@ for (let index = 0; index < count; index += 1) {
 tookMs.sort((a, b) => a - b);
 const at = (share: number): number => tookMs[Math.min(tookMs.length - 1, Math.ceil(share * tookMs.length) - 1)] ?? 0;
 const [median, p99, slowest] = [at(0.5), at(0.99), at(1)];
-process.stdout.write(
-  `${count} revocations at two gateways: median ${median} ms, p99 ${p99} ms, slowest ${slowest} ms\n`,
-);
+print(`${count} revocations at two gateways: median ${median} ms, p99 ${p99} ms, slowest ${slowest} ms`);
 await Promise.all(programs.map((program) => program.stop()));
 await receiver.close();
-await database.drop();
+await stopPart(store);
 process.exitCode = p99 < goalMs ? 0 : 1;
