@@ -126,7 +126,7 @@ test.skipIf(isSkipped)(
     expect(await page.getByRole('link', { name: 'Deliveries' }).isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Menu' }).press('Enter');
     for (const name of ['Overview', 'Restaurants', 'For integrators'])
-      expect(await page.getByRole('link', { name }).isVisible(), name).toBe(true);
+      expect(await page.locator('#menu').getByRole('link', { name }).isVisible(), name).toBe(true);
     await expectAccessible(page);
     await page.screenshot({ path: 'test/artefacts/phone-menu.png' });
     await page.keyboard.press('Escape');

@@ -111,7 +111,8 @@ const createApp = (appPages: readonly Page[]) =>
     ...{ pages: appPages, publicPages: [], assets: loadAssets(), flashes: createFlashes(staff), origin },
     watch: { topic: () => topic, markOf: async () => undefined, watch: () => () => undefined, services: [] },
     streams: { open: failingStream, close: () => undefined },
-    ports: { staff } as Ports,
+    // There is no restaurant, so pages have no breadcrumb.
+    ports: { staff, restaurant: { find: () => Promise.resolve(undefined) } } as unknown as Ports,
     clock: { now: () => new Date() },
     log: pino(new Writable({ write: (line, _encoding, done) => done(void logged.push(String(line))) })),
     isPassing: () => false,
