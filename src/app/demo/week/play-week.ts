@@ -68,7 +68,10 @@ export const playStep = async (stage: Stage, step: PlannedStep): Promise<void> =
     case 'token':
       return getToken(stage);
     case 'polls': {
-      for (let n = 0; n < step.count; n += 1) await poll(stage, n);
+      for (let n = 0; n < step.count; n += 1) {
+        stage.clock.moveTo(step.at + n * pollGapMs);
+        await poll(stage, n);
+      }
       return;
     }
     case 'refused':
@@ -192,7 +195,6 @@ const getToken = async ({ past, credentials: { till } }: Stage): Promise<void> =
 const pollGapMs = 1_000;
 
 export const poll = (stage: Stage, n: number): Promise<Answer> => {
-  stage.clock.moveTo(stage.clock.now().getTime() + pollGapMs);
   const path = n % 4 === 3 ? 'menu/categories' : 'orders/list?pagesize=20';
   return call(stage, path, { headers: clientHeaders(stage.credentials.courier) });
 };
