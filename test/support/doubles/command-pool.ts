@@ -31,7 +31,7 @@ export const startCommandPool = async (folder: string) => {
   };
   const take = (): ChildProcess | Promise<ChildProcess> =>
     idle.pop() ?? (all.size < processesMax ? begin() : new Promise((give) => waiting.push(give)));
-  const putBack = (child: ChildProcess): void => {
+  const release = (child: ChildProcess): void => {
     const next = waiting.shift();
     if (child.connected) next === undefined ? idle.push(child) : next(child);
     else next?.(begin());
@@ -49,7 +49,7 @@ export const startCommandPool = async (folder: string) => {
       };
       child.on('exit', onExit).on('message', onMessage);
     });
-    putBack(child);
+    release(child);
     return result;
   };
 
