@@ -22,8 +22,8 @@ import { deliveryOperations } from './api/delivery-operations.ts';
 import { endpointOperations } from './api/endpoint-operations.ts';
 import { type AuthorizedSend, createAuthorizedSend } from './auth/authorized-send.ts';
 import type { WebhooksSettings } from './config.ts';
-import { createFailingSend } from './deliver/failing-send.ts';
 import { createDeliver, type Deliver, type DeliverLook } from './deliver/deliver.ts';
+import { createFailingSend } from './deliver/failing-send.ts';
 import { createFastPath, type FastPath } from './deliver/fast-path.ts';
 import { createSender } from './deliver/sender.ts';
 import { createWorkerIdentity } from './deliver/worker-identity.ts';
@@ -56,6 +56,7 @@ export {
   type TenantDates,
   updateParams,
 } from './api/endpoint-params.ts';
+export { failNextDeliveries } from './deliver/failing-send.ts';
 export {
   createEndpoint,
   type EndpointsDeps,
@@ -65,7 +66,6 @@ export {
   secretRule,
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
-export { failNextDeliveries } from './deliver/failing-send.ts';
 export { createWebhookViews } from './log/webhook-views.ts';
 export { createFetchDocument } from './send/fetch-document.ts';
 export { createGuardedPost } from './send/guarded-post.ts';

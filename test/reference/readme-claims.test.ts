@@ -9,7 +9,10 @@ import { root } from '../support/program.ts';
 
 /** Text of the README -> beginnings of the titles of tests. */
 const claims: readonly (readonly [claim: string, ...titles: string[]])[] = [
-  ['pass the same checks', 'A-048 A-049 a missing scope is named exactly, in the core’s operations as in the route table'],
+  [
+    'pass the same checks',
+    'A-048 A-049 a missing scope is named exactly, in the core’s operations as in the route table',
+  ],
   ['restaurants per credential', 'A-029 an entity of another restaurant answers byte for byte like an invented one'],
   [
     'one answer for each kind of refusal',
@@ -32,12 +35,9 @@ const claims: readonly (readonly [claim: string, ...titles: string[]])[] = [
     'It prints them\nonce, with three commands to paste',
     'A-030 the three commands that a first start prints work as they are pasted',
   ],
+  ['The secret that it prints verifies deliveries', 'A-333 '],
   [
-    'The secret that it prints verifies deliveries',
-    'A-333 ',
-  ],
-  [
-    'forward the endpoint\'s events to your machine, live or the last ones again',
+    "forward the endpoint's events to your machine, live or the last ones again",
     'listen forwards each new event, once and in order, signed again, and prints the result',
     'replay sends the last events again, oldest first, each once, and fails when one is refused',
   ],
@@ -48,7 +48,10 @@ const claims: readonly (readonly [claim: string, ...titles: string[]])[] = [
   ],
   ['is the guide, for integrators', 'A-351 every command of the page %s prints what the page shows'],
   ['generated from the schemas that validate requests', 'A-349 '],
-  ['it learns its caller only from the gateway\'s assertion', 'F-31 the internal listener refuses the same in its own words'],
+  [
+    "it learns its caller only from the gateway's assertion",
+    'F-31 the internal listener refuses the same in its own words',
+  ],
 ];
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -59,7 +62,12 @@ const testTexts = readdirSync(join(root, 'test'), { recursive: true, withFileTyp
 
 /** A title begins behind a quotation mark. This file itself does not count. */
 const isTitle = (title: string): boolean =>
-  testTexts.some((text) => !text.includes('const claims: readonly') && /['`]/.test(text.at(text.indexOf(title) - 1) ?? '') && text.includes(title));
+  testTexts.some(
+    (text) =>
+      !text.includes('const claims: readonly') &&
+      /['`]/.test(text.at(text.indexOf(title) - 1) ?? '') &&
+      text.includes(title),
+  );
 
 test.each(claims)('A-359 the claim "%s" is one of the README, and tests show it', (claim, ...titles) => {
   expect(readme).toContain(claim);

@@ -8,7 +8,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
 import type { ProfileRules } from '../dpop/profile.ts';
 import { methodNotAllowed } from '../model/faults.ts';
-import type { TokenRefusal } from '../model/token-refusal.ts';
+import type { TokenRefusal } from '../model/traced-fault.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
 import { type BindTokenDeps, bindCertificate, createBindToken, presentedCertificate } from './bind-token.ts';

@@ -16,7 +16,7 @@ import { markProofUsed } from '../dpop/used-proof-store.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
 import type { RouteTable } from '../model/route.ts';
-import type { TokenRefusal } from '../model/token-refusal.ts';
+import type { TokenRefusal } from '../model/traced-fault.ts';
 import type { ClientCertificates } from '../request/client-certificate.ts';
 import { createAuditOAuth } from './audit-oauth.ts';
 import type { OAuthSettings } from './config.ts';

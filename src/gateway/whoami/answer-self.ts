@@ -9,7 +9,7 @@ import { jsonType } from '../answer/dialects.ts';
 import type { WriteAnswer } from '../answer/write-answer.ts';
 import type { Principal } from '../model/principal.ts';
 import { denialRoute, ownUpstream, type RouteTable } from '../model/route.ts';
-import { tokenRoute } from '../model/token-refusal.ts';
+import { tokenRoute } from '../model/traced-fault.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import type { DenialLog } from './denial-log.ts';
 import { describeCredential } from './describe-credential.ts';

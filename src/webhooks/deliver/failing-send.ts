@@ -29,7 +29,7 @@ const failed: SendResult = {
   timings: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
 };
 
-/** Deliveries of real restaurants cost nothing: only those with the header of a sandbox are looked up. */
+/** Other deliveries cost nothing: only those with the header of a sandbox are looked up. */
 export const createFailingSend =
   (db: Kysely<unknown>, send: AuthorizedSend): AuthorizedSend =>
   async (to, headers, body, signal) => {

@@ -181,7 +181,10 @@ test('A-348 a script lets deliveries fail, which are in the log and repeated; ot
   );
   expect([code, JSON.parse(stdout).steps]).toMatchObject([
     0,
-    [{ do: 'break-endpoints', name: '1 endpoints' }, { do: 'customer', error: null }],
+    [
+      { do: 'break-endpoints', name: '1 endpoints' },
+      { do: 'customer', error: null },
+    ],
   ]);
   const { uid } = JSON.parse(stdout).steps[1];
   const arrived = (): number => receiver.received.filter(({ body }) => body.includes(uid)).length;

@@ -75,7 +75,9 @@ beforeAll(async () => {
   const env = { ...plainEnv(), ORDERPASS_DATA_DIR: data.path };
   shell = openShell({ cwd: folder, env });
   // A reader stands in the folder of the program. Here files of the reader are in a folder of their own.
-  await shell.run(`npm() { local all=("\${@/#menu.csv/$PWD/menu.csv}"); all=("\${all[@]/#lunch.yaml/$PWD/lunch.yaml}"); (cd ${root} && command npm "\${all[@]}"); }`);
+  await shell.run(
+    `npm() { local all=("\${@/#menu.csv/$PWD/menu.csv}"); all=("\${all[@]/#lunch.yaml/$PWD/lunch.yaml}"); (cd ${root} && command npm "\${all[@]}"); }`,
+  );
 });
 
 afterAll(async () => {

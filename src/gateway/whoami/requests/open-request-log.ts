@@ -4,7 +4,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { NoteDenial } from '../../answer/write-answer.ts';
-import type { TokenRefusal } from '../../model/token-refusal.ts';
+import type { TokenRefusal } from '../../model/traced-fault.ts';
 import { TracedFault } from '../../model/traced-fault.ts';
 import type { Exchange } from '../../request/exchange.ts';
 import { createRequestDays } from './request-days.ts';

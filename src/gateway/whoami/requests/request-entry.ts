@@ -4,7 +4,7 @@
  */
 import { isNear } from '../../audit/event/request-id-times.ts';
 import { countedTenant } from '../../limits/counted-tenant.ts';
-import { type TokenRefusal, tokenRoute } from '../../model/token-refusal.ts';
+import { type TokenRefusal, tokenRoute } from '../../model/traced-fault.ts';
 import type { Exchange } from '../../request/exchange.ts';
 
 /** Successful reads are only counted. */

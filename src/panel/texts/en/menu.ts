@@ -98,7 +98,6 @@ export const menu = {
     `This is about the categories and products of “${owner}” only. Later changes of it are undone, products that it added since then leave the menu, and orders that were placed stay as they are. The next import of the program can change the menu again.`,
   revertNow: 'Restore',
   reverted: 'The earlier menu is restored.',
-  cannotRevert:
-    'This version cannot be restored: it is the present one, or it is no longer stored.',
+  cannotRevert: 'This version cannot be restored: it is the present one, or it is no longer stored.',
   menuChanged: 'The menu was changed in the meantime, so nothing was restored. Please check and confirm again.',
 };
