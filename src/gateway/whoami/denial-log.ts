@@ -88,17 +88,6 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
     },
   };
 
-  const expiry: Service = {
-    name: 'denial-expiry',
-    run: async (signal) => {
-      while (!signal.aborted) {
-        const before = new Date(clock.now().getTime() - keptMs);
-        while (!signal.aborted && (await deleteDenials(db, before, batchMax)) === batchMax);
-        await pause(expireEveryMs, signal);
-      }
-    },
-  };
-
   return {
     note,
     find: async (callerId, requestId) => {
@@ -110,9 +99,20 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
       if (waiting !== undefined) return waiting.denial;
       return (await findDenial(db, callers, requestId, new Date(clock.now().getTime() - keptMs)))?.denial;
     },
-    services: [writer, expiry],
+    services: [writer, createExpiry({ db, clock })],
   };
 };
+
+const createExpiry = ({ db, clock }: Pick<DenialLogDeps, 'db' | 'clock'>): Service => ({
+  name: 'denial-expiry',
+  run: async (signal) => {
+    while (!signal.aborted) {
+      const before = new Date(clock.now().getTime() - keptMs);
+      while (!signal.aborted && (await deleteDenials(db, before, batchMax)) === batchMax);
+      await pause(expireEveryMs, signal);
+    }
+  },
+});
 
 const keyOf = (callerId: string, requestId: string): string => `${callerId} ${requestId}`;
 
