@@ -32,7 +32,7 @@ const claims: readonly (readonly [claim: string, ...titles: string[]])[] = [
     'A-114 a repeated request gets the same bytes, marked as replayed, and has one effect and one event',
   ],
   [
-    'It prints them\nonce, with three commands to paste',
+    'It prints them once, with three commands to paste',
     'A-030 the three commands that a first start prints work as they are pasted',
   ],
   ['The secret that it prints verifies deliveries', 'A-333 '],
@@ -54,7 +54,10 @@ const claims: readonly (readonly [claim: string, ...titles: string[]])[] = [
   ],
 ];
 
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
+/** Without line breaks, which may move. */
+const inOneLine = (text: string): string => text.replace(/\s+/g, ' ');
+
+const readme = inOneLine(readFileSync(join(root, 'README.md'), 'utf8'));
 
 const testTexts = readdirSync(join(root, 'test'), { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name.endsWith('.test.ts'))

@@ -73,3 +73,16 @@ export const leakedTrace = (callerId: string, leakedMs: number): Trace => ({
 
 /** Whole seconds, UTC. */
 export const isoSeconds = (date: Date): string => date.toISOString().replace(/\.\d{3}Z$/, 'Z');
+
+/** The token endpoint, which is no route of the file of routes. `id`: the name that the reference gives to it. */
+export const tokenRoute = { id: 'oauth.token', path: '/api/oauth/token' } as const;
+
+/** A refused token request whose client was identified. */
+export type TokenRefusal = {
+  clientId: string;
+  requestId: string;
+  status: number;
+  /** As in RFC 6749 section 5.2. */
+  code: string;
+  durationMs: number;
+};

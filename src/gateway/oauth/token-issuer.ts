@@ -4,9 +4,9 @@
  */
 import { tokenLengthMax } from '../access/bearer-tokens.ts';
 import { type AccessDetail, fromClaim, narrowDetails, toClaim } from '../access/rights/access-details.ts';
-import { tokenRoute } from '../answer/token-refusal.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { RouteTable } from '../model/route.ts';
+import { tokenRoute } from '../model/traced-fault.ts';
 import type { OAuthSettings } from './config.ts';
 import type { SigningKey, SigningKeys } from './keys/signing-keys.ts';
 import { readDetails, requireBounds, widerDetails } from './narrow/read-details.ts';

@@ -96,30 +96,36 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
     },
   };
 
-  const expiry: Service = {
-    name: 'denial-expiry',
-    run: async (signal) => {
-      while (!signal.aborted) {
-        const before = new Date(clock.now().getTime() - keptMs);
-        while (!signal.aborted && (await deleteDenials(db, before, batchMax)) === batchMax);
-        await pause(expireEveryMs, signal);
-      }
-    },
-  };
-
   return {
     note,
     find: async (callerId, requestId) => {
       const callers = await listPredecessors(db, callerId);
-      const waiting = callers
-        .map((caller) => keyOf(caller, requestId))
-        .flatMap((key) => queue.get(key) ?? writing.get(key) ?? [])
-        .sort((left, right) => right.at.getTime() - left.at.getTime())[0];
+      const waiting = newestOf(
+        [queue, writing],
+        callers.map((caller) => keyOf(caller, requestId)),
+      );
       if (waiting !== undefined) return waiting.denial;
       return readDenial({ db, clock }, callers, requestId);
     },
-    services: [writer, expiry],
+    services: [writer, createExpiry({ db, clock })],
   };
 };
 
+const createExpiry = ({ db, clock }: Pick<DenialLogDeps, 'db' | 'clock'>): Service => ({
+  name: 'denial-expiry',
+  run: async (signal) => {
+    while (!signal.aborted) {
+      const before = new Date(clock.now().getTime() - keptMs);
+      while (!signal.aborted && (await deleteDenials(db, before, batchMax)) === batchMax);
+      await pause(expireEveryMs, signal);
+    }
+  },
+});
+
 const keyOf = (callerId: string, requestId: string): string => `${callerId} ${requestId}`;
+
+/** `places`: the later ones count only where an earlier one has nothing. */
+const newestOf = (places: readonly ReadonlyMap<string, DenialRow>[], keys: readonly string[]): DenialRow | undefined =>
+  keys
+    .flatMap((key) => places.flatMap((place) => place.get(key) ?? []).slice(0, 1))
+    .toSorted((left, right) => right.at.getTime() - left.at.getTime())[0];

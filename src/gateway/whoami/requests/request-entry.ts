@@ -2,10 +2,9 @@
  * Pure: what is kept of one request of a caller. Ids, codes and times only: paths and queries may hold personal data, so the
  * route stands for them. The idempotency key is kept as it was sent, since its caller searches for its own keys.
  */
-
-import { type TokenRefusal, tokenRoute } from '../../answer/token-refusal.ts';
 import { isNear } from '../../audit/event/request-id-times.ts';
 import { countedTenant } from '../../limits/counted-tenant.ts';
+import { type TokenRefusal, tokenRoute } from '../../model/traced-fault.ts';
 import type { Exchange } from '../../request/exchange.ts';
 
 /** Successful reads are only counted. */

@@ -11,7 +11,7 @@ import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { authCheckPath } from '../../access/read-original-request.ts';
-import { type TokenRefusal, tokenRoute } from '../../answer/token-refusal.ts';
+import { type TokenRefusal, tokenRoute } from '../../model/traced-fault.ts';
 import type { Exchange } from '../../request/exchange.ts';
 import { createHourCounts, type HourCounts } from './hour-counts.ts';
 import { addHours, type HourCount } from './hour-store.ts';
