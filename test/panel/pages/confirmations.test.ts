@@ -187,8 +187,9 @@ const asking: Readonly<Record<string, Asking>> = {
   },
   '/clients/:client/disable': { ...ofClient, fill: { confirm: 'yes' } },
   '/clients/:client/certificates/:certificate/remove': {
-    names: () => [name, ids.certificate ?? ''],
-    afterwards: () => [name, ids.certificate ?? ''],
+    page: () => `/clients/${ids.client}/certificates/${ids.registered}/remove`,
+    names: () => [name, ids.registered ?? ''],
+    afterwards: () => [name, ids.registered ?? ''],
   },
   '/security/signals/:stream/pause': {
     ...ofClient,
@@ -299,7 +300,7 @@ beforeAll(async () => {
   ids.stream = 'str_one';
   const { cert } = makeAuthority().issue({ name: 'till', use: 'client' });
   const registered = await post(`/clients/${client.client_id}/certificates`, { pem: cert, confirmed: 'yes' });
-  ids.certificate = /certificates\/([\w-]+)\/remove/.exec(registered.main)?.[1] ?? '';
+  ids.registered = /certificates\/([\w-]+)\/remove/.exec(registered.main)?.[1] ?? '';
   const { client_id = '', client_secret = '' } = client;
   await prepareContact(client_id);
   for (const path of ['orders/list', 'loyaltylog/list'])

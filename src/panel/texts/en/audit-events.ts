@@ -93,6 +93,10 @@ const sentences = {
   'user.signed_out': ({ who }) => `${who} signed out.`,
   'user.session_ended': ({ who, user }) =>
     user === '' || user === who ? `${who} signed out on another browser.` : `${who} signed out ${user}.`,
+  'user.passkey_added': ({ who }) => `${who} added a passkey.`,
+  'user.passkey_removed': ({ who, user }) => `${who} removed a passkey of ${user}.`,
+  'user.factor_policy_changed': ({ who }) => `${who} set the roles that need a second factor.`,
+  'user.notices_changed': ({ who }) => `${who} changed the notices to receive.`,
   'user.search_saved': ({ who, detail }) => `${who} saved the search “${detail('name')}”.`,
   'user.search_removed': ({ who, detail }) => `${who} removed the saved search “${detail('name')}”.`,
   'config.reloaded': (w) =>
@@ -103,6 +107,7 @@ const sentences = {
     detail('undone') === ''
       ? `${who} began to copy the database to a server.`
       : `${who} undid the copy of the database to a server.`,
+  'audit.key_changed': () => 'The key that signs the checkpoints of the audit was changed.',
   'audit.read': ({ who }) => `${who} read the audit.`,
   'audit.dropped': ({ who }) => `${who} dropped events that were older than the retention.`,
   'audit.broken': () => 'A chain of the audit was found changed, and a new chain was begun.',

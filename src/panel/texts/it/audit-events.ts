@@ -86,6 +86,10 @@ export const auditEvents: Texts['auditEvents'] = {
     'user.signed_out': ({ who }) => `${who} è uscito.`,
     'user.session_ended': ({ who, user }) =>
       user === '' || user === who ? `${who} si è disconnesso da un altro browser.` : `${who} ha disconnesso ${user}.`,
+    'user.passkey_added': ({ who }) => `${who} ha aggiunto una passkey.`,
+    'user.passkey_removed': ({ who, user }) => `${who} ha rimosso una passkey di ${user}.`,
+    'user.factor_policy_changed': ({ who }) => `${who} ha scelto i ruoli che richiedono un secondo fattore.`,
+    'user.notices_changed': ({ who }) => `${who} ha modificato gli avvisi da ricevere.`,
     'user.search_saved': ({ who, detail }) => `${who} ha salvato la ricerca «${detail('name')}».`,
     'user.search_removed': ({ who, detail }) => `${who} ha eliminato la ricerca salvata «${detail('name')}».`,
     'config.reloaded': (w) =>
@@ -98,6 +102,7 @@ export const auditEvents: Texts['auditEvents'] = {
       detail('undone') === ''
         ? `${who} ha avviato la copia del database su un server.`
         : `${who} ha annullato la copia del database su un server.`,
+    'audit.key_changed': () => 'La chiave che firma i checkpoint del registro è stata cambiata.',
     'audit.read': ({ who }) => `${who} ha letto il registro.`,
     'audit.dropped': ({ who }) => `${who} ha eliminato gli eventi oltre il periodo di conservazione.`,
     'audit.broken': () => 'Una catena del registro è risultata modificata e ne è stata iniziata una nuova.',
