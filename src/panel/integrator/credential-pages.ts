@@ -19,7 +19,7 @@ const path = `${ownClientPath}/credentials`;
 const retirePath = `${ownClientPath}/secrets/:secret/retire`;
 
 /** Names of the path parameters. */
-const param = { keys: 'jwk', certificates: 'certificate' } as const;
+const param = { keys: 'jwk', certificates: 'thumbprint' } as const;
 
 const pathOfCredentials = (clientId: string): string => pathOfOwnClient(clientId, '/credentials');
 

@@ -231,7 +231,7 @@ test.skipIf(browserBinary === undefined)(
     const fresh = linkIn(await support.post(`/clients/${own.id}/contacts`, { email }));
     await page.goto(String(fresh).replace(fresh?.origin ?? '', harness.url));
     await page.getByLabel('New password', { exact: true }).fill(password);
-    await page.getByLabel(/again/i).fill(password);
+    await page.getByLabel('Repeat the new password').fill(password);
     await page.locator('main button').click();
     await page.getByRole('link', { name: 'Your API clients' }).first().click();
     await page.getByRole('link', { name: /Ada Delivery/ }).click();

@@ -157,10 +157,10 @@ const asking: Readonly<Record<string, Asking>> = {
     names: () => [name, ids.jwk ?? ''],
     afterwards: () => [name, ids.jwk ?? ''],
   },
-  '/portal/:client/credentials/certificates/:certificate/remove': {
+  '/portal/:client/credentials/certificates/:thumbprint/remove': {
     isOfContact: true,
-    names: () => [name, ids.certificate ?? ''],
-    afterwards: () => [name, ids.certificate ?? ''],
+    names: () => [name, ids.thumbprint ?? ''],
+    afterwards: () => [name, ids.thumbprint ?? ''],
   },
   '/clients/:client/secrets/:secret/retire': {
     names: () => [name, ids.secret ?? ''],
@@ -187,9 +187,8 @@ const asking: Readonly<Record<string, Asking>> = {
   },
   '/clients/:client/disable': { ...ofClient, fill: { confirm: 'yes' } },
   '/clients/:client/certificates/:certificate/remove': {
-    page: () => `/clients/${ids.client}/certificates/${ids.registered}/remove`,
-    names: () => [name, ids.registered ?? ''],
-    afterwards: () => [name, ids.registered ?? ''],
+    names: () => [name, ids.certificate ?? ''],
+    afterwards: () => [name, ids.certificate ?? ''],
   },
   '/security/signals/:stream/pause': {
     ...ofClient,
@@ -256,12 +255,12 @@ const prepareContact = async (clientId: string): Promise<void> => {
   const contactCookie = await harness.cookieOf(user);
   contact = { cookie: contactCookie, csrf: await csrfOf(contactCookie) };
   const { secret_id: spare } = await harness.command('client', 'rotate-secret', '--client-id', clientId);
-  const certificate = 'c'.repeat(42).concat('A');
-  await harness.command('client', 'add-certificate', '--client-id', clientId, '--thumbprint', certificate);
+  const thumbprint = 'c'.repeat(42).concat('A');
+  await harness.command('client', 'add-certificate', '--client-id', clientId, '--thumbprint', thumbprint);
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const jwk = JSON.stringify({ ...publicKey.export({ format: 'jwk' }), kid: 'next' });
   expect((await post(`/portal/${clientId}/credentials/keys`, { jwk }, contact)).main).toContain('next');
-  Object.assign(ids, { contact: user.userId, spare, certificate, jwk: 'next' });
+  Object.assign(ids, { contact: user.userId, spare, thumbprint, jwk: 'next' });
 };
 
 beforeAll(async () => {
@@ -300,7 +299,7 @@ beforeAll(async () => {
   ids.stream = 'str_one';
   const { cert } = makeAuthority().issue({ name: 'till', use: 'client' });
   const registered = await post(`/clients/${client.client_id}/certificates`, { pem: cert, confirmed: 'yes' });
-  ids.registered = /certificates\/([\w-]+)\/remove/.exec(registered.main)?.[1] ?? '';
+  ids.certificate = /certificates\/([\w-]+)\/remove/.exec(registered.main)?.[1] ?? '';
   const { client_id = '', client_secret = '' } = client;
   await prepareContact(client_id);
   for (const path of ['orders/list', 'loyaltylog/list'])

@@ -74,7 +74,7 @@ afterAll(async () => {
 
 test('staff, clients without use, what clients reach, dry runs and signed heads are read by cursor', async () => {
   const admin = await harness.cookieOf(await harness.user('admin'));
-  expectEachOnce(await walk(admin, '/panel/users', /href="\/panel\/users\/(\w+)"/g), 121);
+  expectEachOnce(await walk(admin, '/panel/users', /href="\/panel\/users\/(usr_\w+)"/g), 121);
   expectEachOnce(await walk(admin, '/panel/clients/unused-scopes', /href="\/panel\/clients\/(opc_\w+)\/use"/g), 60);
   expectEachOnce(
     await walk(admin, '/panel/clients/opc_000001', /withdraw\?restaurant=(rst_\w+)" aria-label="Withdraw/g),

@@ -33,13 +33,21 @@ test.skipIf(browserBinary === undefined)(
     const { pool } = harness.database;
     const one = async (query: string): Promise<string> => (await pool.query(query, [restuid])).rows[0]?.id ?? '';
     await until(async () => (await one('select uid as id from webhooks.attempts where tenant = $1')) !== '');
-    const { uid: order } = await (await openTill(harness, restuid, { client: 'Cassa' })).order();
+    const till = await openTill(harness, restuid, { client: 'Cassa' });
+    const { uid: order } = await till.order();
+    await till.reprice(7);
+    const found = async (path: string, pattern: RegExp): Promise<string> => {
+      await page.goto(`${url}/panel/restaurants/${restuid}/${path}`);
+      return pattern.exec(await page.locator('main').innerHTML())?.[1] ?? '';
+    };
     const params: Record<string, string> = {
       order,
       customer: await one('select uid as id from ordering.customers where restuid = $1'),
       restaurant: restuid,
       endpoint,
       delivery: await one('select uid as id from webhooks.deliveries where tenant = $1'),
+      category: await found('menu', /menu\/categories\/([^/"]+)"/),
+      import: await found('menu/imports', /(imp_\w+)/),
       key: await one('select key_id as id from gateway.api_keys where tenant = $1'),
     };
     await page.getByRole('button', { name: 'Italiano' }).click();

@@ -194,7 +194,7 @@ inBrowser(
     expect(await page.getByLabel('From').inputValue()).toBe('2026-05-01T00:30');
     // On paper the events stay and what cannot be used goes.
     await page.emulateMedia({ media: 'print' });
-    expect(await page.locator('form[role=search]').isVisible()).toBe(false);
+    expect(await page.locator('main form[role=search]').isVisible()).toBe(false);
     expect(await page.locator('table').isVisible()).toBe(true);
     await page.emulateMedia({ media: null });
     await page.getByRole('button', { name: 'My time zone' }).click();

@@ -75,6 +75,11 @@ inBrowser(
       .getByText(/Nothing was changed or removed: \d+ events in \d+ chains? .* Checked on .*security1@example\.com/)
       .waitFor();
     const tree = page.getByText(/The newest signed checkpoint covers \d+ events\. The last of them is from/);
+    // The gateway signs a checkpoint some seconds after an event.
+    await until(async () => {
+      await page.reload();
+      return tree.isVisible();
+    });
     expect(await tree.innerText()).toContain('It was compared just now and is as it was signed.');
     await checkPage(page, 'security-integrity');
     const heads = page.locator('table', { hasText: 'Last signed' }).locator('tbody tr');
