@@ -108,8 +108,12 @@ test('what a page fetches by itself does not keep a session alive', async () => 
   await signIn(visitor, email);
   const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   const look = async (): Promise<number> =>
-    (await fetch(`${panel.origin}/panel/account`, { headers: { cookie, 'x-panel-background': '1' }, redirect: 'manual' }))
-      .status;
+    (
+      await fetch(`${panel.origin}/panel/account`, {
+        headers: { cookie, 'x-panel-background': '1' },
+        redirect: 'manual',
+      })
+    ).status;
   panel.pass(20 * minute);
   expect(await look()).toBe(200);
   panel.pass(10 * minute);
