@@ -1,7 +1,10 @@
 /** Invitations, links by mail, roles and restaurants of accounts, through the running program and a real SMTP server. */
+
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { whileLocked } from '../../support/contention.ts';
 import { until } from '../../support/until.ts';
 import { type MailServer, startMailServer } from '../harness/mail-server.ts';
 import { type HarnessUser, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
@@ -123,22 +126,29 @@ test('an administrator changes role and restaurants of an account, which holds i
 
 test('no administrator changes the own role, and of two who take the role from each other one stays administrator', async () => {
   expect((await post(`/users/${admin.userId}/access`, [['role', 'support']])).status).toBe(409);
-  const others = [await harness.user('admin'), await harness.user('admin')] as const;
-  // Only these two are left, so each of the changes would be allowed on its own.
-  await harness.database.pool.query(
-    `update panel.users set disabled_at = now() where role = 'admin' and not id = any($1)`,
-    [others.map(({ userId }) => userId)],
-  );
-  const cookies = [await harness.cookieOf(others[0]), await harness.cookieOf(others[1])];
-  const answers = await Promise.all([
-    post(`/users/${others[1].userId}/access`, [['role', 'support']], { as: cookies[0] ?? '' }),
-    post(`/users/${others[0].userId}/disable`, [], { as: cookies[1] ?? '' }),
-  ]);
-  expect(answers.map(({ status }) => status)).toContain(303);
-  const { rows } = await harness.database.pool.query(
-    `select id from panel.users where role = 'admin' and disabled_at is null`,
-  );
-  expect(rows).toHaveLength(1);
+  const { db, pool } = harness.database;
+  const takes: readonly [string, [string, string][]][] = [
+    ['access', [['role', 'support']]],
+    ['disable', []],
+  ];
+  for (const [change, fields] of takes) {
+    const others = [await harness.user('admin'), await harness.user('admin')] as const;
+    // Only these two are left, so each of the changes would be allowed on its own.
+    await pool.query(`update panel.users set disabled_at = now() where role = 'admin' and not id = any($1)`, [
+      others.map(({ userId }) => userId),
+    ]);
+    const cookies = [await harness.cookieOf(others[0]), await harness.cookieOf(others[1])];
+    // Both requests are let in as administrators before one of them changes anything.
+    const answers = await whileLocked(db, sql`select id from panel.users where role = 'admin' for update`, 2, () =>
+      Promise.all([
+        post(`/users/${others[1].userId}/${change}`, fields, { as: cookies[0] ?? '' }),
+        post(`/users/${others[0].userId}/${change}`, fields, { as: cookies[1] ?? '' }),
+      ]),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 409]);
+    const { rows } = await pool.query(`select id from panel.users where role = 'admin' and disabled_at is null`);
+    expect([change, rows.length]).toEqual([change, 1]);
+  }
   await harness.database.pool.query(`update panel.users set disabled_at = null where id = $1`, [admin.userId]);
 });
 
