@@ -2,7 +2,8 @@
  * The public door: OAuth server, access policy and proxy in front of any upstream.
  *
  * Owns credentials and tokens, the route table with its scopes, the three error dialects, and every check of a request
- * before an upstream gets it. The service behind owns parameters, idempotency and the operation itself.
+ * before an upstream gets it; the audit, with its signed checkpoints and the signals that partners receive from it; reports
+ * of leaked credentials. The service behind owns parameters, idempotency and the operation itself.
  * Names of that service are in config/routes.json only.
  *
  * README.md beside this file shows the way of a request. pipeline.ts lists the steps; createGateway below joins the parts.

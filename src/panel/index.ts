@@ -1,5 +1,5 @@
 /**
- * The panel at /panel: API access for restaurants, clients for support, audit for security.
+ * The panel at /panel: restaurants for owners, clients for support, the audit for security, a portal for contacts of clients.
  *
  * The panel owns the pages and stores nothing: it has no table and no SQL. Accounts, sessions, restaurants, credentials,
  * deliveries and the audit belong to the features. Pages call ports (ports/) that the app wires, so the panel imports no

@@ -5,6 +5,7 @@ import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import type { OwnClient } from '../ports/portal.ts';
 import { overlapHours } from '../support/client-pages.ts';
+import { readOverlap } from '../support/secret-pages.ts';
 import { isLive, secretTable } from '../support/secret-table.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { confirmPage } from '../view/confirm-page.ts';
@@ -149,25 +150,13 @@ const shownAgain = (text: string | null): string =>
   text === null || text.includes('PRIVATE') || /"(d|k)"/.test(text) ? '' : text;
 
 const rotate = async (view: View): Promise<Answer> => {
-  const { form, ports, actor, texts } = view;
+  const { ports, actor, texts } = view;
   const { clientId, name } = await requestedClient(view);
-  const overlap = overlapHours.find((hours) => hours === form.get('overlap'));
-  if (overlap === undefined) throw new Fault('VALIDATION_ERROR', 'Choose an overlap of the list');
-  const t = texts.support.client;
   const back = pathOfCredentials(clientId);
-  if (overlap === '0' && form.get('confirmed') !== 'yes')
-    return confirmPage(view, {
-      title: t.rotateAtOnceTitle(name),
-      body: html`<p>${t.rotateAtOnceText(name)}</p>`,
-      action: `${pathOfOwnClient(clientId)}/rotate`,
-      fields: [
-        ['overlap', overlap],
-        ['confirmed', 'yes'],
-      ],
-      submit: t.rotateSubmit,
-      back,
-    });
-  const { secret } = await ports.portal.rotateSecret(actor, clientId, Number(overlap));
+  const overlap = readOverlap(view, { name, action: `${pathOfOwnClient(clientId)}/rotate`, back });
+  if (typeof overlap !== 'number') return overlap;
+  const t = texts.support.client;
+  const { secret } = await ports.portal.rotateSecret(actor, clientId, overlap);
   return page({
     title: t.rotatedTitle,
     body: secretOnce(view, {

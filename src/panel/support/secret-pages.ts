@@ -23,25 +23,34 @@ export const secretPages: readonly Page[] = [
   },
 ];
 
-const rotate = async (view: View): Promise<Answer> => {
-  const { form, params, ports, actor, texts } = view;
-  const { clientId, name } = await ports.support.showClient(params.client ?? '');
+/** Hours that the old secret still works, from the posted form; a page that asks first when it ends at once. */
+export const readOverlap = (view: View, at: { name: string; action: string; back: string }): number | Answer => {
+  const { form, texts } = view;
   const overlap = overlapHours.find((hours) => hours === form.get('overlap'));
   if (overlap === undefined) throw new Fault('VALIDATION_ERROR', 'Choose an overlap of the list');
+  if (overlap !== '0' || form.get('confirmed') === 'yes') return Number(overlap);
   const t = texts.support.client;
-  if (overlap === '0' && form.get('confirmed') !== 'yes')
-    return confirmPage(view, {
-      title: t.rotateAtOnceTitle(name),
-      body: html`<p>${t.rotateAtOnceText(name)}</p>`,
-      action: `${clientPath(clientId)}/rotate`,
-      fields: [
-        ['overlap', overlap],
-        ['confirmed', 'yes'],
-      ],
-      submit: t.rotateSubmit,
-      back: clientPath(clientId),
-    });
-  const { secret } = await ports.support.rotateSecret(actor, clientId, Number(overlap));
+  return confirmPage(view, {
+    title: t.rotateAtOnceTitle(at.name),
+    body: html`<p>${t.rotateAtOnceText(at.name)}</p>`,
+    action: at.action,
+    fields: [
+      ['overlap', overlap],
+      ['confirmed', 'yes'],
+    ],
+    submit: t.rotateSubmit,
+    back: at.back,
+  });
+};
+
+const rotate = async (view: View): Promise<Answer> => {
+  const { params, ports, actor, texts } = view;
+  const { clientId, name } = await ports.support.showClient(params.client ?? '');
+  const back = clientPath(clientId);
+  const overlap = readOverlap(view, { name, action: `${back}/rotate`, back });
+  if (typeof overlap !== 'number') return overlap;
+  const t = texts.support.client;
+  const { secret } = await ports.support.rotateSecret(actor, clientId, overlap);
   return page({
     title: t.rotatedTitle,
     body: secretOnce(view, {
