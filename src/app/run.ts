@@ -240,6 +240,7 @@ const openGateway = async (
     settings: settings.gateway,
     fetchDocument: createFetchDocument(settings.gateway.internal_issuers),
     readAuditAuthorization: () => secrets.read('gateway.audit_http_authorization'),
+    readAuditKey: () => secrets.read('gateway.audit_key'),
     origin,
     db: store.db,
     background: store.background,

@@ -3,7 +3,7 @@
  * `--json` it prints exactly one JSON object on stdout. Errors go to stderr: exit code 1, or 2 for wrong usage.
  */
 import { Command, CommanderError } from 'commander';
-import { SettingsError } from '#src/app/settings/config.ts';
+import { SettingsError } from '#src/app/settings/settings-error.ts';
 import { Fault, type FaultDetail } from '#src/contract/fault.ts';
 import { programCommit, programVersion } from '#src/platform/files/release.ts';
 import { auditCommands } from './commands/audit/audit.ts';

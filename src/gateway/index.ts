@@ -73,13 +73,12 @@ import { type OpenedRequestLog, openRequestLog } from './whoami/requests/open-re
 export { type CallerUsage, reportCallerUsage, reportUsage } from './access/quotas/report-usage.ts';
 export { copyExternalHeads, isHeadsFile, openExternalHeads } from './audit/chain/external-heads.ts';
 export { type AuditAction, auditActions } from './audit/event/event.ts';
-export { type FoundEvent, toEcs } from './audit/event/found-event.ts';
+export type { FoundEvent } from './audit/event/found-event.ts';
 export { appendChange } from './audit/record/append-change.ts';
 export { chartAudit } from './audit/search/chart-audit.ts';
 export {
   type ExportRequest,
   exportAudit,
-  exportFormats,
 } from './audit/search/export-audit.ts';
 export { exportFound } from './audit/search/export-found.ts';
 export { listAuditAlarms, readRefusedHours } from './audit/search/recent-alarms-store.ts';
@@ -88,7 +87,6 @@ export {
   findAuditEvent,
   newestEvent,
   searchAudit,
-  searchLimitMax,
 } from './audit/search/search-audit.ts';
 export { createSignalAdmin } from './audit/signals/admin/signal-admin.ts';
 export { openSignalSender } from './audit/signals/delivery/open-sender.ts';
@@ -135,7 +133,6 @@ export { readHashedTrace, readTrace } from './incident/read-trace.ts';
 export { revokeHashed, revokeTraced } from './incident/revoke-traced.ts';
 export type { Traced } from './incident/trace-credential.ts';
 export { createSourceOf } from './limits/source-address.ts';
-export { limitNames, type OwnLimits } from './model/own-limits.ts';
 export { rotateSigningKey } from './oauth/keys/rotate-signing-key.ts';
 export { revokePresentedToken } from './oauth/revoke-presented-token.ts';
 export { reportClientUse } from './policy/client-use.ts';
@@ -150,7 +147,7 @@ export { readDenial } from './whoami/denial-log.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
 export { findCallingKeys, findRefusedCallers } from './whoami/requests/find-request-store.ts';
 export { createRequestLists } from './whoami/requests/list-requests.ts';
-export { type RequestFilter, statusClasses } from './whoami/requests/request-store.ts';
+export type { RequestFilter } from './whoami/requests/request-store.ts';
 export type { Readiness };
 
 export const gatewayMigrations = loadMigrations('gateway', new URL('./migrations/', import.meta.url));
@@ -159,6 +156,8 @@ export type GatewayDeps = {
   settings: GatewaySettings;
   /** Authorization for the receiver of the audit now. Default: that of the settings. */
   readAuditAuthorization?: () => string | undefined;
+  /** Private key for checkpoints of the audit now, in PEM. Default: that of the settings. */
+  readAuditKey?: () => string | undefined;
   /** Public address: issuer of tokens and base of links. */
   origin: string;
   db: Kysely<unknown>;
@@ -223,7 +222,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const { refused, token: countToken, authenticated: countAuthentication } = metrics;
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
-  const audit = await openAudit({ ...deps, background, readAuthorization: deps.readAuditAuthorization });
+  const audit = await openAudit({ ...deps, background });
   const known = { ...deps, ...defaultsOf(deps), limits, audit, keys, kv };
   const access = openAccess({
     ...known,

@@ -3,12 +3,14 @@
 import { contactPages } from './integrator/contact-pages.ts';
 import { explainPages, integratorPages } from './integrator/pages.ts';
 import { portalPages } from './integrator/portal-pages.ts';
+import { portalTopics } from './integrator/topics.ts';
 import { eventsPath } from './live/page-topics.ts';
 import type { Topic } from './live/topic.ts';
 import { orderingPages } from './ordering/pages.ts';
 import { orderingTopics } from './ordering/topics.ts';
 import { createHomePages } from './overview/home-page.ts';
 import { searchPages } from './overview/search-page.ts';
+import { overviewTopics } from './overview/topics.ts';
 import type { Page } from './page/page.ts';
 import type { PublicPage } from './page/public-page.ts';
 import { accountPages } from './people/account/pages.ts';
@@ -62,9 +64,11 @@ export const allPublicPages: readonly PublicPage[] = [
 ];
 
 export const allTopics: readonly Topic[] = [
+  ...overviewTopics,
   ...orderingTopics,
   ...restaurantTopics,
   ...supportTopics,
+  ...portalTopics,
   ...securityTopics,
   ...usersTopics,
   ...accountTopics,

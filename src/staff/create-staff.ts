@@ -9,7 +9,7 @@ import type { RecordEvents } from './accounts/account-events.ts';
 import type { StaffSettings } from './config.ts';
 import type { Mailer } from './mail/mailer.ts';
 import { createStaffMail } from './mail/staff-mail.ts';
-import { createNoticeSettings } from './notices/notice-settings.ts';
+import { createNoticeSettings, type NoticeUrls } from './notices/notice-settings.ts';
 import { createPasskeys } from './passkeys/passkeys.ts';
 import { createFactorPolicy } from './second-factor/factor-policy.ts';
 import { createSecondFactor } from './second-factor/second-factor.ts';
@@ -40,8 +40,8 @@ export type StaffDeps = {
   returnAddress: string;
   /** Undefined: no mail server is configured, so links are shown instead. */
   mailer?: Mailer | undefined;
-  /** Undefined: notices may be posted to the address. Default: to none. */
-  noticeUrlProblem?: (url: string) => Promise<string | undefined>;
+  /** The rules for addresses that notices are posted to. */
+  noticeUrls: NoticeUrls;
   /** The client secret at that provider now. Default: that of the settings. */
   readProviderSecret?: () => string | undefined;
 };
@@ -77,7 +77,7 @@ export const createStaff = (given: StaffDeps) => {
     users,
     passkeys: createPasskeys({ ...deps, pendings, throttle, signIn, origin: new URL(deps.linkAddress).origin }),
     factorPolicy: createFactorPolicy(deps),
-    notices: createNoticeSettings({ ...deps, urlProblem: deps.noticeUrlProblem ?? (async () => 'no rules are given') }),
+    notices: createNoticeSettings(deps),
     mail: createStaffMail({ ...deps, mailer: deps.mailer, throttle, users }),
     contacts: createContacts(deps),
     own: createOwnAccount({ ...deps, passwordHash, throttle, secondFactor }),

@@ -21,7 +21,6 @@
 import { loadMigrations } from '#src/platform/db/schema/migrate.ts';
 
 export type { RecordEvents, StaffEvent } from './accounts/account-events.ts';
-export { roles } from './accounts/role.ts';
 
 export { createStaff, type Staff } from './create-staff.ts';
 export { createMailer } from './mail/mailer.ts';

@@ -34,8 +34,10 @@ import { createForwardWithSecret, type SecretForward } from './forward/forward-w
 import { looking } from './pacing/bounds.ts';
 import { createRedeliver } from './redeliver/redeliver.ts';
 import { createSend } from './send/send.ts';
+import { type SignText, signText } from './signing/message-signature.ts';
 import { endpointSecretLabel } from './signing/opened-secrets.ts';
 import { createSignedHeaders } from './signing/signed-headers.ts';
+import { createThreadSigner, type ThreadSigner } from './signing/thread-signer.ts';
 import { resolverFor } from './target/resolve.ts';
 import type { Resolve, TargetRules } from './target/target.ts';
 import { createObserveAttempts, type Observers } from './telemetry/observe-attempts.ts';
@@ -56,7 +58,6 @@ export {
   type TenantDates,
   updateParams,
 } from './api/endpoint-params.ts';
-export { certificateEnds } from './auth/endpoint-auth.ts';
 export { failNextDeliveries } from './deliver/failing-send.ts';
 export { listDisabled } from './endpoints/disabled-store.ts';
 export {
@@ -80,6 +81,7 @@ export { isEngineIdle } from './queue/idle-store.ts';
 export { createFetchDocument } from './send/fetch-document.ts';
 export { createGuardedPost } from './send/guarded-post.ts';
 export { type SignatureScheme, signatureSchemes } from './signing/message-signature.ts';
+export { signV1 } from './signing/sign.ts';
 export { createSigningKeys, rotateWebhookKey } from './signing/signing-keys.ts';
 export { createWebhookSources } from './signing/webhook-sources.ts';
 export type { Resolve, TargetRules } from './target/target.ts';
@@ -113,6 +115,8 @@ type WebhooksDeps = SendingDeps & {
   random?: () => number;
   /** How often the worker looks for work without a hint. Default: bounds of `pacing`. */
   lookEveryMs?: number;
+  /** Default: a thread where there is a core for it. */
+  signer?: ThreadSigner;
   /** Default: nothing is counted or traced. */
   observers?: Observers;
 };
@@ -121,14 +125,14 @@ type WebhooksDeps = SendingDeps & {
 const attemptTimeoutMsDefault = 15_000;
 
 /** `send` goes to receivers with what their endpoints log in with; `sendBare` without. */
-const sendingWith = (deps: SendingDeps) => {
+const sendingWith = (deps: SendingDeps, sign: SignText = signText) => {
   const timeoutMs = deps.attemptTimeoutMs ?? attemptTimeoutMsDefault;
   const connected = createSend({ rules: deps.rules, resolve: deps.resolve ?? resolverFor(deps.rules), timeoutMs });
   const authorized = createAuthorizedSend({ box: deps.box, send: connected.send, timeoutMs });
   return {
     send: authorized.send,
     sendBare: connected.send,
-    headersFor: createSignedHeaders({ ...deps, signatureHeader: deps.settings.signature_header }),
+    headersFor: createSignedHeaders({ ...deps, sign, signatureHeader: deps.settings.signature_header }),
     close: (): Promise<void> => {
       authorized.close();
       return connected.close();
@@ -189,7 +193,8 @@ const createDelivering = (
   look: DeliverLook,
 ): { deliver: Deliver; fastPath: FastPath | undefined; isLeaseHeld: () => boolean } => {
   const { db, pool, clock, log, settings } = deps;
-  const { send, close, headersFor } = sendingWith(deps);
+  const signer = deps.signer ?? createThreadSigner({ log });
+  const { send, close, headersFor } = sendingWith(deps, signer.sign);
   const observe =
     deps.observers === undefined ? (unseen: AuthorizedSend) => unseen : createObserveAttempts(deps.observers);
   const identity = createWorkerIdentity({ db, pool, clock, log, onTakenOver: () => deliver.wake() });
@@ -220,7 +225,7 @@ const createDelivering = (
       // After a mere failure attempts go on, and the next run uses the same worker and connections.
       if (signal.aborted) {
         await identity.stop(sender.isDone());
-        await close();
+        await Promise.all([close(), signer.close()]);
       }
     }
   };

@@ -47,6 +47,11 @@ const fences: readonly { library: string; folder: string; leans: RegExp }[] = [
     folder: 'src/platform/http/koa-router',
     leans: /\b_matched\w+|\bctx\.(routerPath|matched)\b/,
   },
+  {
+    library: 'undici',
+    folder: 'src/gateway/upstream/addresses/undici',
+    leans: /\bsocket\.read =/,
+  },
 ];
 
 // What makes the clients holds code of other languages as text.

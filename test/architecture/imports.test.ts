@@ -50,11 +50,14 @@ test('main imports cli, cli imports app, and nothing imports them back', () => {
   ).toEqual([]);
 });
 
-test('the app and the clients reach a feature only through its index and its config', () => {
-  const rule = 'a feature is entered by index.ts or config.ts';
+test('the app and the clients reach a feature only through its index, config and terms', () => {
+  const rule =
+    'a feature is entered by index.ts, by config.ts for its settings, or by a terms.ts for lists that load nothing else';
   const wrong = local.filter(
     ({ from, to }) =>
-      ['app', 'clients'].includes(top(from)) && features.includes(top(to)) && !/^[a-z]+\/(index|config)\.ts$/.test(to),
+      ['app', 'clients'].includes(top(from)) &&
+      features.includes(top(to)) &&
+      !/^[a-z]+\/(index|config|[a-z]+\/terms)\.ts$/.test(to),
   );
   expect(broken(rule, wrong)).toEqual([]);
 });
@@ -81,9 +84,9 @@ test('each package stays behind its wall', () => {
 
 const textOf = (file: string): string => readFileSync(file, 'utf8');
 
-test('process.env is read in app/settings/config.ts only', () => {
+test('process.env is read in app/settings/settings-source.ts only', () => {
   const readers = filesBelow(src).filter((file) => textOf(file).includes('process.env'));
-  expect(readers.map((file) => relative(src, file))).toEqual(['app/settings/config.ts']);
+  expect(readers.map((file) => relative(src, file))).toEqual(['app/settings/settings-source.ts']);
 });
 
 test('SQL stands in stores, migrations and platform/db only', () => {

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { denialReasons } from '#src/gateway/model/traced-fault.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const document = readFileSync(join(root, 'src/contract/interface.md'), 'utf8');
@@ -48,6 +49,14 @@ test('ids stand at the front of test titles', () => {
   expect(titles.length).toBeGreaterThan(1000);
   const wrong = titles.filter(({ title }) => anyId.test(title.replace(/^(?:(?:A-\d{3}|F-\d{2}) )+/, '')));
   expect(wrong).toEqual([]);
+});
+
+test('the interface lists the reasons of a denial once, and those that the program gives', () => {
+  const rows = document.split('\n').filter((line) => line.startsWith('| denial |'));
+  const listed = rows.map((row) =>
+    [...(row.split('reason:')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, reason]) => reason),
+  );
+  expect(listed.map((reasons) => reasons.toSorted())).toEqual([denialReasons.toSorted()]);
 });
 
 test('the glossary has at most 40 rows', () => {

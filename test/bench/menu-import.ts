@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Agent, request } from 'undici';
 import { makeDataDir, type RunningProgram, runJson, startProgram } from '../support/program.ts';
-import { openShops, type Shops } from './kit/order-shops.ts';
+import { openShops, type Shops } from './kit/orders/order-shops.ts';
 import { median, print } from './kit/parts.ts';
 import type { Pace } from './kit/steady-thread.ts';
 

@@ -9,8 +9,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDataDir, startProgram } from '../support/program.ts';
-import { pgbenchScript, recordOrders } from './kit/order-script.ts';
-import { openShops } from './kit/order-shops.ts';
+import { pgbenchScript, recordOrders } from './kit/orders/order-script.ts';
+import { openShops } from './kit/orders/order-shops.ts';
 import { column, median, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
 
 const goal = 0.5;

@@ -13,7 +13,7 @@ import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { createLog } from '#src/platform/log.ts';
 import { makeDataDir, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
-import { openShops } from './kit/order-shops.ts';
+import { openShops } from './kit/orders/order-shops.ts';
 import { column, median, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
 
 const goal = 0.95;

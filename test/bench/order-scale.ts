@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStore } from '#src/platform/db/index.ts';
 import { createLog } from '#src/platform/log.ts';
-import { openScaled, type Scaled } from './kit/order-scaled.ts';
+import { openScaled, type Scaled } from './kit/orders/order-scaled.ts';
 import { column, median, print } from './kit/parts.ts';
 import { costGoal as goal, timesInTurns } from './scale/compare.ts';
 

@@ -2,14 +2,16 @@
  * How fast do webhooks go, and what do those that wait cost the others? `rate`: deliveries per second to one and to 1,000
  * receivers, beside a bare loop that signs and posts to the same ones. The events of a round are recorded before, in one
  * transaction: producers are not what is measured. `signatures`: what message signatures (RFC 9421) cost of the rate to the
- * 1,000, in turn with deliveries without. `latency`: from commit to arrival, idle and at half load. `backlog`: both beside
+ * 1,000, in turn with deliveries without. `headers`: what headers cost the main thread, with the thread that signs and
+ * without, in processor time, which other work on the machine changes less than a rate. `latency`: from commit to arrival, idle and at half load. `backlog`: both beside
  * 1,000,000 waiting deliveries. Named parts run alone. Exit code 1 when a goal is missed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signatureSchemes } from '#src/webhooks/index.ts';
 import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
-import { addBacklog } from './kit/webhook-backlog.ts';
 import { eventBody, type Harness, openHarness } from './kit/webhook-harness.ts';
+import { addBacklog } from './kit/webhooks/backlog.ts';
+import { measureHeaders } from './kit/webhooks/header-cost.ts';
 
 const goals = { ratioMin: 0.5, signedMin: 0.85, idleP50MsMax: 20, idleP99MsMax: 50, backlogCostMax: 1.3 };
 
@@ -48,8 +50,15 @@ const measure = async ({ receivers }: Parts, count: number, start: () => Promise
   return Number((await arrived).rate);
 };
 
-const engineRate = (parts: Parts, harness: Harness, tenants: readonly string[]): Promise<number> =>
-  measure(parts, eventsPerRound, () => harness.record(tenants, eventsPerRound));
+/** Deliveries per second, and what one costs the main thread of the worker in microseconds. */
+const engineRound = async (parts: Parts, harness: Harness, tenants: readonly string[]): Promise<[number, number]> => {
+  harness.freeSigningThread();
+  const before = harness.mainMicros();
+  const rate = await measure(parts, eventsPerRound, () => harness.record(tenants, eventsPerRound));
+  return [rate, (harness.mainMicros() - before) / eventsPerRound];
+};
+
+const engineRate = async (...args: Parameters<typeof engineRound>): Promise<number> => (await engineRound(...args))[0];
 
 const loopRate = (parts: Parts, receiversUsed: number): Promise<number> => {
   const urls = parts.ports.slice(0, receiversUsed).map((port) => `http://127.0.0.1:${port}/hook`);
@@ -74,9 +83,13 @@ const probe = async ({ receivers }: Parts, harness: Harness): Promise<number[]> 
   }
 };
 
+/** Milliseconds between two commits of the load. The events of one commit are dispatched together and wait for each other. */
+const loadGapsMs = [50, 10] as const;
+
+type Load = { perSecond: number; gapMs: number };
+
 /** Records events of the 1,000 at a steady pace while `during` runs. */
-const underLoad = async <T>(harness: Harness, perSecond: number, during: () => Promise<T>): Promise<T> => {
-  const gapMs = 50;
+const underLoad = async <T>(harness: Harness, { perSecond, gapMs }: Load, during: () => Promise<T>): Promise<T> => {
   let over = false;
   const feeding = (async () => {
     const startedAt = performance.now();
@@ -97,6 +110,7 @@ const underLoad = async <T>(harness: Harness, perSecond: number, during: () => P
 const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
 
+const closers: (() => Promise<unknown>)[] = [];
 const missed: string[] = [];
 const figure = (name: string, value: number, goal?: { text: string; held: boolean }): void => {
   print(`${name.padEnd(64)} ${value.toFixed(2).padStart(10)}${goal === undefined ? '' : `   goal ${goal.text}`}`);
@@ -108,15 +122,21 @@ const atMost = (value: number, goal: number) => ({ text: `${goal} at most`, held
 
 /** Returns deliveries per second to the 1,000. */
 const benchRate = async (parts: Parts, harness: Harness): Promise<number> => {
-  const rates: Record<string, number[]> = { one: [], oneLoop: [], many: [], manyLoop: [] };
+  const rates: Record<string, number[]> = {
+    one: [],
+    oneLoop: [],
+    many: [],
+    manyLoop: [],
+    oneMicros: [],
+    manyMicros: [],
+  };
   // The first rounds open connections and warm both sides; they do not count.
   for (let round = 1 - warmUpRounds; round <= rounds; round += 1) {
-    const measured = {
-      oneLoop: await loopRate(parts, 1),
-      one: await engineRate(parts, harness, one),
-      manyLoop: await loopRate(parts, receiversCount),
-      many: await engineRate(parts, harness, many),
-    };
+    const oneLoop = await loopRate(parts, 1);
+    const [ofOne, oneMicros] = await engineRound(parts, harness, one);
+    const manyLoop = await loopRate(parts, receiversCount);
+    const [ofMany, manyMicros] = await engineRound(parts, harness, many);
+    const measured = { oneLoop, one: ofOne, oneMicros, manyLoop, many: ofMany, manyMicros };
     if (round > 0) for (const [name, rate] of Object.entries(measured)) rates[name]?.push(rate);
   }
   for (const [name, words] of [
@@ -126,6 +146,7 @@ const benchRate = async (parts: Parts, harness: Harness): Promise<number> => {
     figure(`${words}: bare loop, deliveries per second`, median(rates[`${name}Loop`] ?? []));
     figure(`${words}: Orderpass, deliveries per second`, median(rates[name] ?? []));
     const ratio = median(ratiosOf(rates[name], rates[`${name}Loop`]));
+    figure(`${words}: main thread of the worker, µs per delivery`, median(rates[`${name}Micros`] ?? []));
     figure(`${words}: Orderpass to bare loop`, ratio, atLeast(ratio, goals.ratioMin));
   }
   return median(rates.many ?? []);
@@ -141,16 +162,21 @@ const addWays = async (harness: Harness, ports: readonly number[]): Promise<void
 const benchSignatures = async (parts: Parts, harness: Harness): Promise<void> => {
   await addWays(harness, parts.ports);
   const rates: Record<string, number[]> = Object.fromEntries(ways.map((way) => [way, []]));
+  const micros: Record<string, number[]> = Object.fromEntries(ways.map((way) => [way, []]));
   for (let round = 1 - warmUpRounds; round <= rounds; round += 1)
     // In turn from another one in each round: the results of one are still being written while the next begins.
     for (let step = 0; step < ways.length; step += 1) {
       const way = ways[(round + warmUpRounds + step) % ways.length] ?? 'v1';
-      const rate = await engineRate(parts, harness, tenantsOf(way));
-      if (round > 0) rates[way]?.push(rate);
+      const [rate, spent] = await engineRound(parts, harness, tenantsOf(way));
+      if (round <= 0) continue;
+      rates[way]?.push(rate);
+      micros[way]?.push(spent);
     }
   figure('1,000 receivers without message signatures, deliveries per second', median(rates.v1 ?? []));
+  figure('main thread of the worker, µs per delivery', median(micros.v1 ?? []));
   for (const scheme of signatureSchemes) {
     figure(`the same with ${scheme}`, median(rates[scheme] ?? []));
+    figure('main thread of the worker, µs per delivery', median(micros[scheme] ?? []));
     const share = median(ratiosOf(rates[scheme], rates.v1));
     figure(`${scheme} to without`, share, atLeast(share, goals.signedMin));
   }
@@ -158,17 +184,22 @@ const benchSignatures = async (parts: Parts, harness: Harness): Promise<void> =>
 
 const benchLatency = async (parts: Parts, harness: Harness, fullRate: number | undefined): Promise<void> => {
   const rate = fullRate ?? median([await engineRate(parts, harness, many), await engineRate(parts, harness, many)]);
-  const [idle, loaded]: [number[], number[]] = [[], []];
+  const idle: number[] = [];
+  const loaded: Record<number, number[]> = Object.fromEntries(loadGapsMs.map((gapMs) => [gapMs, []]));
   await probe(parts, harness);
   for (let round = 0; round < rounds; round += 1) {
     idle.push(...(await probe(parts, harness)));
-    loaded.push(...(await underLoad(harness, rate / 2, () => probe(parts, harness))));
+    for (const gapMs of loadGapsMs)
+      loaded[gapMs]?.push(...(await underLoad(harness, { perSecond: rate / 2, gapMs }, () => probe(parts, harness))));
   }
   const [p50, p99] = [percentile(idle, 0.5), percentile(idle, 0.99)];
   figure('idle: commit to arrival, p50, ms', p50, atMost(p50, goals.idleP50MsMax));
   figure('idle: commit to arrival, p99, ms', p99, atMost(p99, goals.idleP99MsMax));
-  figure(`half load (${Math.round(rate / 2)}/s): commit to arrival, p50, ms`, percentile(loaded, 0.5));
-  figure(`half load (${Math.round(rate / 2)}/s): commit to arrival, p99, ms`, percentile(loaded, 0.99));
+  for (const gapMs of loadGapsMs) {
+    const words = `half load (${Math.round(rate / 2)}/s, a commit every ${gapMs} ms): commit to arrival`;
+    figure(`${words}, p50, ms`, percentile(loaded[gapMs] ?? [], 0.5));
+    figure(`${words}, p99, ms`, percentile(loaded[gapMs] ?? [], 0.99));
+  }
 };
 
 const benchBacklog = async (parts: Parts, without: Harness, loaded: Harness): Promise<void> => {
@@ -201,27 +232,29 @@ const benchBacklog = async (parts: Parts, without: Harness, loaded: Harness): Pr
   }
 };
 
+const benchHeaders = async (url: string): Promise<void> => {
+  const harness = await openHarness(url, 'bench_headers');
+  closers.push(() => harness.close());
+  for (const { way, signer, cost } of await measureHeaders(harness, rounds)) {
+    figure(`headers, ${way}, signed by the ${signer}: main thread, µs`, cost.main);
+    figure('all threads, µs', cost.all);
+  }
+};
+
 const named = process.argv.slice(2);
 const wants = (part: string): boolean => named.length === 0 || named.includes(part);
-const closers: (() => Promise<unknown>)[] = [];
-try {
-  const store = await startPart('store', 1, []);
-  closers.push(() => stopPart(store));
+const benchDeliveries = async (url: string): Promise<void> => {
   const receivers = await startPart('webhook-receivers', 1, [String(receiversCount)]);
+  closers.push(() => stopPart(receivers));
   const loop = await startPart('webhook-loop', 0, []);
-  closers.push(
-    () => stopPart(receivers),
-    () => stopPart(loop),
-  );
+  closers.push(() => stopPart(loop));
   const parts: Parts = { receivers, loop, ports: receivers.ready.ports as number[] };
   const harnessOf = async (name: string): Promise<Harness> => {
-    const harness = await openHarness(String(store.ready.url), name);
+    const harness = await openHarness(url, name);
+    closers.push(() => harness.close());
     await addReceivers(harness, parts.ports);
     const worker = await harness.startWorker();
-    closers.push(
-      () => harness.close(),
-      () => worker.stop(),
-    );
+    closers.push(() => worker.stop());
     return harness;
   };
   print(
@@ -232,6 +265,14 @@ try {
   if (wants('signatures')) await benchSignatures(parts, harness);
   if (wants('latency')) await benchLatency(parts, harness, fullRate);
   if (wants('backlog')) await benchBacklog(parts, harness, await harnessOf('bench_backlog'));
+};
+
+try {
+  const store = await startPart('store', 1, []);
+  closers.push(() => stopPart(store));
+  const url = String(store.ready.url);
+  if (wants('headers')) await benchHeaders(url);
+  if (['rate', 'signatures', 'latency', 'backlog'].some(wants)) await benchDeliveries(url);
 } finally {
   for (const close of closers.reverse()) await close().catch(() => undefined);
 }

@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { runCommand, runJson } from '../support/program.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { plainEnv, root, runCommand, runJson, runProcess } from '../support/program.ts';
 
 let database: TestDatabase;
 let env: Record<string, string>;
@@ -76,7 +77,7 @@ test('an unknown or forbidden target is exit code 1 with a sentence on stderr an
     ['restaurant', 'create', '--name', 'x', '--currency', 'nope'],
   ];
   for (const args of cases) {
-    const result = await runCommand([...args, '--json'], { ...env, ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' });
+    const result = await runProcess([...args, '--json'], { ...env, ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' });
     expect({ args, code: result.code, stdout: result.stdout }).toEqual({ args, code: 1, stdout: '' });
     expect(result.stderr.trim()).not.toBe('');
     expect(result.stderr).not.toMatch(/\bat .*\.ts:\d+/);
@@ -85,13 +86,13 @@ test('an unknown or forbidden target is exit code 1 with a sentence on stderr an
 
 test('an unknown scope or kind is refused by name', async () => {
   const { restuid } = await runJson(['restaurant', 'create', '--name', 'Da Ada'], env);
-  const scope = await runCommand(
+  const scope = await runProcess(
     ['client', 'create', '--name', 'x', '--restaurant', String(restuid), '--scope', 'read:everything'],
     env,
   );
   expect(scope.code).toBe(1);
   expect(scope.stderr).toContain('read:everything');
-  const kind = await runCommand(
+  const kind = await runProcess(
     ['endpoint', 'create', '--restaurant', String(restuid), '--url', 'http://127.0.0.1:2/', '--kinds', 'gossip'],
     env,
   );
@@ -107,30 +108,83 @@ test('wrong usage is exit code 2, help is 0', async () => {
     ['restaurant'],
     ['notifications', 'set', '--restaurant', 'r'],
   ]) {
-    expect({ args, code: (await runCommand(args, env)).code }).toEqual({ args, code: 2 });
+    expect({ args, code: (await runProcess(args, env)).code }).toEqual({ args, code: 2 });
   }
-  const help = await runCommand(['client', 'create', '--help'], env);
+  const help = await runProcess(['client', 'create', '--help'], env);
   expect(help.code).toBe(0);
   expect(help.stdout).toContain('--scope');
 });
 
 test('config check names every problem at once; config print masks secrets and works on bad settings', async () => {
   const bad = { ...env, PORT: 'eighty', ORDERPASS_ROLE: 'everything', ORDERPASS_ORIGIN: 'http://example.com/path' };
-  const check = await runCommand(['config', 'check'], bad);
+  const check = await runProcess(['config', 'check'], bad);
   expect(check.code).toBe(1);
   for (const name of ['PORT', 'ORDERPASS_ROLE', 'ORDERPASS_ORIGIN']) expect(check.stderr).toContain(name);
-  const print = await runCommand(['config', 'print', '--json'], bad);
+  const print = await runProcess(['config', 'print', '--json'], bad);
   expect(print.code).toBe(0);
   expect(JSON.parse(print.stdout)).toMatchObject({ database_url: '********', master_key: '********', port: 'eighty' });
-  expect((await runCommand(['config', 'check'], env)).code).toBe(0);
+  expect((await runProcess(['config', 'check'], env)).code).toBe(0);
 });
 
 test('a master key that does not belong to the store is refused before anything is written', async () => {
   await runJson(['restaurant', 'create', '--name', 'First'], env);
-  const result = await runCommand(['restaurant', 'create', '--name', 'Second'], {
+  const result = await runProcess(['restaurant', 'create', '--name', 'Second'], {
     ...env,
     ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
   });
   expect(result.code).toBe(1);
   expect(result.stderr).toContain('ORDERPASS_MASTER_KEY');
+});
+
+test('help and the commands for a server elsewhere load no feature, no setting and no database, so they answer at once', () => {
+  const tracer = `import { registerHooks } from 'node:module';
+    registerHooks({ load: (url, context, next) => (process.stderr.write(url + '\\n'), next(url, context)) });`;
+  const loadedBy = (...args: string[]): string => {
+    const hooks = `data:text/javascript,${encodeURIComponent(tracer)}`;
+    const env = { ...plainEnv(), XDG_CONFIG_HOME: '/nowhere' };
+    return spawnSync(process.execPath, ['--import', hooks, 'src/main.ts', ...args], {
+      cwd: root,
+      encoding: 'utf8',
+      env,
+    }).stderr;
+  };
+  const heavy =
+    /(gateway|ordering|webhooks|staff|panel)\/(index|config)\.ts|settings\/config\.ts|node_modules\/(kysely|pg|undici|yaml)\//;
+  for (const args of [['--help'], ['client', 'create', '--help'], ['whoami'], ['token', 'get']]) {
+    const loaded = loadedBy(...args);
+    expect(loaded).toContain('src/cli/index.ts');
+    expect(heavy.exec(loaded)?.[0], args.join(' ')).toBeUndefined();
+  }
+  expect(loadedBy('routes', 'list')).toMatch(heavy);
+});
+
+/** What differs between any two runs. */
+const withoutMoments = (text: string): string => text.replaceAll(/"(time|pid)":("[^"]*"|\d+)/g, '');
+
+// Other tests run most commands in processes that stay (test/support/doubles/command-pool.ts), which must not hide anything.
+test('a command prints, logs and ends the same in a process that stays as in one of its own', async () => {
+  const logged = { ORDERPASS_LOG_LEVEL: 'info', ORDERPASS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const cases: [string[], Record<string, string>, RegExp][] = [
+    [['migrate'], logged, /"msg":"migration applied"/],
+    [['restaurant', 'show', '--restaurant', 'rst_none'], logged, /rst_none/],
+    [['config', 'check'], { ORDERPASS_ROLE: 'everything' }, /ORDERPASS_ROLE/],
+    [['restaurant', 'create'], {}, /--name/],
+    [['client', 'create', '--help'], {}, /--scope/],
+  ];
+  const run = async (one: typeof runCommand, empty: TestDatabase | undefined) => {
+    const found = [];
+    for (const [args, env, printed] of cases) {
+      const { code, stdout, stderr } = await one(args, { ...env, DATABASE_URL: empty?.ownerUrl ?? '' });
+      expect(stdout + stderr).toMatch(printed);
+      found.push({ args, code, stdout, stderr: withoutMoments(stderr) });
+    }
+    return found;
+  };
+  const databases = [await createEmptyDatabase(), await createEmptyDatabase()];
+  onTestFinished(async () => {
+    for (const empty of databases) await empty.drop();
+  });
+  const [own, pooled] = [await run(runProcess, databases[0]), await run(runCommand, databases[1])];
+  expect(pooled).toEqual(own);
+  expect(own.map(({ code }) => code)).toEqual([0, 1, 1, 2, 0]);
 });

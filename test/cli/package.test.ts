@@ -1,8 +1,9 @@
 /** The package as `npm pack` makes it, run from a folder without the repository. */
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -77,6 +78,21 @@ test('A-252 the package has compiled files with types and source maps, and nothi
 test('A-283 the package names the commit that it was made from, unless files differed from it', () => {
   const { gitHead } = JSON.parse(readFileSync(join(installed, 'dist/package.json'), 'utf8')) as { gitHead?: string };
   expect(gitHead).toBe(commit);
+});
+
+test('the thread that signs webhooks starts from its compiled file', async () => {
+  const signer = pathToFileURL(join(installed, 'dist/src/webhooks/signing/thread-signer.js')).href;
+  const program = `
+    import { once } from 'node:events';
+    import { openSigningThread } from '${signer}';
+    const thread = openSigningThread();
+    await once(thread, 'message');
+    await thread.terminate();
+    console.log('started');`;
+  const file = join(folder, 'start-thread.mjs');
+  writeFileSync(file, program);
+  const { stdout } = await run(process.execPath, [file], { env });
+  expect(stdout).toBe('started\n');
 });
 
 test('A-252 the command of the package runs commands, and a start that answers and stops', async () => {

@@ -180,7 +180,8 @@ test('A-341 alternatives of which one is required are named schemas, and an oper
   const { anyOf } = schemas.NewCustomer;
   expect(anyOf.map(({ $ref }: Json) => deref({ $ref }).required)).toEqual([['email'], ['phone']]);
   for (const schema of Object.values<Json>(schemas))
-    for (const branch of schema.anyOf ?? []) expect(branch.$ref).toMatch(/^#/);
+    for (const branch of schema.anyOf ?? [])
+      if (branch.type !== 'string' && branch.type !== 'array') expect(branch.$ref).toMatch(/^#/);
   for (const [path, names] of [
     ['/api/orders/get', ['uid', 'external_id']],
     ['/api/customerstats/customer', ['uid', 'email']],

@@ -306,15 +306,21 @@ print(answer.status_code, *statuses)
 `;
 
 for (const library of ['requests', 'httpx']) {
-  const isInstalled = spawnSync('python3', ['-c', `import ${library}`]).status === 0;
-  test.skipIf(!isInstalled)(`A-436 ${library} of Python gets a bound token by a certificate, and calls with it`, () => {
-    const keyFile = join(stand.files.folder, 'till.key');
-    writeFileSync(keyFile, till.pair.key);
-    const url = stand.url.replace('127.0.0.1', 'localhost');
-    const files = [stand.files.caFile, fileOf('till.crt', till.pair), keyFile];
-    const ran = spawnSync('python3', ['-c', pythonProgram(library), url, till.id, ...files], { encoding: 'utf8' });
-    expect([ran.stdout.trim(), ran.stderr]).toEqual(['200 200 401', '']);
-  });
+  // The first interpreter that has it: Debian's, or that of the path.
+  const has = (command: string): boolean => spawnSync(command, ['-c', `import ${library}`]).status === 0;
+  const python = ['/usr/bin/python3', 'python3'].find(has);
+  if (python === undefined) process.stderr.write(`rfc8705.test.ts: no python3 with ${library}, it was not run\n`);
+  test.skipIf(python === undefined)(
+    `A-436 ${library} of Python gets a bound token by a certificate, and calls with it`,
+    () => {
+      const keyFile = join(stand.files.folder, 'till.key');
+      writeFileSync(keyFile, till.pair.key);
+      const url = stand.url.replace('127.0.0.1', 'localhost');
+      const files = [stand.files.caFile, fileOf('till.crt', till.pair), keyFile];
+      const ran = spawnSync(python ?? '', ['-c', pythonProgram(library), url, till.id, ...files], { encoding: 'utf8' });
+      expect([ran.stdout.trim(), ran.stderr]).toEqual(['200 200 401', '']);
+    },
+  );
 }
 
 test('A-373 commands and the audit name certificates by their thumbprints', async () => {

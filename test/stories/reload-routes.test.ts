@@ -9,7 +9,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { closeServer, listen } from '../gateway/harness/public-door.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
-import { type RunningProgram, runCommand, startProgram } from '../support/program.ts';
+import { type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
 import { signalOne } from '../support/signal.ts';
 import { until } from '../support/until.ts';
 
@@ -172,7 +172,14 @@ test('A-207 a table with mistakes changes nothing: every gateway names them, in 
       routes_version: version,
     });
     expect(await metricOf(gateway, 'orderpass_config_refused')).toMatch(/ 1$/);
-    expect(gateway.program.errors()).toContain('routes.3.path');
+    const line =
+      gateway.program
+        .errors()
+        .split('\n')
+        .find((one) => one.includes('routes.3.path')) ?? '';
+    expect(JSON.parse(line)).toMatchObject({ routes_version: version, problems: expect.any(Array) });
+    // The release of the program keeps its member.
+    expect(line.match(/"version":/g)).toHaveLength(1);
   }
   replace('{ "routes": [');
   expect((await reload()).code).toBe(1);
@@ -295,6 +302,60 @@ test('A-210 with ORDERPASS_WATCH=on a gateway follows its file: written, renamed
     expect(await metricOf(watching, 'orderpass_config_reload_total{result="refused"}')).toMatch(/ 1$/);
   } finally {
     await watching.program.stop();
+  }
+});
+
+test('A-458 tokens stay valid over a reload, their scopes are compared with the new table, and documents describe it', async () => {
+  const stock = { name: 'read:stock', description: 'Stock' };
+  const pricesWith = (scopes: string[]) => route('shop.prices', '/prices', { access: 'credential', scopes });
+  const tableFor = (names: object[], scopes: string[], ...more: Record<string, unknown>[]) => ({
+    ...tableWith(old, pricesWith(scopes), ...more),
+    scopes: names,
+  });
+  write(tableFor([prices, stock], ['read:prices']));
+  expect((await reload()).code).toBe(0);
+  const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env);
+  const { client_id = '', client_secret = '' } = await runJson(
+    ['client', 'create', '--name', 'Till', '--restaurant', restuid],
+    env,
+  );
+  const gateway = gateways[0] as Gateway;
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id,
+    client_secret,
+    scope: 'read:prices',
+  });
+  const issued = await fetch(`${gateway.program.url}/api/oauth/token`, { method: 'POST', body });
+  const { access_token: token } = (await issued.json()) as { access_token: string };
+  const statuses = async (): Promise<number[]> => {
+    const headers = { authorization: `Bearer ${token}` };
+    const asked = gateways.map(({ program }) => fetch(`${program.url}/prices`, { headers }));
+    return (await Promise.all(asked)).map(({ status }) => status);
+  };
+  expect(await statuses()).toEqual([200, 200]);
+  write(
+    tableFor(
+      [prices, stock],
+      ['read:stock'],
+      route('shop.late', '/late-addition', { access: 'credential', scopes: [] }),
+    ),
+  );
+  expect((await reload()).code).toBe(0);
+  expect(await statuses()).toEqual([403, 403]);
+  for (const { program } of gateways) {
+    const json = async (path: string) => (await fetch(program.url + path)).json() as Promise<Record<string, unknown>>;
+    for (const name of ['oauth-authorization-server', 'oauth-protected-resource'])
+      expect(await json(`/.well-known/${name}`)).toMatchObject({ scopes_supported: ['read:prices', 'read:stock'] });
+    expect(JSON.stringify(await json('/api/openapi.json'))).toContain('/late-addition');
+  }
+  // The scope of the token does not exist any more.
+  write(tableFor([stock], []));
+  expect((await reload()).code).toBe(0);
+  expect(await statuses()).toEqual([200, 200]);
+  for (const { program } of gateways) {
+    const document = await (await fetch(`${program.url}/api/openapi.json`)).text();
+    expect(document).not.toContain('/late-addition');
   }
 });
 

@@ -36,16 +36,18 @@ export const plainEnv = (): Record<string, string> =>
     ),
   );
 
-/** What is kept beside a database must not lie with that of another test: a folder for this file's tests, when none is named. */
-let ownFolder: string | undefined;
+/** What is kept beside a database must not lie with that of another test: a folder for each database, when none is named. */
+const ownFolders = new Map<string, ReturnType<typeof makeDataDir>>();
 const withFolder = (env: Record<string, string>): Record<string, string> => {
   if (env.DATABASE_URL === undefined || env.ORDERPASS_DATA_DIR !== undefined) return env;
-  if (ownFolder === undefined) {
-    const { path, remove } = makeDataDir();
-    process.once('exit', remove);
-    ownFolder = path;
-  }
-  return { ORDERPASS_DATA_DIR: ownFolder, ...env };
+  const name = databaseNameOf(env.DATABASE_URL);
+  const folder = ownFolders.get(name) ?? makeDataDir();
+  if (ownFolders.size === 0)
+    process.once('exit', () => {
+      for (const { remove } of ownFolders.values()) remove();
+    });
+  ownFolders.set(name, folder);
+  return { ORDERPASS_DATA_DIR: folder.path, ...env };
 };
 
 /** With TEST_DATABASE_POOLER=on a program of this release on the server of the test run reaches it through the pooler. */
@@ -107,8 +109,8 @@ export const startProgram = async (
 
 export type { CommandResult };
 
-/** One command of the command line, as a script would call it. `folder`: as for `startProgram`. */
-export const runCommand = (
+/** One command of the command line in a process of its own, as a script would call it. `folder`: as for `startProgram`. */
+export const runProcess = (
   args: readonly string[],
   env: Record<string, string>,
   folder = root,
@@ -124,21 +126,32 @@ export const runCommand = (
     );
   });
 
+/** A start is about its process, another release is not loaded in the pool, and Node reads its own variables at its start only. */
+const needsProcess = (args: readonly string[], env: Record<string, string>, folder: string): boolean =>
+  args[0] === 'start' || folder !== root || Object.keys(env).some((name) => /^NODE_(?!ENV$)/.test(name));
+
 /**
- * One command with `--json`; its object. Throws with the error text when the command fails. `folder`: as for `startProgram`.
- * A command of this checkout runs in a process that stays for the next one; `runCommand` starts one for each.
+ * One command of the command line: what it prints and its exit code. It runs in a process that stays for the next one, since
+ * loading the program costs more than most commands; `runProcess` starts one for each.
  */
+export const runCommand = (
+  args: readonly string[],
+  env: Record<string, string>,
+  folder = root,
+): Promise<CommandResult> => {
+  const pool = process.env.TEST_COMMAND_POOL;
+  return pool === undefined || needsProcess(args, env, folder)
+    ? runProcess(args, env, folder)
+    : runInPool(pool, { args, env: { ...plainEnv(), ...environmentOf(env, folder) } });
+};
+
+/** One command with `--json`; its object. Throws with the error text when the command fails. `folder`: as for `startProgram`. */
 export const runJson = async (
   args: readonly string[],
   env: Record<string, string>,
   folder = root,
 ): Promise<Record<string, string>> => {
-  const asked = [...args, '--json'];
-  const pool = folder === root ? process.env.TEST_COMMAND_POOL : undefined;
-  const result =
-    pool === undefined
-      ? await runCommand(asked, env, folder)
-      : await runInPool(pool, { args: asked, env: { ...plainEnv(), ...environmentOf(env, folder) } });
+  const result = await runCommand([...args, '--json'], env, folder);
   if (result.code !== 0) throw new Error(`${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
   return JSON.parse(result.stdout) as Record<string, string>;
 };

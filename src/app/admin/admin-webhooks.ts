@@ -5,11 +5,9 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createEndpoint, type EndpointsDeps, rotateWebhookKey, type SignatureScheme } from '#src/webhooks/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
+import { eventKinds } from '../webhooks/event-kinds.ts';
 import type { WebhookAdmin } from '../webhooks/webhook-admin.ts';
-import { eventKinds } from '../webhooks/wire-engine.ts';
 import { type AdminDeps, assertRestaurant } from './admin-deps.ts';
-
-export { certificateEnds, type SignatureScheme, signatureSchemes } from '#src/webhooks/index.ts';
 
 /** `allowedOrigins`: origins that are allowed in any case. */
 export const endpointsDeps = (

@@ -29,22 +29,8 @@ import { createSandboxAdmin } from './admin-sandbox.ts';
 import { createUsersAdmin } from './admin-users.ts';
 import { createWebhooksAdmin } from './admin-webhooks.ts';
 
-/** The formats of an export, the most events that one search returns, and the type of an event and of a trace. */
-export {
-  type CallerUsage,
-  exportFormats,
-  type FoundEvent,
-  limitNames,
-  type OwnLimits,
-  searchLimitMax,
-  statusClasses as requestStatuses,
-  type Traced,
-  toEcs,
-} from '#src/gateway/index.ts';
+export type { CallerUsage, Traced } from '#src/gateway/index.ts';
 export type { LocationTerms } from '#src/ordering/index.ts';
-export { roles as roleNames } from '#src/staff/index.ts';
-
-export { eventKinds } from '../webhooks/wire-engine.ts';
 export type { Candidate } from './admin-directory.ts';
 export type { ImportedMenu } from './admin-restaurants.ts';
 

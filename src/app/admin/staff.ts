@@ -2,6 +2,7 @@
 import { type AuditAction, appendChange } from '#src/gateway/index.ts';
 import { linkPath, providerReturnPath } from '#src/panel/config.ts';
 import { createMailer, createStaff, createUsers, type RecordEvents, type Staff, type Users } from '#src/staff/index.ts';
+import { makeSecret } from '#src/webhooks/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 import type { LiveSecrets } from '../settings/live-secrets.ts';
@@ -23,7 +24,7 @@ export const startStaff = (
     log,
     record: recordEvents(installation),
     settings: settings.panel,
-    noticeUrlProblem,
+    noticeUrls: { problemOf: noticeUrlProblem, makeSecret },
     mailer: createMailer(settings.mail, log),
     readProviderSecret: () => secrets.read('panel.oidc_client_secret'),
     linkAddress: `${origin}${linkPath}`,

@@ -7,6 +7,8 @@ export type KeyHolderRow = {
   role: string;
   /** Ids of the keys. */
   keys: string[];
+  /** The release; null of a process that is older than the column. */
+  version: string | null;
 };
 
 /** False: the schema is older than the table (`ORDERPASS_MIGRATE=off`), or there is none. */
@@ -16,9 +18,26 @@ export const hasTable = async (db: Kysely<unknown>, name: 'key_holders' | 'facts
   return rows[0]?.found === true;
 };
 
+/** False: the schema is older than the column. */
+const hasVersions = async (db: Kysely<unknown>): Promise<boolean> => {
+  const { rows } = await sql<{ found: boolean }>`
+    select exists (select from pg_attribute where attrelid = to_regclass('platform.key_holders') and attname = 'version')
+      as found`.execute(db);
+  return rows[0]?.found === true;
+};
+
 /** `process`: differs from that of every other process. */
 export const writeHolder = async (db: Kysely<unknown>, process: string, holder: KeyHolderRow): Promise<void> => {
-  const { name, role, keys } = holder;
+  const { name, role, keys, version } = holder;
+  if (await hasVersions(db)) {
+    await sql`
+      insert into platform.key_holders (process, name, role, keys, version, seen)
+      values (${process}, ${name}, ${role}, ${keys}::text[], ${version}, now())
+      on conflict (process) do update set keys = excluded.keys, version = excluded.version, seen = excluded.seen`.execute(
+      db,
+    );
+    return;
+  }
   await sql`
     insert into platform.key_holders (process, name, role, keys, seen)
     values (${process}, ${name}, ${role}, ${keys}::text[], now())
@@ -34,7 +53,7 @@ export const deleteHolder = async (db: Kysely<unknown>, process: string): Promis
 /** Those that were seen within `seconds`. */
 export const listHolders = async (db: Kysely<unknown>, seconds: number): Promise<KeyHolderRow[]> => {
   const { rows } = await sql<KeyHolderRow>`
-    select name, role, keys from platform.key_holders
+    select name, role, keys, to_jsonb(key_holders) ->> 'version' as version from platform.key_holders
     where seen > now() - make_interval(secs => ${seconds}) order by name, process`.execute(db);
   return rows;
 };

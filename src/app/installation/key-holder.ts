@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Kysely } from 'kysely';
+import { programVersion } from '#src/platform/files/release.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { deleteHolder, hasTable, type KeyHolderRow, listHolders, writeHolder } from './key-holder-store.ts';
@@ -37,13 +38,13 @@ export const createKeyHolder = (role: string, readKeys: () => MasterKeys, log: L
     try {
       const keys = idsOf(readKeys());
       refused = '';
-      return { name, role, keys };
+      return { name, role, keys, version: programVersion };
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       if (reason !== refused)
         log.error({ reason }, 'the master key cannot be read: this process could not start again');
       refused = reason;
-      return { name, role, keys: [] };
+      return { name, role, keys: [], version: programVersion };
     }
   };
 

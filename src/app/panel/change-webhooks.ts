@@ -14,8 +14,9 @@ import {
 } from '#src/webhooks/index.ts';
 import { examplesAt } from '../reference/document/examples/recorded-answers.ts';
 import { eventExamples } from '../reference/document/webhook-paths.ts';
+import { eventKinds } from '../webhooks/event-kinds.ts';
 import { createNoteChange, type Payload, withoutSecrets } from '../webhooks/webhook-admin.ts';
-import { eventKinds, kindScopes, targetRules, webhookApiOf } from '../webhooks/wire-engine.ts';
+import { kindScopes, targetRules, webhookApiOf } from '../webhooks/wire-engine.ts';
 import type { PortDeps } from './port-deps.ts';
 
 type WebhookChanges = Omit<EndpointPorts, 'list' | 'find' | 'history'> &

@@ -66,7 +66,7 @@ export const createOrderingPorts = ({ installation }: PortDeps, users: FindUser)
     },
     customer: async (restuid, uid) => {
       const customer = await customers.find(restuid, uid);
-      return customer && shown(customer);
+      return customer && { ...shown(customer), currency: (await requireRestaurant(store.db, restuid)).currency };
     },
     entriesOf: async (restuid, uid, limit) =>
       (await customers.entries(restuid, uid, limit)).map(({ loyaltyPoints: balance, ...entry }) => ({

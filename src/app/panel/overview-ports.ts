@@ -72,7 +72,9 @@ export const createOverviewPorts = ({ installation }: Pick<PortDeps, 'installati
     const gateways = (await listServedTables(db)).slice(0, processesMax);
     return {
       version: programVersion,
-      processes: (await listKeyHolders(db)).slice(0, processesMax).map(({ name, role }) => ({ name, role })),
+      processes: (await listKeyHolders(db)).slice(0, processesMax).map(({ name, role, version }) => ({
+        ...{ name, role, version },
+      })),
       gateways: gateways.map(({ gateway, version, problems }) => ({
         gateway,
         version,

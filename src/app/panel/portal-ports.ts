@@ -107,6 +107,7 @@ const webhookPorts = ({ installation }: PortDeps, show: Show) => {
       const found = await ofClient.findEndpoint(clientId, uid);
       return found && (await readable(clientId, [found]))[0];
     },
+    deliveryMark: (clientId) => ofClient.deliveryMark(clientId),
     deliveries: ({ tenant, uid: endpointUid }, after) =>
       ofTenant.searchDeliveries(tenant, { ...anyDelivery, endpointUid, after, limit }),
     delivery: async (clientId, endpoint, uid) => {

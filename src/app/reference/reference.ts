@@ -14,7 +14,8 @@ import {
   describedEvents as ownWebhookEvents,
 } from '#src/webhooks/index.ts';
 import type { Settings } from '../settings/config.ts';
-import { eventKinds, kindScopes } from '../webhooks/wire-engine.ts';
+import { eventKinds } from '../webhooks/event-kinds.ts';
+import { kindScopes } from '../webhooks/wire-engine.ts';
 import { buildAsyncApi } from './document/asyncapi.ts';
 import { brunoCollection } from './document/collections/bruno.ts';
 import { postmanCollection } from './document/collections/postman.ts';

@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
 import { durationRule, readDuration } from './read-duration.ts';
+import { scriptNames } from './script-names.ts';
 
 const name = z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 small letters, digits and hyphens');
 
@@ -51,8 +52,6 @@ const script = z.strictObject({ description: z.string().max(500).optional(), ste
 
 export type Step = z.infer<typeof step>;
 export type Script = z.infer<typeof script>;
-
-export const scriptNames = ['quiet-lunch', 'friday-night', 'everything-goes-wrong'] as const;
 
 const bytesMax = 1024 * 1024;
 

@@ -8,11 +8,9 @@ import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 import { type Core, openCore } from './call-core.ts';
 import { type CoreStep, createRandom, performStep, readMenu, type Stage } from './perform-step.ts';
+import { triggerableEvents } from './triggerable-events.ts';
 
 type Did = { uid: string };
-
-/** The events that can be made: all but those of the webhook engine itself. */
-export const triggerable = (): string[] => describedEvents.map(({ event }) => event);
 
 const now = { after: 0 };
 
@@ -68,7 +66,7 @@ export const triggerEvent = async (
 export const describedEventOf = (event: string): (typeof describedEvents)[number] => {
   const described = describedEvents.find((one) => one.event === event);
   if (described === undefined)
-    throw new Fault('VALIDATION_ERROR', `There is no event ${event}; there are ${triggerable().join(', ')}`);
+    throw new Fault('VALIDATION_ERROR', `There is no event ${event}; there are ${triggerableEvents.join(', ')}`);
   return described;
 };
 

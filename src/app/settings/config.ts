@@ -1,6 +1,6 @@
 /**
  * Every setting of the program, read once: schema defaults < `--config` file (JSON) < environment. All problems
- * are found together, with their paths, before any socket opens. The only file that reads `process.env`.
+ * are found together, with their paths, before any socket opens.
  */
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -18,6 +18,11 @@ import { mailSettings, staffSettings } from '#src/staff/config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
 import { getAt, setAt } from './at-path.ts';
 import { readSecretFiles } from './secret-files.ts';
+import { type SettingProblem, SettingsError } from './settings-error.ts';
+import { processSettingsSource, type SettingsSource } from './settings-source.ts';
+
+export { type SettingProblem, SettingsError } from './settings-error.ts';
+export type { SettingsSource } from './settings-source.ts';
 
 const secret = true;
 
@@ -203,18 +208,6 @@ export type SettingField = {
   defaultText: string;
 };
 
-/** A setting that cannot be used: its path, and the remedy. */
-export type SettingProblem = { path: string; message: string };
-
-export class SettingsError extends Error {
-  readonly problems: readonly SettingProblem[];
-  constructor(problems: readonly SettingProblem[]) {
-    super(problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n'));
-    this.name = 'SettingsError';
-    this.problems = problems;
-  }
-}
-
 /** Every field with its environment name, from the schema itself: the start, `config print` and config/README.md read this list. */
 export const settingFields = (schema: z.ZodType = settingsSchema, prefix = ''): SettingField[] => {
   const shape = shapeOf(schema);
@@ -247,11 +240,6 @@ const defaultTextOf = (field: z.ZodType): string => {
   const parsed = field.safeParse(undefined);
   if (!parsed.success || parsed.data === undefined) return '';
   return typeof parsed.data === 'string' ? parsed.data : JSON.stringify(parsed.data);
-};
-
-export type SettingsSource = {
-  env: Readonly<Record<string, string | undefined>>;
-  configFile?: string | undefined;
 };
 
 type Collected = {
@@ -290,9 +278,7 @@ export const loadSettings = (source: SettingsSource): Settings => {
 
 /** The settings of this process, from its environment and an optional file. */
 export const loadProcessSettings = (options: { configFile?: string | undefined } = {}): Settings =>
-  loadSettings({ env: process.env, configFile: options.configFile });
-
-export const processSettingsSource = (configFile?: string): SettingsSource => ({ env: process.env, configFile });
+  loadSettings(processSettingsSource(options.configFile));
 
 const certificateRows = ({ tls, gateway }: Settings): [boolean, string, string][] => {
   const { client_certificates: mode, client_certificate_proxies: proxies, mtls_origin: origin } = gateway;

@@ -17,6 +17,7 @@ export const livePaths = [
   'master_key_previous',
   'tracing.headers',
   'gateway.audit_http_authorization',
+  'gateway.audit_key',
   'ordering.address_resolver_url',
   'panel.oidc_client_secret',
 ] as const;

@@ -1,7 +1,7 @@
 /** What commands for a server elsewhere take from the environment. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { processSettingsSource } from './config.ts';
+import { processSettingsSource } from './settings-source.ts';
 
 /**
  * Credential and signing secret for a remote server. They come only from the environment, since other users can see

@@ -12,7 +12,7 @@ import {
   turnedOnPaths,
   upstreamsBehind,
 } from '#src/gateway/config.ts';
-import { type ProbedAddress, probeUpstream } from '#src/gateway/index.ts';
+import type { ProbedAddress } from '#src/gateway/index.ts';
 import { programVersion } from '#src/platform/files/release.ts';
 import { upstreamNames } from './check-settings.ts';
 import { loadSettings, type Settings, type SettingsSource } from './config.ts';
@@ -58,6 +58,8 @@ export const explainCurrentRoute = async (
   const explained = explainRoute(table, { ...asked, free, taken: turnedOnPaths(gateway) });
   const { route } = explained;
   if (route === undefined) return { ...explained, cells: undefined, addresses: [] };
+  // The gateway takes longer to load than any other command on the table needs.
+  const { probeUpstream } = await import('#src/gateway/index.ts');
   const names = new Set(upstreamsBehind(route.upstream, table.upstreams));
   const probed = await Promise.all([...names].map((name) => probeUpstream(name, table, gateway.upstreams, gateway)));
   return { ...explained, cells: table.upstreams[route.upstream]?.cells, addresses: probed.flat() };

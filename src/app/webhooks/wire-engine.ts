@@ -16,9 +16,7 @@ import {
 } from '#src/webhooks/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
-
-/** Kinds of events that a restaurant switches on and off (interface 12.1). */
-export const eventKinds = ['customers', 'orders', 'loyaltylog', 'menu'] as const;
+import { eventKinds } from './event-kinds.ts';
 
 /** In the order in which scopes are listed (interface 5.1). */
 export const kindScopes: KindScopes = {

@@ -74,6 +74,7 @@ const make = (
     ...(record.cells !== undefined && { cells: record.cells }),
     ...(record.limits !== null && { limits: record.limits }),
     ...(record.allowIp !== null && { allowIp: record.allowIp }),
+    ...('keyId' in record && record.quotaOf !== null && { quotaOf: record.quotaOf }),
     ...('clientId' in record && record.fapi2Required && { fapi2Required: true }),
     asserted: {
       kind,

@@ -14,7 +14,7 @@ import { openRecorder, type Recorder } from './record/recorder.ts';
 import { createAuditRetention } from './retention/retention.ts';
 import { createAuditHours, createHoursPoll } from './search/hours.ts';
 import { createAuditSinks } from './sinks/feed-sinks.ts';
-import { openCheckpointKey } from './tree/signed-note.ts';
+import { createReadKey } from './tree/signed-note.ts';
 import { createTreeWatch } from './tree/tree-watch.ts';
 import { readWitnessKey } from './tree/witness/cosignature.ts';
 import { createWitness } from './tree/witness/witness.ts';
@@ -29,7 +29,9 @@ type AuditDeps = {
   clock: Clock;
   log: Logger;
   /** See createAuditSinks. */
-  readAuthorization: (() => string | undefined) | undefined;
+  readAuditAuthorization?: () => string | undefined;
+  /** The key of the settings now, in PEM; default: that of the start. */
+  readAuditKey?: () => string | undefined;
 };
 
 export type Audit = {
@@ -43,15 +45,15 @@ export type Audit = {
 };
 
 export const openAudit = async (deps: AuditDeps): Promise<Audit> => {
-  const { settings, db, background, box, clock, log, readAuthorization } = deps;
+  const { settings, db, background, box, clock, log, readAuditAuthorization: readAuthorization } = deps;
   const process = processName();
   const hours = createHoursPoll();
   const holder = `${process}:${randomUUID()}`;
-  const key = openCheckpointKey(box, settings.audit_key);
+  const readKey = createReadKey(box, deps.readAuditKey ?? (() => settings.audit_key));
   const { audit_witness_url: url, audit_witness_key: vkey = '' } = settings;
   const witness = url === undefined ? undefined : readWitnessKey(vkey);
   const witnesses = witness === undefined ? [] : [witness.vkey];
-  const tree = createTreeWatch({ db: background, box, clock, log, key, witnesses });
+  const tree = createTreeWatch({ db: background, box, clock, log, readKey, witnesses });
   const onHeads = (rows: readonly ChainRow[]): Promise<void> => {
     hours.onHeads(rows);
     return tree.onHeads(rows);
@@ -70,7 +72,7 @@ export const openAudit = async (deps: AuditDeps): Promise<Audit> => {
       ...createAuditSinks({ db, box, log, readAuthorization, holder, checkpoint: tree.newest }, settings),
       ...(url === undefined || witness === undefined
         ? []
-        : [createWitness({ db: background, log, key, url, witness, holder, onCosigned: tree.onCosigned })]),
+        : [createWitness({ db: background, log, key: tree.key, url, witness, holder, onCosigned: tree.onCosigned })]),
     ],
   };
 };

@@ -89,6 +89,6 @@ export const corsOfHosts = z
 
 /** Member of a route. */
 export const corsOfRoute = z
-  .union([z.literal(false), corsPolicy])
+  .union([z.literal(false), corsPolicy], 'false, or an object with `origins`')
   .optional()
   .meta({ description: 'What scripts of other origins may do here; false: nothing, whatever the host allows' });

@@ -29,6 +29,8 @@ export type Principal = {
   scopes: ReadonlySet<string>;
   /** Its own limits beside the defaults; missing: it has none. */
   limits?: OwnLimits;
+  /** Id under which its quotas are counted, of the successor of a key; missing: `id`. */
+  quotaOf?: string;
   /** Networks that it may be used from, as CIDR; missing: from everywhere. */
   allowIp?: readonly string[];
   /** The identity that upstreams get. One object for all tokens of a client with the same scopes, like the lists above. */
@@ -47,6 +49,8 @@ export type Narrowing = {
   /** The caller with the tenants that it has for a route. Throws the refusal of a route that the token does not reach. */
   callerFor(route: Route): Principal;
   isOpen(route: Route): boolean;
+  /** Each of its details for the route names tenants; where none is for the route, each of them does. */
+  namesTenants(route: Route | undefined): boolean;
   /** Throws the refusal of a token for other services. `upstream`: the one that gets the request. */
   requireUpstream(upstream: string): void;
   /** Throws the same where the gateway itself answers. */

@@ -4,6 +4,7 @@
  * has one route for each.
  */
 import { z } from 'zod';
+import { foundText, type PlainIssue, plainIssues, plainTexts } from '#src/platform/files/plain-issues.ts';
 import { contradictions, type Problem } from './route-contradictions.ts';
 import {
   type FileRoute,
@@ -77,14 +78,18 @@ const readMethods: ReadonlySet<Method> = new Set(['GET', 'HEAD', 'OPTIONS']);
 export const parseRouteTable = (
   value: unknown,
 ): { table: RouteTable; problems?: never } | { table?: never; problems: Problem[] } => {
-  const parsed = routeFile.safeParse(value);
+  const parsed = routeFile.safeParse(value, plainTexts);
   if (!parsed.success) {
-    const malformed = parsed.error.issues.map(({ path, message }): Problem => [path as Problem[0], message]);
+    const malformed = plainIssues(parsed.error).map((issue): Problem => [issue.path as Problem[0], textOf(issue)]);
     return { problems: [...malformed, ...contradictions(wellFormedPart(value))] };
   }
   const problems = contradictions(parsed.data);
   return problems.length > 0 ? { problems } : { table: tableOf(parsed.data) };
 };
+
+/** Values of fields may be secrets, so they are not shown. */
+const textOf = ({ path, message, input }: PlainIssue): string =>
+  path.includes('set') ? message : `${message}${foundText(input)}`;
 
 /** So that a problem in one member does not hide those between the others, and causes no other. */
 const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] => {

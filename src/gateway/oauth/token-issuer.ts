@@ -2,6 +2,7 @@
  * Issues an access token (RFC 9068) to a client that has authenticated itself (authenticate-client.ts, for all endpoints).
  * Grants, resources and scopes are those of the gateway's own tables; provider/token-maker.ts writes the token.
  */
+import type { Clock } from '#src/platform/clock.ts';
 import { tokenLengthMax } from '../access/bearer-tokens.ts';
 import { type AccessDetail, fromClaim, narrowDetails, toClaim } from '../access/rights/access-details.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
@@ -18,6 +19,7 @@ import type { Form } from './read-token-request.ts';
 
 export type TokenIssuerDeps = {
   origin: string;
+  clock: Clock;
   settings: Pick<OAuthSettings, 'token_lifetime'>;
   /** Names of all scopes, in the sequence of the current route table. */
   allScopes: () => readonly string[];
@@ -55,7 +57,7 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
       const { createTokenMaker } = await loading;
       made = {
         key,
-        makeToken: createTokenMaker({ origin: deps.origin, lifetimeS: deps.settings.token_lifetime, key }),
+        makeToken: createTokenMaker({ ...deps, lifetimeS: deps.settings.token_lifetime, key }),
       };
     }
     const token = await made.makeToken(client, {

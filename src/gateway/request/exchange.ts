@@ -81,6 +81,13 @@ export type Asked = Pick<Exchange, 'requestId' | 'search' | 'dpop' | 'tokenInBod
 /** A step refuses by throwing a Fault, answers and sets `answered`, or returns, and the next step runs. */
 export type Step = (exchange: Exchange) => void | Promise<void>;
 
+/**
+ * True for a request without a credential on a public route. Each caller gets the same answer, and no credential would change
+ * it, because the service does not learn who calls.
+ */
+export const isAnonymous = ({ principal, route }: Pick<Exchange, 'principal' | 'route'>): boolean =>
+  principal === undefined && route?.access === 'public';
+
 /** Name of the upstream that the request goes to. Undefined: no route matched. */
 export const upstreamNameOf = ({ cellUpstream, route }: Pick<Exchange, 'cellUpstream' | 'route'>): string | undefined =>
   cellUpstream ?? route?.upstream;

@@ -11,6 +11,7 @@ import { type Exchange, type Step, upstreamNameOf } from '../request/exchange.ts
 import type { Address } from './addresses/address.ts';
 import { attemptsMax, chooseAddress } from './addresses/choose-address.ts';
 import { countRequest, takeRepeat } from './addresses/retry-budget.ts';
+import { informationalCode } from './addresses/undici/skip-informational.ts';
 import { everyAddressFails, noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
 import { canBeKept, readWholeBody } from './keep-body.ts';
 import type { PassError } from './pass-error.ts';
@@ -264,6 +265,7 @@ const isLostConnection = (error: Error): boolean => ['UND_ERR_SOCKET', 'ECONNRES
 
 /** Failures that depend on the request or on one answer, and say nothing about the address. */
 const ofOneRequest: ReadonlySet<string> = new Set([
+  informationalCode,
   'UND_ERR_ABORTED',
   'UND_ERR_HEADERS_OVERFLOW',
   'UND_ERR_INVALID_ARG',

@@ -7,7 +7,7 @@ import { dialectHeader } from '#src/contract/headers.ts';
 import { isOAuthStatus } from '../answer/dialects.ts';
 import type { NoteDenial } from '../answer/write-answer.ts';
 import { carriesBearer } from '../request/carries-bearer.ts';
-import type { Exchange } from '../request/exchange.ts';
+import { type Exchange, isAnonymous } from '../request/exchange.ts';
 import { codeFor } from './refusal/read-refusal.ts';
 import type { UpstreamHeaders } from './response-headers.ts';
 
@@ -35,7 +35,6 @@ export const createPassError =
 const refusesCaller = (exchange: Exchange, status: number, headers: UpstreamHeaders): boolean => {
   if (headers[dialectHeader] !== undefined) return true;
   if (isOAuthStatus(status) && carriesBearer(exchange)) return true;
-  // A public service may have a sign-in of its own, of which the gateway knows nothing.
-  const isOwnSignIn = exchange.principal === undefined && exchange.route?.access === 'public';
-  return (status === 401 || status === 403) && !isOwnSignIn;
+  // A public service may have a sign-in of its own.
+  return (status === 401 || status === 403) && !isAnonymous(exchange);
 };

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { tenantHeader } from '#src/contract/headers.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
-import type { Exchange } from '../request/exchange.ts';
+import { type Exchange, isAnonymous } from '../request/exchange.ts';
 import { publicHostOf } from '../request/public-host.ts';
 import type { Tracked } from './addresses/connections.ts';
 import type { ToPublicLocation } from './addresses/public-location.ts';
@@ -108,8 +108,7 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
         if (relay.abortReason !== undefined) controller.abort(relay.abortReason);
       },
       onResponseStart: (controller, status, headers) => {
-        // Informational answers (RFC 9110 section 15.2) concern this hop only.
-        if (status >= 200 && !relay.isOver) startAnswer(relay, controller, status, headers);
+        if (!relay.isOver) startAnswer(relay, controller, status, headers);
       },
       onResponseData: (_controller, chunk) => {
         if (relay.isOver) return;
@@ -169,6 +168,8 @@ export const failRelay = (relay: Relay, error: Error): void => {
 const startAnswer = (relay: Relay, controller: Controller, status: number, headers: UpstreamHeaders): void => {
   relay.sawAnswer = true;
   relay.events.onAnswer(status);
+  const flaw = flawOf(relay.exchange, status, headers);
+  if (flaw !== undefined) return failRelay(relay, new Error(`the upstream sent ${flaw}`));
   const tenant = headers[tenantHeader];
   if (typeof tenant === 'string') relay.exchange.servedTenant = tenant;
   if (status < 400 && relay.events.refusedHead !== undefined)
@@ -192,6 +193,18 @@ const startAnswer = (relay: Relay, controller: Controller, status: number, heade
     rules: rulesOf(relay),
   });
 };
+
+/**
+ * What makes a well-formed head a wrong answer: statuses end at 599 (RFC 9110 section 15), 101 was not asked for, and 205 has no body
+ * (section 15.3.6), which clients that know this would take for the next answer.
+ */
+const flawOf = ({ method }: Exchange, status: number, headers: UpstreamHeaders): string | undefined => {
+  if (status < 200 || status > 599) return `the status ${status}`;
+  if (status !== 205 || method === 'HEAD') return undefined;
+  return Number(firstValueOf(headers, 'content-length') ?? 0) > 0 ? bodyWith205 : undefined;
+};
+
+const bodyWith205 = 'a body with the status 205';
 
 /** GET is answered where HEAD was refused: the refusal has no body to read, and the body of GET is not wanted. */
 const refuseHead = (relay: Relay, controller: Controller, { status, headers }: AnswerHead): void => {
@@ -248,8 +261,9 @@ const rulesOf = ({ events, exchange }: Relay): AnswerRules => ({
 const begin = (relay: Relay, status: number, headers: UpstreamHeaders): void => {
   const { deps, exchange } = relay;
   const own = deps.edgeHeaders(exchange.requestId, exchange.rate, exchange.dpopNonce);
-  const all = passHeaders(headers, own, rulesOf(relay));
-  if (!isOpen(exchange) && lacksCacheControl(headers, exchange.route)) all.push('cache-control', 'no-store');
+  const all = passHeaders(status === 204 ? withoutLength(headers) : headers, own, rulesOf(relay));
+  // Caches may store the answer to an anonymous caller as the service allows.
+  if (!isAnonymous(exchange) && lacksCacheControl(headers, exchange.route)) all.push('cache-control', 'no-store');
   if (exchange.corsHeaders !== undefined) all.push(...exchange.corsHeaders);
   const length = firstValueOf(headers, 'content-length');
   if (length !== undefined && exchange.method !== 'HEAD') relay.missing = Number(length);
@@ -258,12 +272,14 @@ const begin = (relay: Relay, status: number, headers: UpstreamHeaders): void => 
   exchange.res.writeHead(status, all);
 };
 
-/** Everyone gets this answer, so caches may store it as the service allows. */
-const isOpen = ({ principal, route }: Exchange): boolean => principal === undefined && route?.access === 'public';
+/** No server may send it with 204 (RFC 9110 section 8.6): a client could wait for that many bytes, or take them from the next answer. */
+const withoutLength = ({ 'content-length': _length, ...headers }: UpstreamHeaders): UpstreamHeaders => headers;
 
 const pass = (relay: Relay, chunk: Buffer): void => {
-  if (relay.held !== undefined) letGo(relay);
   const { res } = relay.exchange;
+  const status = relay.held?.status ?? res.statusCode;
+  if (status === 205) return failRelay(relay, new Error(`the upstream sent ${bodyWith205}`));
+  if (relay.held !== undefined) letGo(relay);
   if (relay.missing === chunk.length) {
     relay.missing = 0;
     endWith(res, chunk);

@@ -19,7 +19,7 @@ import type { StatusFor } from '../answer/legacy-status.ts';
 import type { NoteDenial, WriteAnswer, WriteFault } from '../answer/write-answer.ts';
 import { limitedText, upstreamUnreachable } from '../model/faults.ts';
 import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
-import type { Exchange } from '../request/exchange.ts';
+import { type Exchange, isAnonymous } from '../request/exchange.ts';
 import { denialReasonOf } from '../whoami/denial.ts';
 import { decodeBody } from './refusal/decode-body.ts';
 import { codeFor, type Refusal, readRefusal } from './refusal/read-refusal.ts';
@@ -160,9 +160,10 @@ const writeRefusal = (
   const contentType = firstValueOf(headers, 'content-type');
   const challenge = headers['www-authenticate'];
   const granted = exchange.principal?.scopes ?? noScopes;
+  const anonymous = isAnonymous(exchange);
   const refusal = explained(
     exchange,
-    readRefusal({ status, contentType, body: decoded, retryAfter, challenge, granted }, deps.scopes),
+    readRefusal({ status, contentType, body: decoded, retryAfter, challenge, granted, anonymous }, deps.scopes),
   );
   exchange.refusal = refusal.fault.code;
   const by = refusal.codeKnown ? 'upstream' : 'foreign';
@@ -170,7 +171,7 @@ const writeRefusal = (
   const rendered = render(refusal, exchange, dialect, deps.dialects, decoded);
   const kept = passHeadersWithoutBody(headers, status, rules);
   const own = ['content-type', rendered.contentType, 'cache-control', 'no-store'];
-  if (rendered.challenge !== undefined) own.push('www-authenticate', rendered.challenge);
+  if (rendered.challenge !== undefined && !anonymous) own.push('www-authenticate', rendered.challenge);
   if ((status === 429 || status === 503) && retryAfter === undefined) own.push('retry-after', '1');
   const sentStatus = headers[dialectHeader] === 'oauth' ? status : deps.statusFor(exchange, refusal.fault.code, status);
   const send = (): void => deps.write(exchange, { status: sentStatus, headers: own.concat(kept), body: rendered.body });

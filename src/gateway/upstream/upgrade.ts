@@ -265,7 +265,7 @@ const refuse = (
 ): void => {
   const status = answer.statusCode ?? 0;
   const unusable = (cause: unknown): void => deps.writeFault(exchange, upstreamUnreachable(cause));
-  if (status < 400) {
+  if (status < 400 || status > 599) {
     answer.destroy();
     unusable(new Error(`the upgrade was answered with ${status}`));
     return;

@@ -45,8 +45,9 @@ export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
     }),
     'whoami.requests': (exchange, principal) => answerRequests(calls, exchange, principal),
     'whoami.usage': (exchange, principal) => answerUsage(calls, exchange, principal, ratesOf(exchange)),
-    [denialRoute]: async ({ path }, { id }) => {
-      const denial = await deps.denials.find(id, path.slice(path.lastIndexOf('/') + 1));
+    [denialRoute]: async ({ path, route }, { id, tenants, narrow }) => {
+      const requestId = path.slice(path.lastIndexOf('/') + 1);
+      const denial = await deps.denials.find(id, requestId, narrow?.namesTenants(route) === true ? tenants : undefined);
       if (denial === undefined) throw new Fault('NOT_FOUND', 'There is no such denial');
       return { denial };
     },

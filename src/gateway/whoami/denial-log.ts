@@ -8,14 +8,17 @@ import { isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import type { NoteDenial } from '../answer/write-answer.ts';
-import { type Denial, denialOf } from './denial.ts';
+import { type Denial, denialOf, type KeptDenial, shownTo } from './denial.ts';
 import { type DenialRow, deleteDenials, findDenial, upsertDenials } from './denial-store.ts';
 import { listPredecessors } from './requests/request-store.ts';
 
 export type DenialLog = {
   note: NoteDenial;
-  /** The newest denial with that id of this caller, or of a key that it replaced; undefined when there is none. */
-  find(callerId: string, requestId: string): Promise<Denial | undefined>;
+  /**
+   * The newest denial with that id of this caller, or of a key that it replaced; undefined when there is none. `tenants`: of a
+   * caller that reads denials about these alone.
+   */
+  find(callerId: string, requestId: string, tenants?: readonly string[]): Promise<Denial | undefined>;
   services: Service[];
 };
 
@@ -24,7 +27,16 @@ export const readDenial = async (
   { db, clock }: Pick<DenialLogDeps, 'db' | 'clock'>,
   callers: readonly string[],
   requestId: string,
-): Promise<Denial | undefined> =>
+): Promise<Denial | undefined> => {
+  const kept = await findKept({ db, clock }, callers, requestId);
+  return kept && shownTo(kept, undefined);
+};
+
+const findKept = async (
+  { db, clock }: Pick<DenialLogDeps, 'db' | 'clock'>,
+  callers: readonly string[],
+  requestId: string,
+): Promise<KeptDenial | undefined> =>
   (await findDenial(db, callers, requestId, new Date(clock.now().getTime() - keptMs)))?.denial;
 
 type DenialLogDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
@@ -98,14 +110,14 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
 
   return {
     note,
-    find: async (callerId, requestId) => {
+    find: async (callerId, requestId, tenants) => {
       const callers = await listPredecessors(db, callerId);
       const waiting = newestOf(
         [queue, writing],
         callers.map((caller) => keyOf(caller, requestId)),
       );
-      if (waiting !== undefined) return waiting.denial;
-      return readDenial({ db, clock }, callers, requestId);
+      const kept = waiting?.denial ?? (await findKept({ db, clock }, callers, requestId));
+      return kept && shownTo(kept, tenants);
     },
     services: [writer, createExpiry({ db, clock })],
   };

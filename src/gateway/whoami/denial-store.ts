@@ -1,10 +1,10 @@
 /** SQL of the denials. */
 import { type Kysely, sql } from 'kysely';
-import type { Denial } from './denial.ts';
+import type { KeptDenial } from './denial.ts';
 
 type Db = Kysely<unknown>;
 
-export type DenialRow = { caller: string; requestId: string; at: Date; denial: Denial };
+export type DenialRow = { caller: string; requestId: string; at: Date; denial: KeptDenial };
 
 /** Writes all in one statement; a newer row replaces an older one with the same id. No id may be listed twice. */
 export const upsertDenials = async (db: Db, rows: readonly DenialRow[]): Promise<void> => {
@@ -25,9 +25,9 @@ export const findDenial = async (
   callers: readonly string[],
   requestId: string,
   since: Date,
-): Promise<{ at: Date; denial: Denial } | undefined> =>
+): Promise<{ at: Date; denial: KeptDenial } | undefined> =>
   (
-    await sql<{ at: Date; denial: Denial }>`
+    await sql<{ at: Date; denial: KeptDenial }>`
       select at, denial from gateway.denials
       where caller = any(${[...callers]}::text[]) and request_id = ${requestId} and at > ${since}
       order by at desc limit 1`.execute(db)

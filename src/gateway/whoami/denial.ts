@@ -3,6 +3,7 @@ import type { Fault, FaultDetail } from '#src/contract/fault.ts';
 import type { RefusedBy } from '../answer/write-answer.ts';
 import { type DenialReason, isoSeconds, SimulatedFault, TracedFault } from '../model/traced-fault.ts';
 import type { Exchange } from '../request/exchange.ts';
+import { tenantOf } from './requests/request-entry.ts';
 
 export type Denial = {
   request_id: string;
@@ -18,6 +19,9 @@ export type Denial = {
   errors: readonly FaultDetail[];
 };
 
+/** `tenants`: those that the request was about; missing: they are not known, or it was about all of the caller. */
+export type KeptDenial = Denial & { tenants?: readonly string[] };
+
 const statuses: ReadonlySet<number> = new Set([400, 401, 403, 429]);
 const errorsMax = 20;
 const textMax = 300;
@@ -29,12 +33,13 @@ export const denialOf = (
   fault: Fault,
   by: RefusedBy,
   at: Date,
-): { callerId: string; denial: Denial } | undefined => {
+): { callerId: string; denial: KeptDenial } | undefined => {
   if (!statuses.has(fault.status)) return undefined;
   const trace = fault instanceof TracedFault ? fault.trace : undefined;
   const callerId = trace?.callerId ?? exchange.principal?.id;
   if (callerId === undefined) return undefined;
   const reason = trace?.reason ?? denialReasonOf(fault, by);
+  const tenants = tenantsOf(exchange);
   return {
     callerId,
     denial: {
@@ -53,9 +58,28 @@ export const denialOf = (
         code,
         message: storable(message),
       })),
+      ...(tenants && { tenants }),
     },
   };
 };
+
+/** The one that the request was for, else those that its token is limited to. */
+const tenantsOf = (exchange: Exchange): readonly string[] | undefined => {
+  const { principal, route } = exchange;
+  const tenant = tenantOf(exchange);
+  if (tenant !== undefined) return [tenant];
+  return principal?.narrow?.namesTenants(route) === true ? principal.tenants : undefined;
+};
+
+/**
+ * The denial as its caller reads it. `tenants`: of a caller that may read about these alone; undefined: about all.
+ * Undefined: it does not show this one.
+ */
+export const shownTo = (
+  { tenants: about, ...denial }: KeptDenial,
+  tenants: readonly string[] | undefined,
+): Denial | undefined =>
+  tenants === undefined || about?.every((tenant) => tenants.includes(tenant)) === true ? denial : undefined;
 
 export const denialReasonOf = (fault: Fault, by: RefusedBy): DenialReason => {
   if (fault instanceof SimulatedFault) return 'simulated';

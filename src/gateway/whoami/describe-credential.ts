@@ -27,7 +27,8 @@ export const describeCredential = async (
   const [life, tenants, elsewhere] = await Promise.all([
     lifeOf(db, exchange, principal),
     readTenantFacts(db, principal.tenants, tenantsMax),
-    findLastElsewhere({ db, clock }, principal.id),
+    // It counts the calls of the client for all of its tenants.
+    principal.narrow?.namesTenants(exchange.route) === true ? null : findLastElsewhere({ db, clock }, principal.id),
   ]);
   const { list, facts: names } = tenantWords;
   return {

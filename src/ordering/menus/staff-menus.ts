@@ -19,6 +19,7 @@ import { listRevertible } from './import/write/undo-store.ts';
 import type { ProductOnSale } from './menu/menu.ts';
 import { listCategories, listProducts } from './menu/menu-list-store.ts';
 import { findCategory, type ListedCategory, menuVersion } from './menu/menu-store.ts';
+import { type OptionPriceChange, optionPriceChanges } from './option-prices.ts';
 
 type Paging = { after: string | undefined; limit: number };
 /** `cursor`: behind an item. */
@@ -33,6 +34,8 @@ type MenuChange = {
   price: { before: number | null; after: number | null };
   /** Names of further members that differ. */
   members: string[];
+  /** Of an updated element. */
+  options: OptionPriceChange[];
 };
 
 type Plan = { items: readonly ReportItem[]; warnings: readonly Finding[] };
@@ -193,5 +196,6 @@ const changeOf = ({ kind, uid, before, after }: ChangedRow): MenuChange => {
     name: { before: was?.name ?? null, after: is?.name ?? null },
     price: { before: was?.price ?? null, after: is?.price ?? null },
     members: members.filter((name) => !isSame(was?.[name], is?.[name])),
+    options: was === null || is === null ? [] : optionPriceChanges(was.options ?? [], is.options ?? []),
   };
 };

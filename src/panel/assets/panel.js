@@ -6,7 +6,11 @@
   // English of Britain and of the United States write dates differently, so the region is that of the browser.
   const own = navigator.languages ?? [navigator.language];
   const locale = own.find((one) => one.split('-')[0] === language) ?? language;
-  const { hourCycle } = new Intl.DateTimeFormat(own[0], { hour: 'numeric' }).resolvedOptions();
+  // Hours from 1 to 12 only where the language of the page and the first one of the browser both use them.
+  const cycles = [own[0], locale].map((one) => new Intl.DateTimeFormat(one, { hour: 'numeric' }).resolvedOptions());
+  const hourCycle = cycles.find((one) => one.hour12 === false)?.hourCycle ?? cycles[0]?.hourCycle;
+  /** Written 5:26 PM, while 24-hour clocks write 05:26. */
+  const isHalfDay = hourCycle === 'h11' || hourCycle === 'h12';
   const timesKey = 'orderpass-times';
 
   /** The reader's choice of UTC is kept in the browser, because without script every time is in UTC anyway. */
@@ -23,7 +27,7 @@
     /** @type {Intl.DateTimeFormatOptions} */
     const date = { day: 'numeric', month: 'short', year: 'numeric', ...zone };
     /** @type {Intl.DateTimeFormatOptions} */
-    const minute = { hour: '2-digit', minute: '2-digit', hourCycle, ...zone };
+    const minute = { hour: isHalfDay ? 'numeric' : '2-digit', minute: '2-digit', hourCycle, ...zone };
     /** @type {Intl.DateTimeFormatOptions} */
     const second = { ...minute, second: '2-digit' };
     /** @type {Intl.DateTimeFormatOptions} */
@@ -33,6 +37,7 @@
       dayLong: new Intl.DateTimeFormat(locale, { ...date, month: 'long', weekday: 'long' }),
       moment: new Intl.DateTimeFormat(locale, { ...date, ...minute, ...named }),
       exact: new Intl.DateTimeFormat(locale, { ...date, ...second, ...named }),
+      axis: new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short', ...minute, ...named }),
       clock: new Intl.DateTimeFormat(locale, second),
       full: new Intl.DateTimeFormat(locale, {
         ...{ ...date, month: 'long', weekday: 'long' },
@@ -58,7 +63,8 @@
       const at = new Date(element.getAttribute('datetime') ?? '');
       if (Number.isNaN(at.getTime())) continue;
       const style = element.getAttribute('data-style');
-      const format = style === 'day' || style === 'exact' || style === 'clock' ? formats[style] : formats.moment;
+      const format =
+        style === 'day' || style === 'exact' || style === 'clock' || style === 'axis' ? formats[style] : formats.moment;
       const text = style === 'relative' ? relativeText((at.getTime() - Date.now()) / 1000) : format.format(at);
       if (element.textContent !== text) element.textContent = text;
       element.setAttribute('title', formats.full.format(at));
@@ -237,15 +243,17 @@
     if ([...zone.options].some((option) => option.value === own)) zone.value = own;
   }
 
-  // A time in the viewer's zone is sent in UTC. Without script the field stays hidden.
+  // A time in the zone in which the page shows times is sent in UTC. Without script the field stays hidden.
   for (const element of document.querySelectorAll('[data-with-script]')) element.removeAttribute('hidden');
   for (const field of document.querySelectorAll('input[data-utc-field]')) {
     const target = document.getElementById(field.getAttribute('data-utc-field') ?? '');
     if (!(field instanceof HTMLInputElement) || !(target instanceof HTMLInputElement)) continue;
-    field.addEventListener('input', () => {
-      const at = new Date(field.value);
+    const read = () => {
+      const at = new Date(isUtc() ? `${field.value}Z` : field.value);
       target.value = Number.isNaN(at.getTime()) ? '' : at.toISOString();
-    });
+    };
+    field.addEventListener('input', read);
+    document.addEventListener('orderpass:times', read);
   }
 
   document.addEventListener('orderpass:shown', (event) => showTimes(/** @type {CustomEvent} */ (event).detail));

@@ -11,11 +11,7 @@
   const isUtc = () => document.documentElement.dataset.utc === 'yes';
 
   /** The value for a datetime-local field. @param {Date} given @returns {string} */
-  const localText = (given) => {
-    // Its local members are then those of UTC.
-    const at = isUtc() ? new Date(given.getTime() + given.getTimezoneOffset() * 60_000) : given;
-    return textOfLocal(at);
-  };
+  const localText = (given) => (isUtc() ? given.toISOString().slice(0, 16) : textOfLocal(given));
 
   /** @param {Date} at @returns {string} */
   const textOfLocal = (at) =>
@@ -151,38 +147,6 @@
       form.submit();
     });
   }
-  /* The values of a chart: the bar under the mouse, or the one that the arrow keys have reached. */
-  /** @param {Element} chart */
-  const openChart = (chart) => {
-    const values = [...chart.querySelectorAll('[data-at]')];
-    const line = chart.querySelector('[data-chart-value]');
-    let place = values.length - 1;
-    /** @param {number} index */
-    const show = (index) => {
-      const value = values[index];
-      if (value === undefined || line === null) return;
-      place = index;
-      for (const one of values) one.classList.toggle('chosen', one === value);
-      const at = document.createElement('time');
-      at.setAttribute('datetime', value.getAttribute('data-at') ?? '');
-      line.replaceChildren(at, `: ${value.getAttribute('data-number')}`);
-      document.dispatchEvent(new CustomEvent('orderpass:shown', { detail: line }));
-    };
-    for (const [index, value] of values.entries()) {
-      // The line below the chart has the value in the reader's zone.
-      value.querySelector('title')?.remove();
-      value.addEventListener('mouseenter', () => show(index));
-    }
-    chart.addEventListener('focus', () => show(place));
-    chart.addEventListener('keydown', (event) => {
-      if (!(event instanceof KeyboardEvent)) return;
-      const goal = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: values.length - 1 }[event.key];
-      if (goal === undefined) return;
-      event.preventDefault();
-      show(Math.min(values.length - 1, Math.max(0, goal)));
-    });
-  };
-  for (const chart of document.querySelectorAll('[data-chart]')) openChart(chart);
 
   const found = document.querySelector('[data-found]');
   if (found instanceof HTMLElement) found.focus();

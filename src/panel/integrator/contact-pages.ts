@@ -3,15 +3,14 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
+import { mailChoice, sendOrShowLink } from '../people/users/one-time-link.ts';
 import type { ListedUser } from '../ports/staff.ts';
 import { clientPath } from '../support/client-table.ts';
 import { supportRoles } from '../support/roles.ts';
 import { badge } from '../view/badge.ts';
 import { confirmPage } from '../view/confirm-page.ts';
 import { fieldNote } from '../view/field.ts';
-import { secretOnce } from '../view/secret-once.ts';
 import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
 
 const path = '/clients/:client/contacts';
 
@@ -47,15 +46,17 @@ ${
   html`<form method="post" action="${pathOf(clientId)}" class="card" data-once>${csrfField}
 <h2>${t.invite}</h2>
 <label>${t.email}<input type="email" name="email" required maxlength="254" autocomplete="off" value="${problem === undefined ? '' : form.get('email')}"${note.attributes}></label>${note.line}
+${mailChoice(view)}
 <button class="primary">${t.inviteSubmit}</button></form>`
 }`,
   });
 };
 
-const tones = { active: 'good', invited: 'warn', disabled: 'bad' } as const;
+const tones = { active: 'good', invited: 'warn', disabled: 'plain' } as const;
 
-const contactTable = ({ texts, csrfField }: View, clientId: string, contacts: readonly ListedUser[]) => {
+const contactTable = ({ texts, csrfField, ports }: View, clientId: string, contacts: readonly ListedUser[]) => {
   const t = texts.portal.contacts;
+  const isMailed = ports.staff.mail.isOn;
   return table({
     caption: t.caption,
     columns: [t.email, t.state, t.secondFactor, { title: t.remove, kind: 'action' }],
@@ -65,7 +66,7 @@ const contactTable = ({ texts, csrfField }: View, clientId: string, contacts: re
       totp ? texts.users.yes : texts.users.no,
       html`<div class="row">${
         state === 'invited' &&
-        html`<form method="post" action="${pathOf(clientId)}" data-once>${csrfField}<input type="hidden" name="email" value="${email}"><button>${t.newLink}<span class="visually-hidden"> ${email}</span></button></form>`
+        html`<form method="post" action="${pathOf(clientId)}" data-once>${csrfField}<input type="hidden" name="email" value="${email}">${isMailed && html`<input type="hidden" name="mail" value="on">`}<button>${isMailed ? t.mailNewLink : t.newLink}<span class="visually-hidden"> ${email}</span></button></form>`
       }<a class="button" href="${pathOf(clientId, `/${encodeURIComponent(userId)}/remove`)}">${t.remove}<span class="visually-hidden"> ${email}</span></a></div>`,
     ]),
   });
@@ -77,16 +78,9 @@ const invite = async (view: View): Promise<Answer> => {
   const t = texts.portal.contacts;
   if (state === 'revoked') throw new Fault('CONFLICT', 'The client is disabled');
   try {
-    const { email, link } = await ports.staff.contacts.invite(actor, clientId, form.get('email') ?? '');
+    const { userId, email, link } = await ports.staff.contacts.invite(actor, clientId, form.get('email') ?? '');
     if (link === undefined) return redirect(pathOf(clientId), { tone: 'good', text: t.added(email, name) });
-    return page({
-      title: t.invitedTitle,
-      body: html`${secretOnce(view, {
-        text: t.invitedText(email),
-        values: [{ id: 'link', label: t.link, value: link.link }],
-        done: { path: pathOf(clientId), label: t.toContacts },
-      })}<p class="message warn">${t.once} ${time(link.expires)}.</p>`,
-    });
+    return await sendOrShowLink(view, { userId, email, ...link }, { kind: 'contact', donePath: pathOf(clientId) });
   } catch (error) {
     if (error instanceof Fault && error.code === 'VALIDATION_ERROR') return show(view, t.emailProblem);
     if (error instanceof Fault && error.code === 'CONFLICT') return show(view, t.taken);

@@ -185,7 +185,7 @@ const askRetire = async (view: View, problem?: string): Promise<Answer> => {
 <p>${t.retireAdvice[advice]}</p>
 <form method="post" action="${pathOfOwnClient(client.clientId, `/secrets/${encodeURIComponent(secret.id)}/retire`)}" class="card narrow">${csrfField}
 ${advice !== 'safe' && html`<label class="check"><input type="checkbox" name="force" value="yes">${t.retireForce}</label>`}
-<div class="row"><button class="danger">${t.retire}</button><a href="${back}">${texts.support.cancel}</a></div></form>`,
+<div class="row"><button class="danger">${t.retire}</button><a class="button" href="${back}">${texts.support.cancel}</a></div></form>`,
   });
 };
 

@@ -1,12 +1,14 @@
 /** The requests of the contact's client, their counts, and the reason of a refusal. */
-import { type Answer, notFound } from '../page/answer.ts';
+import { type Answer, notFound, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import type { ExplainedRefusal } from '../ports/portal.ts';
 import type { Texts } from '../texts/en/en.ts';
-import { requestHours, requestList } from '../view/request-list.ts';
+import { askedRestaurant, requestHours, requestList, withRestaurant } from '../view/request-list.ts';
+import { suggestionsOf } from '../view/subject-names.ts';
 import { time } from '../view/time.ts';
 import { clientPage, contactRoles, ownClientPath, pathOfOwnClient, requestedClient } from './portal-parts.ts';
+import { ownRequestsTopic } from './topics.ts';
 
 const requestsPath = `${ownClientPath}/requests`;
 
@@ -16,15 +18,8 @@ export const ownRequestPages: readonly Page[] = [
     path: requestsPath,
     roles: contactRoles,
     nav: (texts) => texts.requests.nav,
-    handle: async (view) => {
-      const client = await requestedClient(view);
-      const path = pathOfRequests(client.clientId);
-      const explainPath = (id: string): string => `${path}/refusals/${encodeURIComponent(id)}`;
-      return clientPage(view, client, {
-        title: view.texts.requests.title(client.name),
-        body: await requestList(view, { caller: client.clientId, path, explainPath }),
-      });
-    },
+    topics: [ownRequestsTopic],
+    handle: (view) => list(view),
   },
   {
     method: 'GET',
@@ -45,6 +40,31 @@ export const ownRequestPages: readonly Page[] = [
     handle: (view) => explain(view),
   },
 ];
+
+/** Names are those of the first restaurants of the client; others are asked for by their ids. */
+const list = async (view: View): Promise<Answer> => {
+  const client = await requestedClient(view);
+  const path = pathOfRequests(client.clientId);
+  const { items } = await view.ports.portal.restaurants(client.clientId, undefined);
+  const asked = askedRestaurant(view);
+  const [only, ...others] = items.filter(({ name }) => name.toLowerCase() === asked?.toLowerCase());
+  if (only !== undefined && others.length === 0 && only.restuid !== asked)
+    return redirect(withRestaurant(view, path, only.restuid));
+  return clientPage(view, client, {
+    title: view.texts.requests.title(client.name),
+    body: await requestList(view, {
+      caller: client.clientId,
+      path,
+      explainPath: (id) => `${path}/refusals/${encodeURIComponent(id)}`,
+      topic: ownRequestsTopic,
+      restaurantNames: () => Promise.resolve(new Map(items.map(({ restuid, name }) => [restuid, name]))),
+      restaurantSuggestions: suggestionsOf(
+        'restaurant',
+        items.map(({ restuid, name }) => ({ id: restuid, name })),
+      ),
+    }),
+  });
+};
 
 const pathOfRequests = (clientId: string): string => pathOfOwnClient(clientId, '/requests');
 

@@ -1,4 +1,5 @@
 /** The webhook endpoints that the contact's client created at the API, and the log of their deliveries. Nothing changes here. */
+import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { type Answer, notFound } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
@@ -7,6 +8,7 @@ import { readCursor } from '../page/read-query.ts';
 import type { OwnClient, OwnEndpoint } from '../ports/portal.ts';
 import type { DeliveryAttempt } from '../ports/restaurant.ts';
 import { badge } from '../view/badge.ts';
+import { breakable } from '../view/breakable.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
@@ -15,6 +17,7 @@ import { deliveryState } from '../webhooks/delivery-parts.ts';
 import { endpointNow, endpointSettings } from '../webhooks/endpoint-parts.ts';
 import { nextTry } from '../webhooks/next-try.ts';
 import { clientPage, contactRoles, ownClientPath, pathOfOwnClient, requestedClient } from './portal-parts.ts';
+import { ownDeliveriesTopic } from './topics.ts';
 
 const webhooksPath = `${ownClientPath}/webhooks`;
 
@@ -24,16 +27,28 @@ export const ownWebhookPages: readonly Page[] = [
     path: webhooksPath,
     roles: contactRoles,
     nav: (texts) => texts.portal.webhooks.nav,
+    topics: [ownDeliveriesTopic],
     handle: (view) => list(view),
   },
-  { method: 'GET', path: `${webhooksPath}/:endpoint`, roles: contactRoles, handle: (view) => showEndpoint(view) },
+  {
+    method: 'GET',
+    path: `${webhooksPath}/:endpoint`,
+    roles: contactRoles,
+    topics: [ownDeliveriesTopic],
+    handle: (view) => showEndpoint(view),
+  },
   {
     method: 'GET',
     path: `${webhooksPath}/:endpoint/deliveries/:delivery`,
     roles: contactRoles,
+    topics: [ownDeliveriesTopic],
     handle: (view) => showDelivery(view),
   },
 ];
+
+/** Of the element that fetches itself again when a delivery or the health of an endpoint changes. */
+const liveAttributes = (view: View): Html =>
+  html`id="own-webhooks" ${refreshOn('own-webhooks', addressOf(view), ownDeliveriesTopic)}`;
 
 const pathOfEndpoint = (clientId: string, uid?: string): string =>
   pathOfOwnClient(clientId, uid === undefined ? '/webhooks' : `/webhooks/${encodeURIComponent(uid)}`);
@@ -43,7 +58,7 @@ const list = async (view: View): Promise<Answer> => {
   const t = view.texts.portal.webhooks;
   return clientPage(view, client, {
     title: t.title(client.name),
-    body: html`<p>${t.intro}</p>${client.mayReadWebhooks ? await endpointList(view, client) : html`<p>${t.mayNot}</p>`}
+    body: html`<p>${t.intro}</p><div ${liveAttributes(view)}>${client.mayReadWebhooks ? await endpointList(view, client) : html`<p>${t.mayNot}</p>`}</div>
 <p><a href="/docs/webhooks">${view.texts.integrator.webhooks}</a></p>`,
   });
 };
@@ -54,11 +69,13 @@ const endpointList = async (view: View, { clientId }: OwnClient): Promise<Html> 
   const { url, state, lastSuccess, never } = texts.restaurant.webhooks;
   const after = readCursor(view);
   const { items, next } = await ports.portal.endpoints(clientId, after);
+  const restaurants = await ports.portal.restaurants(clientId, undefined);
+  const names = new Map(restaurants.items.map(({ restuid, name }) => [restuid, name]));
   const rows = items.map((endpoint) => [
-    html`<a href="${pathOfEndpoint(clientId, endpoint.uid)}">${endpoint.url}</a>${
+    html`<a href="${pathOfEndpoint(clientId, endpoint.uid)}">${breakable(endpoint.url)}</a>${
       endpoint.description !== null && html`<br><span class="hint">${endpoint.description}</span>`
     }`,
-    html`<code>${endpoint.tenant}</code>`,
+    names.get(endpoint.tenant) ?? html`<code>${endpoint.tenant}</code>`,
     badge(endpoint.enabled ? 'good' : 'plain', endpoint.enabled ? t.on : t.off),
     endpoint.lastSuccess === null ? never : time(endpoint.lastSuccess, 'relative'),
   ]);
@@ -89,7 +106,7 @@ const showEndpoint = async (view: View): Promise<Answer> => {
   const { items, next } = await ports.portal.deliveries(endpoint, after);
   return clientPage(view, client, {
     title: endpoint.description ?? endpoint.url,
-    body: html`${endpointNow(view, endpoint)}${endpointSettings(view, endpoint)}
+    body: html`<div ${liveAttributes(view)}>${endpointNow(view, endpoint)}${endpointSettings(view, endpoint, client.name)}
 <h2>${t.deliveries}</h2>${
       items.length === 0
         ? html`<p>${t.noDeliveries}</p>`
@@ -104,7 +121,7 @@ const showEndpoint = async (view: View): Promise<Answer> => {
               time(delivery.created),
             ]),
           })
-    }${pager(view, { after, next, pathOf: (cursor) => withQuery(path, { after: cursor }) })}`,
+    }${pager(view, { after, next, pathOf: (cursor) => withQuery(path, { after: cursor }) })}</div>`,
   });
 };
 
@@ -119,13 +136,13 @@ const showDelivery = async (view: View): Promise<Answer> => {
   const { attempts } = delivery;
   return clientPage(view, client, {
     title: t.delivery(delivery.event),
-    body: html`<p>${deliveryState(view, delivery)}${delivery.nextTry !== undefined && html` ${d.next}: ${nextTry(view, delivery.nextTry)}.`}</p>
+    body: html`<div ${liveAttributes(view)}><p>${deliveryState(view, delivery)}${delivery.nextTry !== undefined && html` ${d.next}: ${nextTry(view, delivery.nextTry)}.`}</p>
 <dl class="facts">
 <dt>${d.about}</dt><dd><code>${delivery.entity}</code></dd>
 <dt>${d.eventId}</dt><dd><code>${delivery.eventId}</code></dd>
 <dt>${d.uid}</dt><dd><code>${delivery.uid}</code></dd>
 <dt>${d.created}</dt><dd>${time(delivery.created)}</dd></dl>
-<h2>${d.attempts}</h2>${attempts.length === 0 ? html`<p>${d.noAttempt}</p>` : attempts.map((one) => attemptCard(view, one)).reverse()}
+<h2>${d.attempts}</h2>${attempts.length === 0 ? html`<p>${d.noAttempt}</p>` : attempts.map((one) => attemptCard(view, one)).reverse()}</div>
 <p><a href="${pathOfEndpoint(client.clientId, endpoint.uid)}">${t.back}</a></p>`,
   });
 };

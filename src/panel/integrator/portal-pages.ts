@@ -5,6 +5,7 @@ import type { Page, View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
 import { readCursor } from '../page/read-query.ts';
 import { credentialBadge, sandboxBadge } from '../view/badge.ts';
+import { copyButton } from '../view/copy-button.ts';
 import { usageView } from '../view/limits-view.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
@@ -78,7 +79,7 @@ const overview = async (view: View): Promise<Answer> => {
   return clientPage(view, client, {
     title: client.name,
     body: html`<dl class="facts">
-<dt>${t.clientId}</dt><dd class="row"><code id="client-id">${clientId}</code><button type="button" data-copy="client-id">${texts.frame.copy}</button></dd>
+<dt>${t.clientId}</dt><dd class="row"><code id="client-id">${clientId}</code>${copyButton({ texts }, 'client-id')}</dd>
 <dt>${t.state}</dt><dd>${credentialBadge(client.state, clients.states)}${client.changed !== null && html` ${t.since} ${time(client.changed)}`}</dd>
 <dt>${t.created}</dt><dd>${time(client.created)}</dd>
 <dt>${t.scopes}</dt><dd>${client.scopes === null ? clients.allScopes : client.scopes.map((scope) => html`<code>${scope}</code> `)}</dd>

@@ -6,6 +6,7 @@ import { withQuery } from '../page/page-path.ts';
 import { readCursor, readText } from '../page/read-query.ts';
 import type { PanelCustomer } from '../ports/ordering.ts';
 import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from '../restaurant/paths.ts';
+import { breakable } from '../view/breakable.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
@@ -58,7 +59,7 @@ ${
 
 const row = (view: View, restuid: string, customer: PanelCustomer): HtmlValue[] => [
   html`<a href="${pathOfCustomer(restuid, customer.uid)}">${nameOfCustomer(customer) ?? view.texts.ordering.noName}</a>`,
-  html`${customer.email}${customer.email !== null && customer.phone !== null && html`<br>`}${customer.phone}`,
+  html`${customer.email && breakable(customer.email)}${customer.email !== null && customer.phone !== null && html`<br>`}${customer.phone}`,
   customer.ordersCount,
   customer.lastOrder === null ? '–' : time(customer.lastOrder, 'day'),
   (customer.points / 100).toLocaleString(view.language),

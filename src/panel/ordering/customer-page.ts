@@ -3,13 +3,15 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import type { LedgerEntry, PanelCustomer } from '../ports/ordering.ts';
-import { pathOfRestaurant, requestedRestaurant, restaurantRoles } from '../restaurant/paths.ts';
+import type { CustomerWithCurrency, LedgerEntry } from '../ports/ordering.ts';
+import { requestedRestaurant, restaurantRoles } from '../restaurant/paths.ts';
+import { breakable } from '../view/breakable.ts';
+import { copyButton } from '../view/copy-button.ts';
 import { message } from '../view/layout.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { customersPath } from './customer-list-page.ts';
-import { fact, nameOfCustomer } from './order-parts.ts';
+import { fact, money, nameOfCustomer } from './order-parts.ts';
 import { pathOfCustomer, pathOfOrder, pathOfOrders } from './paths.ts';
 
 const customerPath = `${customersPath}/:customer`;
@@ -22,7 +24,7 @@ const pointsMax = 1_000_000;
 const showCustomer = async (view: View, problem?: string): Promise<Answer> => {
   const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
-  const { restuid, name } = found;
+  const { restuid } = found;
   const uid = view.params.customer ?? '';
   const customer = await view.ports.ordering.customer(restuid, uid);
   if (customer === undefined) return notFound();
@@ -32,11 +34,10 @@ const showCustomer = async (view: View, problem?: string): Promise<Answer> => {
     title: nameOfCustomer(customer) ?? t.unnamed,
     status: problem === undefined ? 200 : 422,
     body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
-<p><a href="${pathOfRestaurant(restuid, '/customers')}">${t.backToList(name)}</a></p>
-<dl class="facts">${fact(t.email, customer.email)}${fact(t.phone, customer.phone)}${fact(t.address, customer.address)}${fact(
+<dl class="facts">${fact(t.email, customer.email && breakable(customer.email))}${fact(t.phone, customer.phone)}${fact(t.address, customer.address)}${fact(
       t.code,
       customer.code,
-    )}${fact(t.added, time(customer.added))}${fact(t.id, html`<code id="customer-uid">${uid}</code> <button type="button" class="quiet" data-copy="customer-uid">${view.texts.frame.copy}</button>`)}</dl>
+    )}${fact(t.added, time(customer.added))}${fact(t.id, html`<code id="customer-uid">${uid}</code> ${copyButton(view, 'customer-uid')}`)}</dl>
 <h2>${t.statistics}</h2>${statistics(view, restuid, customer)}
 <h2>${t.ledger}</h2>
 <p>${t.balance} <strong>${points(view, customer.points)}</strong></p>
@@ -50,13 +51,12 @@ ${entries.length === entriesShown && html`<p class="hint">${t.newest(entriesShow
 const points = ({ language }: Pick<View, 'language'>, hundredths: number): string =>
   (hundredths / 100).toLocaleString(language);
 
-const statistics = (view: View, restuid: string, customer: PanelCustomer): Html => {
+const statistics = (view: View, restuid: string, { currency, ...customer }: CustomerWithCurrency): Html => {
   const t = view.texts.customers;
   const { ordersCount, ordersTotal, firstOrder, lastOrder } = customer;
-  const total = (ordersTotal / 100).toLocaleString(view.language, { minimumFractionDigits: 2 });
   return html`<dl class="facts">${fact(t.orders, html`${ordersCount} · <a href="${pathOfOrders(restuid, { customer: customer.uid })}">${t.showOrders}</a>`)}${fact(
     t.total,
-    total,
+    money(view, ordersTotal, currency),
   )}${firstOrder !== null && fact(t.firstOrder, time(firstOrder))}${lastOrder !== null && fact(t.lastOrder, time(lastOrder))}</dl>`;
 };
 

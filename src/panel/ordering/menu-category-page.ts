@@ -8,7 +8,7 @@ import { requestedRestaurant, restaurantRoles } from '../restaurant/paths.ts';
 import { pager } from '../view/pager.ts';
 import { menuPath } from './menu-page.ts';
 import { availability, cut, productTable } from './menu-parts.ts';
-import { pathOfCategory, pathOfMenu } from './paths.ts';
+import { pathOfCategory } from './paths.ts';
 
 const productsShown = 50;
 /** Characters. Products with many options make a page of fewer products. */
@@ -17,7 +17,7 @@ const markupMax = 55_000;
 const showCategory = async (view: View) => {
   const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
-  const { restuid, name } = found;
+  const { restuid } = found;
   const { menu } = view.ports;
   const uid = view.params.category ?? '';
   const category = await menu.category(restuid, uid);
@@ -29,8 +29,7 @@ const showCategory = async (view: View) => {
   const shown = fitting(view, terms, items);
   return page({
     title: cut(category.name),
-    body: html`<p><a href="${pathOfMenu(restuid)}">${t.backToMenu(name)}</a></p>
-${category.description !== null && html`<p>${category.description}</p>`}
+    body: html`${category.description !== null && html`<p>${category.description}</p>`}
 <p>${availability(view, terms, category)} <span class="hint">${t.onSaleCount(category.onSale)}</span></p>
 ${shown.length === 0 ? html`<p>${after === undefined ? t.emptyCategory : view.texts.restaurant.noMore}</p>` : productTable(view, terms, shown)}${pager(
   view,

@@ -4,14 +4,14 @@ import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
 import { readCursor } from '../page/read-query.ts';
-import type { MenuChange, MenuImport } from '../ports/menu.ts';
+import type { MenuChange, MenuImport, OptionPrice } from '../ports/menu.ts';
 import { requestedRestaurant, restaurantRoles } from '../restaurant/paths.ts';
 import { badge } from '../view/badge.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { importsPath } from './menu-imports-page.ts';
-import { cut, importAuthor, importBadge, importKind } from './menu-parts.ts';
+import { cut, importAuthor, importBadge, importKind, optionPrice } from './menu-parts.ts';
 import { fact, money } from './order-parts.ts';
 import { pathOfImport, pathOfImports } from './paths.ts';
 
@@ -82,15 +82,38 @@ const changes = async (view: View, restuid: string, shown: MenuImport): Promise<
   }${pager(view, { after, next, pathOf: (cursor) => withQuery(pathOfImport(restuid, shown.uid), { after: cursor }) })}`;
 };
 
-const changeRow = (view: View, currency: string, { kind, action, name, price, members }: MenuChange): HtmlValue[] => {
+const changeRow = (
+  view: View,
+  currency: string,
+  { kind, action, name, price, members, options }: MenuChange,
+): HtmlValue[] => {
   const t = view.texts.menu;
   const priced = (amount: number | null): string | null => (amount === null ? null : money(view, amount, currency));
   return [
     html`${fromTo(view, name.before === null ? null : cut(name.before), name.after === null ? null : cut(name.after))}<br><span class="hint">${t.kindOf[kind]}</span>`,
     badge(action === 'removed' ? 'bad' : action === 'created' ? 'good' : 'plain', t.did[action]),
     fromTo(view, priced(price.before), priced(price.after)) ?? '–',
-    members.length === 0 ? '–' : members.map((member) => memberName(view, member)).join(', '),
+    members.length === 0
+      ? '–'
+      : html`${members.map((member) => memberName(view, member)).join(', ')}${optionChanges(view, currency, options)}`,
   ];
+};
+
+const optionsShown = 20;
+
+const optionChanges = (view: View, currency: string, options: MenuChange['options']): Html | false => {
+  const t = view.texts.menu;
+  const priced = (price: OptionPrice | null): string | null => price && optionPrice(view, price, currency);
+  const more = options.length - optionsShown;
+  return (
+    options.length > 0 &&
+    html`${options
+      .slice(0, optionsShown)
+      .map(
+        ({ option, value, before, after }) =>
+          html`<br>${cut(option)}, ${cut(value)}: ${fromTo(view, priced(before), priced(after))}${before === null && html` <span class="hint">${t.newValue}</span>`}${after === null && html` <span class="hint">${t.removedValue}</span>`}`,
+      )}${more > 0 && html`<br><span class="hint">${t.moreValues(more)}</span>`}`
+  );
 };
 
 /** One value, or both with an arrow that a screen reader reads as a word. */
@@ -104,8 +127,15 @@ const memberName = ({ texts }: View, member: string): string => {
   return Object.hasOwn(known, member) ? known[member as keyof typeof known] : member;
 };
 
+/** The report of a plan has amounts as decimal numbers of the API. */
+const amountOf = (view: View, currency: string, member: string, text: string): string =>
+  (member === 'price' || member === 'price_operand') && /^\d+(\.\d+)?$/.test(text)
+    ? money(view, Math.round(Number(text) * 100), currency)
+    : text;
+
 const plan = async (view: View, restuid: string, uid: string): Promise<Html> => {
   const t = view.texts.menu;
+  const { currency } = await view.ports.menu.terms(restuid);
   const found = await view.ports.menu.plan(restuid, uid, changesShown);
   const shown =
     found === undefined
@@ -121,7 +151,7 @@ const plan = async (view: View, restuid: string, uid: string): Promise<Html> => 
                 ? '–'
                 : each.map(
                     ({ member, before, after }, index) =>
-                      html`${index > 0 && html`<br>`}${memberName(view, member)}: ${fromTo(view, before, after)}`,
+                      html`${index > 0 && html`<br>`}${memberName(view, member)}: ${fromTo(view, amountOf(view, currency, member, before), amountOf(view, currency, member, after))}`,
                   ),
             ]),
           })}${found.total > found.items.length && html`<p class="hint">${t.morePlanned(found.total - found.items.length)}</p>`}`;

@@ -9,7 +9,7 @@ import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { menuPath } from './menu-page.ts';
 import { countsLine, importAuthor, importBadge, importKind } from './menu-parts.ts';
-import { pathOfImport, pathOfImports, pathOfMenu } from './paths.ts';
+import { pathOfImport, pathOfImports } from './paths.ts';
 
 export const importsPath = `${menuPath}/imports`;
 
@@ -32,8 +32,7 @@ const showImports = async (view: View) => {
   const authors = await Promise.all(items.map((each) => importAuthor(view, each, nameOf)));
   return page({
     title: t.importsTitle(name),
-    body: html`<p><a href="${pathOfMenu(restuid)}">${t.backToMenu(name)}</a></p>
-<p class="hint">${t.importsHint}</p>
+    body: html`<p class="hint">${t.importsHint}</p>
 ${
   items.length === 0
     ? html`<p>${after === undefined ? t.noImports : view.texts.restaurant.noMore}</p>`

@@ -1,7 +1,7 @@
 /** Parts of the pages about a menu: products, options, states, and what an import did. */
 import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { MenuImport, MenuOption, MenuProduct, MenuTerms } from '../ports/menu.ts';
+import type { MenuImport, MenuOption, MenuProduct, MenuTerms, OptionPrice } from '../ports/menu.ts';
 import { badge, type Tone } from '../view/badge.ts';
 import { table } from '../view/table.ts';
 import { money } from './order-parts.ts';
@@ -50,6 +50,10 @@ const productRow = (view: View, terms: MenuTerms, product: MenuProduct): HtmlVal
   ];
 };
 
+/** What a value adds to the price, takes from it, or makes it. */
+export const optionPrice = (view: View, { operator, amount }: OptionPrice, currency: string): string =>
+  `${operator === '-' ? '−' : operator}${money(view, amount, currency)}`;
+
 const optionsOf = (view: View, currency: string, options: readonly MenuOption[]): HtmlValue => {
   const t = view.texts.menu;
   if (options.length === 0) return '–';
@@ -61,7 +65,7 @@ const optionsOf = (view: View, currency: string, options: readonly MenuOption[])
     const limits = t.choose(option.least, option.most);
     return html`<p><strong>${cut(option.name)}</strong> <span class="hint">${limits}</span>${option.hidden && html` ${badge('plain', t.hidden)}`}</p><ul>${values.map(
       ({ name, operator, amount, hidden }) =>
-        html`<li>${cut(name)}${(operator === '=' || amount !== 0) && html` <span class="hint">${operator === '-' ? '−' : operator}${money(view, amount, currency)}</span>`}${hidden && html` ${badge('plain', t.hidden)}`}</li>`,
+        html`<li>${cut(name)}${(operator === '=' || amount !== 0) && html` <span class="hint">${optionPrice(view, { operator, amount }, currency)}</span>`}${hidden && html` ${badge('plain', t.hidden)}`}</li>`,
     )}${rest > 0 && html`<li class="hint">${t.moreValues(rest)}</li>`}</ul>`;
   });
   const names = cut(options.map(({ name }) => name).join(', '));

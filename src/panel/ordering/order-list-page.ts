@@ -41,6 +41,8 @@ const readFilter = (view: View): OrderFilter => ({
   external: readText(view, 'external', externalMax),
 });
 
+const isFiltered = (filter: OrderFilter): boolean => Object.values(filter).some((value) => value !== undefined);
+
 const showOrders = async (view: View) => {
   const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
@@ -57,14 +59,13 @@ const showOrders = async (view: View) => {
     after,
     limit: pageSize,
   });
-  const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const list =
     items.length > 0
       ? table({
           columns: [t.number, t.state, t.received, t.customer, t.delivery, { title: t.total, kind: 'number' }],
           rows: items.map((order) => row(view, restuid, order)),
         })
-      : html`<p>${next !== undefined ? t.searchedPart : isFiltered ? t.noneFits : after === undefined ? t.none : view.texts.restaurant.noMore}</p>`;
+      : html`<p>${next !== undefined ? t.searchedPart : isFiltered(filter) ? t.noneFits : after === undefined ? t.none : view.texts.restaurant.noMore}</p>`;
   return page({
     title: t.title(name),
     body: html`${filterForm(view, restuid, filter)}
@@ -95,7 +96,7 @@ const filterForm = (view: View, restuid: string, filter: OrderFilter): Html => {
 <label>${t.to}<input type="date" name="to" value="${filter.to}"></label>
 <label>${t.external}<input name="external" value="${filter.external}" maxlength="${externalMax}"></label>
 ${filter.customer !== undefined && html`<label>${t.customerId}<input name="customer" value="${filter.customer}" maxlength="${idMax}"></label>`}
-<div class="row"><button class="primary">${t.find}</button><a class="button" href="${pathOfOrders(restuid)}">${t.showAll}</a></div></form>`;
+<div class="row"><button>${t.find}</button>${isFiltered(filter) && html`<a href="${pathOfOrders(restuid)}">${t.showAll}</a>`}</div></form>`;
 };
 
 export const orderListPages: readonly Page[] = [

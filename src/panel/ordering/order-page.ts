@@ -5,13 +5,14 @@ import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import type { OrderEvent, PanelOrder } from '../ports/ordering.ts';
 import { pathOfRestaurant, requestedRestaurant, restaurantRoles } from '../restaurant/paths.ts';
+import { copyButton } from '../view/copy-button.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { deliveryState, pathOfDelivery } from '../webhooks/delivery-parts.ts';
 import { ordersPath } from './order-list-page.ts';
 import { moveForms } from './order-moves.ts';
 import { customerName, delivery, fact, money, orderBadge, orderNumber } from './order-parts.ts';
-import { pathOfCustomer, pathOfOrders } from './paths.ts';
+import { pathOfCustomer } from './paths.ts';
 import { ordersTopic } from './topics.ts';
 
 const orderPath = `${ordersPath}/:order`;
@@ -30,8 +31,7 @@ const showOrder = async (view: View) => {
   const t = view.texts.ordering;
   return page({
     title: t.orderTitle(orderNumber(order)),
-    body: html`<p><a href="${pathOfOrders(restuid)}">${t.backToList(found.name)}</a></p>
-<div id="order" ${refreshOn('order', addressOf(view), ordersTopic)}>
+    body: html`<div id="order" ${refreshOn('order', addressOf(view), ordersTopic)}>
 <p>${orderBadge(view, order.status)} ${stateSentence(view, order)}</p>
 ${moveForms(view, restuid, order)}
 <h2>${t.lines}</h2>${lines(view, order)}${amounts(view, order)}
@@ -103,7 +103,7 @@ const facts = (view: View, restuid: string, order: PanelOrder): Html => {
   )}${fact(t.notes, order.notes)}${fact(t.confirmationText, order.confirmationText)}${fact(
     t.external,
     order.externalId === null ? null : html`<code>${order.externalId}</code>`,
-  )}${fact(t.id, html`<code id="order-uid">${order.uid}</code> <button type="button" class="quiet" data-copy="order-uid">${view.texts.frame.copy}</button>`)}</dl>`;
+  )}${fact(t.id, html`<code id="order-uid">${order.uid}</code> ${copyButton(view, 'order-uid')}`)}</dl>`;
 };
 
 const timeOrNull = (at: Date | null): Html | null => (at === null ? null : time(at));

@@ -9,7 +9,7 @@ const tones: Readonly<Record<OrderStatus, Tone>> = {
   confirmed: 'good',
   closed: 'plain',
   timed_out: 'bad',
-  cancelled: 'bad',
+  cancelled: 'plain',
 };
 
 export const orderBadge = ({ texts }: Pick<View, 'texts'>, status: OrderStatus): Html =>
@@ -39,7 +39,11 @@ export const customerName = ({ client }: Pick<PanelOrder, 'client'>): string | u
 export const delivery = ({ texts }: Pick<View, 'texts'>, { dmethod, table }: PanelOrder): HtmlValue => {
   const known = texts.ordering.methods;
   const word = Object.hasOwn(known, dmethod) ? known[dmethod as keyof typeof known] : dmethod;
-  return table === null ? word : `${word}, ${texts.ordering.table} ${table}`;
+  return table === null
+    ? word
+    : dmethod === '0t'
+      ? texts.ordering.table(table)
+      : `${word}, ${texts.ordering.table(table)}`;
 };
 
 /** A row of facts; nothing without a value. */

@@ -27,6 +27,12 @@ export const adminCards = async (view: View): Promise<Html> => {
   return html`<div class="figures">${short}${charts}${verification}</div>${programCard(view, await overview.program())}`;
 };
 
+/** The cards that read nothing from the audit, so that an open page may fetch them again by itself. */
+export const liveAdminCards = async (view: View): Promise<Html> => {
+  const { overview } = view.ports;
+  return html`${shortCard(view, await overview.callers(), await countDryRuns(view))}${verificationCard(view, await lastVerification(view))}${programCard(view, await overview.program())}`;
+};
+
 const shortCard = ({ texts }: View, figures: CallerFigures, dryRuns: number): Html => {
   const { short: t, atLeast } = texts.overview;
   const row = (label: string, count: string): Html => html`<dt>${label}</dt><dd>${count}</dd>`;
@@ -50,12 +56,13 @@ const programCard = ({ texts }: View, { version, processes, gateways }: ProgramS
       processes.length === 0
         ? html`<p class="plain">${t.none}</p>`
         : table({
-            columns: [t.process, t.role, t.table],
-            rows: processes.map(({ name, role }) => {
+            columns: [t.process, t.role, t.version, t.table],
+            rows: processes.map(({ name, role, version: release }) => {
               const served = tables.get(name);
               return [
                 html`<code>${name}</code>`,
                 role,
+                release === null ? t.older : release === version ? release : html`${release} ${badge('warn', t.other)}`,
                 served === undefined
                   ? '–'
                   : html`<code>${served.version}</code>${served.isRefused && html` ${badge('bad', t.refused)}`}`,

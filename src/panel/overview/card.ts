@@ -15,8 +15,11 @@ type Card = {
   link?: { path: string; label: string } | undefined;
 };
 
+/** Id of the element. */
+export const cardId = (id: string): string => `${id}-card`;
+
 export const card = ({ id, title, body, link }: Card): Html =>
-  html`<section class="card" aria-labelledby="card-${id}"><h2 id="card-${id}">${title}</h2>
+  html`<section class="card" id="${cardId(id)}" aria-labelledby="card-${id}"><h2 id="card-${id}">${title}</h2>
 ${body}${link !== undefined && html`\n<p class="more"><a href="${link.path}">${link.label}</a></p>`}</section>`;
 
 /** `none`: shown instead of an empty list. */

@@ -92,6 +92,11 @@ const requests = async (view: View, text: string): Promise<FoundGroup | undefine
   const mayList = view.user.role === 'owner' || view.user.role === 'support';
   if (!mayList || kindOfId(text) !== 'request') return undefined;
   const found = await callersOfRequest(view, text);
-  const items = found.map((one) => ({ path: pathOfCall(one, text), name: text, id: one.caller }));
+  const names = await view.ports.security.namesOf(found.map(({ caller }) => caller));
+  const items = found.map((one) => ({
+    path: pathOfCall(one, text),
+    name: names.get(one.caller) ?? one.caller,
+    id: one.caller,
+  }));
   return groupOf('requests', items);
 };

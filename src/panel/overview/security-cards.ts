@@ -6,7 +6,7 @@ import type { CallerFigures, ElsewhereCaller } from '../ports/overview.ts';
 import type { AuditChart, Verification } from '../ports/security.ts';
 import { searchHref } from '../security/audit-filter.ts';
 import { badge, type Tone } from '../view/badge.ts';
-import { barChart } from '../view/bar-chart.ts';
+import { timeChart, utcValue } from '../view/bar-chart.ts';
 import { time } from '../view/time.ts';
 import { callerLink, card, rowsOr } from './card.ts';
 
@@ -20,6 +20,12 @@ const addressesMax = 5;
 export const dryRunsMax = 50;
 const dryRunDays = 7;
 
+/** The cards that read nothing from the audit, so that an open page may fetch them again by itself. */
+export const liveSecurityCards = async (view: View): Promise<Html> => {
+  const verification = await lastVerification(view);
+  return html`${decisionsCard(view, await view.ports.overview.callers(), verification, await countDryRuns(view))}${verificationCard(view, verification)}`;
+};
+
 export const securityCards = async (view: View): Promise<Html> => {
   const { overview } = view.ports;
   const chart = await readChart(view);
@@ -32,15 +38,15 @@ export const securityCards = async (view: View): Promise<Html> => {
 export const readChart = ({ ports, actor, address }: View): Promise<AuditChart> =>
   ports.security.chart({ actor, address }, { days: 1, dimension: 'address' });
 
-export const lastVerification = async ({ ports }: View): Promise<Verification | undefined> =>
+export const lastVerification = async ({ ports }: Pick<View, 'ports'>): Promise<Verification | undefined> =>
   (await ports.security.listVerifications(1))[0];
 
-export const countDryRuns = async ({ ports }: View): Promise<number> =>
+export const countDryRuns = async ({ ports }: Pick<View, 'ports'>): Promise<number> =>
   (await ports.security.listDryRuns({ days: dryRunDays, limit: dryRunsMax })).dryRuns.length;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-export const hourCards = ({ texts }: View, { total, bucketSeconds }: AuditChart): Html => {
+export const hourCards = ({ texts }: View, { total, from, bucketSeconds }: AuditChart): Html => {
   const { hours: t } = texts.overview;
   const charts = texts.security.charts;
   const one = (measure: 'refused' | 'issued', title: string, none: string): Html => {
@@ -58,7 +64,7 @@ export const hourCards = ({ texts }: View, { total, bucketSeconds }: AuditChart)
       body:
         count === 0
           ? html`<p class="plain">${none}</p>`
-          : html`${barChart(numbers, { label, tone: measure })}<p class="hint">${t.span}: ${count}</p>`,
+          : html`${timeChart(numbers, { label, tone: measure, from, seconds: bucketSeconds, textOfValue: utcValue })}<p class="hint">${t.span}: ${count}</p>`,
       link: { path: chartsPath, label: t.show },
     });
   };

@@ -15,7 +15,7 @@ export const clientsPath = '/panel/clients';
 export const supportCards = async (view: View): Promise<Html> => {
   const { overview } = view.ports;
   const [figures, refusals] = [await overview.callers(), await overview.refusals()];
-  return html`<div class="figures">${quarantinedCard(view, figures)}${failingCard(view, figures)}${limitedCard(view, figures)}${refusalsCard(view, refusals)}</div>`;
+  return html`<div class="figures">${quarantinedCard(view, figures)}${failingCard(view, figures)}${limitedCard(view, figures)}</div>${refusalsCard(view, refusals)}`;
 };
 
 const quarantinedCard = (view: View, { quarantined }: CallerFigures): Html => {

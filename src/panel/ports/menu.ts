@@ -23,13 +23,15 @@ export type MenuCategory = Placed & {
   onSale: number;
 };
 
+export type OptionPrice = { operator: '+' | '-' | '='; amount: number };
+
 export type MenuOption = {
   name: string;
   hidden: boolean;
   /** How many values a customer chooses. */
   least: number;
   most: number;
-  values: readonly { name: string; operator: '+' | '-' | '='; amount: number; hidden: boolean }[];
+  values: readonly (OptionPrice & { name: string; hidden: boolean })[];
 };
 
 export type MenuProduct = Placed & {
@@ -70,6 +72,13 @@ export type MenuChange = {
   price: { before: number | null; after: number | null };
   /** Names of further members that differ. */
   members: readonly string[];
+  /** Values of its options with another price; null: the value did not exist, or does not any more. */
+  options: readonly {
+    option: string;
+    value: string;
+    before: OptionPrice | null;
+    after: OptionPrice | null;
+  }[];
 };
 
 type PlannedChange = {

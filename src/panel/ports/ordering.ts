@@ -97,6 +97,9 @@ export type PanelCustomer = {
   points: number;
 };
 
+/** `currency`: of the restaurant, in which `ordersTotal` is. */
+export type CustomerWithCurrency = PanelCustomer & { currency: string };
+
 /** An entry of the ledger of points. Points are hundredths. */
 export type LedgerEntry = {
   created: Date;
@@ -114,7 +117,7 @@ export type OrderingPorts = {
     restuid: string,
     search: { start: string | undefined; after: string | undefined; limit: number },
   ): Promise<Listed<PanelCustomer>>;
-  customer(restuid: string, uid: string): Promise<PanelCustomer | undefined>;
+  customer(restuid: string, uid: string): Promise<CustomerWithCurrency | undefined>;
   /** Newest first. */
   entriesOf(restuid: string, uid: string, limit: number): Promise<readonly LedgerEntry[]>;
   /** Throws NOT_FOUND, INSUFFICIENT_POINTS, and VALIDATION_ERROR above the largest balance. */

@@ -69,8 +69,8 @@ export type CallerFigures = {
 
 export type ElsewhereCaller = NamedCaller & { calls: number; last: Date | null; address: string | null };
 
-/** `name`: host and process id. */
-type RunningProcess = { name: string; role: string };
+/** `name`: host and process id. `version`: the release; null of one that does not report it yet. */
+type RunningProcess = { name: string; role: string; version: string | null };
 
 export type ProgramState = {
   /** Release of the process that made the page. */

@@ -65,6 +65,8 @@ export type PortalPorts = {
   /** Newest first; a page may be short before the last one. Endpoints for restaurants that are withdrawn are left out. */
   endpoints(clientId: string, after: string | undefined): Promise<Listed<OwnEndpoint>>;
   endpoint(clientId: string, uid: string): Promise<OwnEndpoint | undefined>;
+  /** Changes when a delivery or the health of one of the newest endpoints changes. */
+  deliveryMark(clientId: string): Promise<string>;
   /** Newest first. */
   deliveries(endpoint: OwnEndpoint, after: string | undefined): Promise<Listed<Delivery>>;
   delivery(

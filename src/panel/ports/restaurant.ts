@@ -166,7 +166,7 @@ export type EndpointPorts = {
   exampleEvents: readonly string[];
   /** Sends one test event, or an example of a type, and waits for the result. */
   test(restuid: string, uid: string, exampleOf: string | undefined): Promise<DeliveryAttempt>;
-  /** The results of the deliveries in each of the last `steps` spans of `stepMs`, the oldest first. */
+  /** The results of the deliveries and of the attempts in each of the last `steps` spans of `stepMs`, the oldest first. */
   history(restuid: string, uid: string, span: { stepMs: number; steps: number }): Promise<readonly HealthStep[]>;
 };
 
@@ -181,7 +181,8 @@ export type HealthStep = {
   retrying: number;
   /** Without an attempt so far. */
   open: number;
-  /** The number of failed attempts of all deliveries. */
+  /** Attempts that began in this span, of any delivery. */
+  succeededAttempts: number;
   failedAttempts: number;
   /** There are more deliveries; only the newest are counted. */
   isPart: boolean;

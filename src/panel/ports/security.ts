@@ -44,6 +44,8 @@ export type AuditFilter = {
   tokenId?: string;
   /** Only events of tokens that were issued for this secret. */
   issuedFor?: string;
+  /** Changes by this actor; of a user also those of the account. */
+  actor?: string;
   since?: Date;
   until?: Date;
 };

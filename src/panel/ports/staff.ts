@@ -142,6 +142,8 @@ type PasskeyPorts = {
     given: { state: string; answer: string },
     session: { id: string; address: string },
   ): Promise<string | undefined>;
+  /** `name`: 1 to `nameLengthMax` characters. Returns false when the user has no such passkey. */
+  rename(userId: string, id: string, name: string, address: string): Promise<boolean>;
   /** Returns false when the user has no such passkey. */
   remove(userId: string, id: string, address: string): Promise<boolean>;
   /** Removes all passkeys of a user and ends the sessions. */
@@ -215,17 +217,15 @@ type SearchPorts = {
   remove(userId: string, name: string, by: By): Promise<boolean>;
 };
 
+/** The mails with a one-time link: for a new account of staff, for a contact of a client, for a forgotten password. */
+export type LinkKind = 'invitation' | 'contact' | 'reset';
+
 /** Mail to accounts. */
 type MailPorts = {
   /** False when no mail server is configured. */
   isOn: boolean;
   /** Mails a link in the language of the account, or in `language` when it has chosen none. */
-  sendLink(
-    userId: string,
-    kind: 'invitation' | 'reset',
-    link: OneTimeLink,
-    language: string,
-  ): Promise<'sent' | 'failed'>;
+  sendLink(userId: string, kind: LinkKind, link: OneTimeLink, language: string): Promise<'sent' | 'failed'>;
   /** Mails a link to the account of this email, if there is one. The result does not depend on that. */
   sendToForgetful(email: string, visitor: Visitor, language: string): Promise<{ kind: 'asked' } | Wait>;
 };
@@ -238,17 +238,33 @@ type FactorPolicyPorts = {
 
 type NoticeKind = 'endpoint_disabled' | 'key_ending' | 'refusals' | 'audit_broken';
 
+/** What a user wants to be notified of, and where. */
+type NoticeChoices = {
+  kinds: readonly NoticeKind[];
+  mail: boolean;
+  /** Of the stored address, the rest of which is not shown. */
+  urlOrigin: string | undefined;
+  /** A secret signs what is posted to the address. */
+  isSigned: boolean;
+  /** The secret before the present one signs too until then. */
+  previousSecretEnds: Date | undefined;
+};
+
 type NoticePorts = {
   /** What a user of the role may choose. */
   kindsFor(role: Role): NoticeKind[];
-  /** `urlOrigin`: of the stored address, the rest of which is not shown. */
-  read(userId: string): Promise<{ kinds: readonly NoticeKind[]; mail: boolean; urlOrigin: string | undefined }>;
-  /** `url`: a new address; undefined keeps the stored one. False: nothing may be posted to it, and nothing was changed. */
+  read(userId: string): Promise<NoticeChoices>;
+  /**
+   * `url`: a new address, which gets a new secret; undefined keeps the stored one. `refused`: nothing may be posted to it,
+   * and nothing was changed.
+   */
   save(
     userId: string,
     given: { kinds: readonly string[]; mail: boolean; url: string | undefined; removeUrl: boolean },
     address: string,
-  ): Promise<boolean>;
+  ): Promise<{ kind: 'refused' } | { kind: 'saved'; secret: string | undefined }>;
+  /** A new secret; the former one signs too for a day. Undefined: no address is stored. */
+  rotateSecret(userId: string, address: string): Promise<string | undefined>;
 };
 
 /**
@@ -260,11 +276,7 @@ type ContactPorts = {
   /** Sorted by email. */
   list(clientId: string): Promise<ListedUser[]>;
   /** `link`: undefined when the contact has a password already, and now sees this client too. */
-  invite(
-    actor: string,
-    clientId: string,
-    email: string,
-  ): Promise<ListedUser & { link: { link: string; expires: Date } | undefined }>;
+  invite(actor: string, clientId: string, email: string): Promise<ListedUser & { link: OneTimeLink | undefined }>;
   /** Takes effect with the next request of the contact. */
   remove(actor: string, clientId: string, userId: string): Promise<ListedUser>;
 };

@@ -6,6 +6,7 @@ import type { Page, View } from '../page/page.ts';
 import { readChoice, readCursor } from '../page/read-query.ts';
 import { Refusal } from '../page/refusal.ts';
 import type { ApiKey, NewKey, PanelRestaurant } from '../ports/restaurant.ts';
+import { copyButton } from '../view/copy-button.ts';
 import { fieldNote } from '../view/field.ts';
 import { secretOnce } from '../view/secret-once.ts';
 import { isLive, keyTable, useOf } from './key-table.ts';
@@ -83,7 +84,7 @@ const shownKey = (view: View, restuid: string, name: string, { value }: NewKey, 
       done: { path: pathOfRestaurant(restuid, '/keys'), label: t.saved },
     })}
 ${rotated && html`<p>${t.rotatedText}</p>`}
-<h2>${t.tryIt}</h2><pre id="sample">${sample}</pre><button type="button" data-copy="sample">${view.texts.frame.copy}</button>`,
+<h2>${t.tryIt}</h2><pre id="sample">${sample}</pre>${copyButton(view, 'sample')}`,
   });
 };
 

@@ -11,7 +11,8 @@ const requestsPath = `${restaurantPath}/keys/:key/requests`;
 export const keyRequestsPath = (restuid: string, keyId: string): string =>
   pathOfRestaurant(restuid, `/keys/${encodeURIComponent(keyId)}/requests`);
 
-type Show = (view: View, shown: { caller: string; path: string }) => Promise<Html>;
+type Names = (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+type Show = (view: View, shown: { caller: string; path: string; restaurantNames: Names }) => Promise<Html>;
 
 /** Of the key of the path, when it is one of the restaurant. */
 const ofKey =
@@ -20,7 +21,12 @@ const ofKey =
     const { restaurant = '', key: keyId = '' } = view.params;
     const key = await view.ports.restaurant.keys.find(restaurant, keyId);
     if (key === undefined) return notFound();
-    const body = await show(view, { caller: key.id, path: keyRequestsPath(restaurant, key.id) });
+    // A request may ask for a restaurant of others, whose name its owner alone knows.
+    const restaurantNames: Names = async () => {
+      const own = await view.ports.restaurant.find(restaurant);
+      return new Map(own === undefined ? [] : [[own.restuid, own.name]]);
+    };
+    const body = await show(view, { caller: key.id, path: keyRequestsPath(restaurant, key.id), restaurantNames });
     return page({ title: titleOf(view.texts)(key.name), body });
   };
 

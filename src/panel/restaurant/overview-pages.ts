@@ -1,8 +1,10 @@
-/** The start page of a restaurant: its API access, and links to its other pages. */
+/** The start page of a restaurant: its API access. */
 import { notFound, page, redirect } from '../page/answer.ts';
+import { historyFact } from '../page/history-link.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { badge, sandboxBadge } from '../view/badge.ts';
+import { copyButton } from '../view/copy-button.ts';
 import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from './paths.ts';
 
 const showOverview = async (view: View) => {
@@ -23,17 +25,11 @@ ${
 <p>${apiEnabled ? t.onText : t.offText}</p>
 </section>
 <dl class="facts">
-<dt>${t.id}</dt><dd><code id="restuid">${restuid}</code>${sandboxBadge(restuid)} <button type="button" class="quiet" data-copy="restuid">${texts.frame.copy}</button></dd>
+<dt>${t.id}</dt><dd><code id="restuid">${restuid}</code>${sandboxBadge(restuid)} ${copyButton({ texts }, 'restuid')}</dd>
 <dt>${t.address}</dt><dd><code>${ports.restaurant.origin}/api</code></dd>
+${historyFact(view, { restaurant: restuid })}
 </dl>
-<h2>${t.steps}</h2>
-<ul class="cards">
-<li><a class="card" href="${pathOfRestaurant(restuid, '/keys')}">${t.keys}</a></li>
-<li><a class="card" href="${pathOfRestaurant(restuid, '/notifications')}">${t.notifications}</a></li>
-<li><a class="card" href="${pathOfRestaurant(restuid, '/webhooks')}">${t.webhooks}</a></li>
-<li><a class="card" href="${pathOfRestaurant(restuid, '/deliveries')}">${t.deliveries}</a></li>
-<li><a class="card" href="/docs">${t.reference}</a></li>
-</ul>`,
+<p><a href="/docs">${t.reference}</a></p>`,
   });
 };
 

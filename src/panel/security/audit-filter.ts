@@ -1,10 +1,14 @@
 /** The filter of the audit search, which is kept in the query. */
+import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { AuditFilter } from '../ports/ports.ts';
+import { exportFormats } from '../ports/security.ts';
+import type { Texts } from '../texts/en/en.ts';
 
 const textNames = [
   'client',
   'restaurant',
+  'user',
   'action',
   'route',
   'address',
@@ -22,14 +26,19 @@ const textLengthMax = 200;
 type FilterField = (typeof textNames)[number] | (typeof timeNames)[number] | 'decision';
 
 /** The fields of the search, with the names of the query parameters. */
-export type SearchFields = Omit<AuditFilter, 'tenant' | 'outcome'> & {
+export type SearchFields = Omit<AuditFilter, 'tenant' | 'outcome' | 'actor'> & {
   restaurant?: string;
+  user?: string;
   decision?: 'allow' | 'deny';
 };
 
-export const toFilter = ({ restaurant, decision, ...filter }: SearchFields): AuditFilter => ({
+/** A user as the audit names actors. */
+export const actorOf = (user: string): string => `panel:${user}`;
+
+export const toFilter = ({ restaurant, user, decision, ...filter }: SearchFields): AuditFilter => ({
   ...filter,
   ...(restaurant !== undefined && { tenant: restaurant }),
+  ...(user !== undefined && { actor: actorOf(user) }),
   ...(decision !== undefined && { outcome: decision === 'allow' ? 'success' : 'failure' }),
 });
 
@@ -78,3 +87,10 @@ export const searchHref = (filter: Readonly<Record<string, string | Date | undef
   }
   return query.size === 0 ? searchPath : `${searchPath}?${query}`;
 };
+
+/** Links that download the events of a filter. */
+export const exportLinks = (texts: Texts, filter: SearchFields): Html[] =>
+  exportFormats.map(
+    (format) =>
+      html`<a class="button" href="${searchHref({ ...filter, format }).replace('/audit', '/audit/export')}">${texts.security.exportAs[format]}</a>`,
+  );

@@ -4,7 +4,7 @@ import type { AuditEntry, AuditNames } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { badge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
+import { exactTime, time } from '../view/time.ts';
 import { named } from './event-words.ts';
 
 export const eventHref = (id: string): string => `/panel/security/events/${encodeURIComponent(id)}`;
@@ -44,6 +44,10 @@ const whoOf = ({ clientId, credentialId, actor, tenants }: AuditEntry, names: Au
     ? html`–`
     : html`${ids.map((id, index) => html`${index > 0 && html`<br>`}${named(own, id)}`)}`;
 };
+
+/** Where a search stopped that read many events without filling a page. */
+export const searchedNote = ({ security: t }: Texts, shown: number, searchedTo: Date): Html =>
+  html`<p role="status">${shown === 0 ? t.noneSoFar : t.someSoFar} ${t.searchedTo} ${exactTime(searchedTo)}. ${t.lookFurtherHint}</p>`;
 
 /** Labels for the pager of a list that is ordered by age. */
 export const newestAndOlder = ({ security: t }: Texts): { first: string; next: string } => ({

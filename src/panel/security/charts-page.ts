@@ -13,7 +13,7 @@ import {
   chartDimensions,
 } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
-import { barChart, timeChart } from '../view/bar-chart.ts';
+import { barChart, timeChart, utcValue } from '../view/bar-chart.ts';
 import { table } from '../view/table.ts';
 import { exactTime } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
@@ -50,7 +50,6 @@ export const showCharts = async ({ ports, texts, query, actor, address }: View):
   );
   return page({
     title: t.title,
-    scripts: ['security.js'],
     body: html`<div class="row spread"><p>${t.intro}</p>${timesSwitch(texts)}</div>
 ${newsSlot(hrefOf(asked).replace(chartsPath, `${chartsPath}/news`), newsTopic)}
 <div class="row choices">${tabs(t.window, windows, asked.days, (days) => [hrefOf({ ...asked, days }), t.windows[days]])}
@@ -96,7 +95,7 @@ ${timeChart(numbers, {
   tone: measure,
   from,
   seconds: bucketSeconds,
-  textOfValue: (at, number) => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC: ${number}`,
+  textOfValue: utcValue,
 })}
 <p class="hint">${t.atMost(most)}</p></div>`;
 };

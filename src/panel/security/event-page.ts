@@ -1,14 +1,15 @@
 /** All facts of one audit event. Each value links to the events with the same value. */
 import { type Answer, notFound, page } from '../page/answer.ts';
+import { timelineHref } from '../page/history-link.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { AuditEntry, AuditNames } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
+import { breakable } from '../view/breakable.ts';
 import { exactTime } from '../view/time.ts';
 import { type SearchFields, searchHref, searchPath } from './audit-filter.ts';
 import { outcomeBadge } from './audit-table.ts';
 import { named, sentenceOf } from './event-words.ts';
-import { timelineHref } from './timeline-page.ts';
 import { timesSwitch } from './times-switch.ts';
 
 export const showEvent = async ({ ports, actor, address, params, texts }: View): Promise<Answer> => {
@@ -38,7 +39,7 @@ const factsOf = (texts: Texts, entry: AuditEntry, names: AuditNames): Html[] => 
     [t.fields.action, lead({ action: entry.action }, entry.action)],
     [t.facts.reason, entry.reason],
     [t.facts.count, entry.count],
-    [t.facts.actor, entry.actor && named(names, entry.actor)],
+    [t.facts.actor, entry.actor && actorFact(names, entry.actor)],
     [t.fields.client, entry.clientId && lead({ client: entry.clientId }, entry.clientId)],
     [t.fields.credential, entry.credentialId && lead({ credential: entry.credentialId }, entry.credentialId)],
     [t.facts.kind, entry.kind],
@@ -55,6 +56,13 @@ const factsOf = (texts: Texts, entry: AuditEntry, names: AuditNames): Html[] => 
   return facts.flatMap(([name, value]) =>
     value === null || value === undefined || value === '' ? [] : [html`<dt>${name}</dt><dd>${value}</dd>`],
   );
+};
+
+/** A user of the panel leads to the events of the user. */
+const actorFact = (names: AuditNames, actor: string): Html => {
+  const [, user] = /^panel:(.+)$/.exec(actor) ?? [];
+  if (user === undefined) return named(names, actor);
+  return html`${breakable(names.get(actor) ?? '')} <a href="${searchHref({ user })}"><code>${user}</code></a>`;
 };
 
 /** One event may stand for many requests. */

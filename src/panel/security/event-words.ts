@@ -3,13 +3,14 @@ import { type Html, html } from '../page/html.ts';
 import type { AuditEntry, AuditNames } from '../ports/security.ts';
 import type { EventWords } from '../texts/en/audit-events.ts';
 import type { Texts } from '../texts/en/en.ts';
+import { breakable } from '../view/breakable.ts';
 
 /** A name with its id small beside it; the id alone where it has no name. */
 export const named = (names: AuditNames, id: string): Html => {
   const name = names.get(id);
   return name === undefined
     ? html`<code>${id}</code>`
-    : html`${name} <span class="id"><code>${id.replace(/^panel:/, '')}</code></span>`;
+    : html`${breakable(name)} <span class="id"><code>${id.replace(/^panel:/, '')}</code></span>`;
 };
 
 const whoOf = ({ auditEvents: t }: Texts, { actor }: AuditEntry, names: AuditNames): string => {

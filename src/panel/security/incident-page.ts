@@ -92,7 +92,7 @@ const revokeForm = (view: View, traced: CredentialTrace, { kind, id, sha256 }: H
   // Tokens of a secret or certificate may be valid although it has ended itself.
   if (traced.issuedUse === null && (traced.state === 'expired' || traced.state === 'revoked'))
     return html`<p>${t.endedAlready}</p>`;
-  return html`<details class="confirm"><summary class="button danger">${t.revoke}</summary>
+  return html`<details class="confirm"><summary class="button">${t.revoke}</summary>
 <form method="post" action="${incidentPath}/revoke" class="card">${view.csrfField}
 <input type="hidden" name="kind" value="${kind}"><input type="hidden" name="id" value="${id}"><input type="hidden" name="sha256" value="${sha256}">
 <p>${t.whatEnds(kind, traced.clientId ?? '')} ${t.cannotUndo}</p>

@@ -11,9 +11,9 @@ import { badge } from '../view/badge.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { exactTime, time } from '../view/time.ts';
+import { exportLinks } from './audit-filter.ts';
 import { newestAndOlder } from './audit-table.ts';
 import { named } from './event-words.ts';
-import { exportLinks } from './export-links.ts';
 import { timesSwitch } from './times-switch.ts';
 import { integrityTopic } from './topics.ts';
 

@@ -2,19 +2,33 @@
 import { Fault } from '#src/contract/fault.ts';
 import { hourMs } from '#src/platform/clock.ts';
 import { newsLink, newsSlot } from '../live/news.ts';
-import { type Answer, page } from '../page/answer.ts';
+import { type Answer, page, redirect } from '../page/answer.ts';
+import { timelineHref } from '../page/history-link.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { AuditNames, AuditPage } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { message } from '../view/layout.ts';
 import { pager } from '../view/pager.ts';
-import { exactTime } from '../view/time.ts';
-import { readFilter, type SearchFields, searchHref, searchPath, toFilter } from './audit-filter.ts';
-import { auditTable } from './audit-table.ts';
-import { exportLinks } from './export-links.ts';
+import {
+  listOf,
+  resolveNames,
+  type SubjectKind,
+  suggestions,
+  type UnclearName,
+  unclearNames,
+} from '../view/subject-names.ts';
+import {
+  actorOf,
+  exportLinks,
+  readFilter,
+  type SearchFields,
+  searchHref,
+  searchPath,
+  toFilter,
+} from './audit-filter.ts';
+import { auditTable, searchedNote } from './audit-table.ts';
 import { savedSearches } from './saved-searches.ts';
-import { timelineHref } from './timeline-page.ts';
 import { timesSwitch } from './times-switch.ts';
 import { newsTopic } from './topics.ts';
 
@@ -26,10 +40,17 @@ export const showSearch = async (view: View): Promise<Answer> => {
   if (wrong.length > 0) return refuseSearch(view);
   const before = view.query.get('before') ?? undefined;
   try {
+    view.ports.security.assertNoCredential(toFilter(filter), '');
+    const { ids, unclear } = await resolveNames(view, filter);
+    if (unclear.length > 0) return searchPage(view, filter, { unclear });
+    const resolved = { ...filter, ...ids };
+    if (searchHref(resolved) !== searchHref(filter)) return redirect(searchHref(resolved));
     const { actor, address } = view;
     const search = { filter: toFilter(filter), limit: pageSize, ...(before === undefined ? undefined : { before }) };
     const found = await view.ports.security.searchAudit({ actor, address }, search);
-    const asked = [filter.client, filter.restaurant].filter((id) => id !== undefined);
+    const asked = [filter.client, filter.restaurant, filter.user && actorOf(filter.user)].filter(
+      (id) => id !== undefined,
+    );
     const names = new Map([
       ...(await view.ports.security.namesIn(found.events)),
       ...(await view.ports.security.namesOf(asked)),
@@ -45,7 +66,7 @@ export const searchNews = (view: View): Answer =>
   newsLink(view.texts.security.news, searchHref(Object.fromEntries(Object.entries(readFilter(view).filter))));
 
 /** The search page with an error, for a download that is refused. */
-export const refuseSearch = (view: View): Answer => {
+export const refuseSearch = (view: View): Promise<Answer> => {
   const { filter, wrong } = readFilter(view);
   const t = view.texts.security;
   return searchPage(view, filter, {
@@ -57,28 +78,32 @@ export const refuseSearch = (view: View): Answer => {
   });
 };
 
-type Outcome = { found: AuditPage; names: AuditNames; saved: Html | false } | { problem: string };
+type Outcome =
+  | { found: AuditPage; names: AuditNames; saved: Html | false }
+  | { problem: string }
+  | { unclear: readonly UnclearName[] };
 
-const searchPage = (view: View, filter: SearchFields, outcome: Outcome): Answer => {
+const searchPage = async (view: View, filter: SearchFields, outcome: Outcome): Promise<Answer> => {
   const t = view.texts.security;
   return page({
     title: t.auditTitle,
-    status: 'problem' in outcome ? 422 : 200,
+    status: 'found' in outcome ? 200 : 422,
     scripts: ['security.js'],
     body: html`<p>${t.auditIntro}</p>
 ${'problem' in outcome && message({ tone: 'bad', text: outcome.problem })}
-${filterForm(view, filter)}
+${'unclear' in outcome && unclearNames(view, outcome.unclear, (choice) => searchHref({ ...filter, ...choice }))}
+${filterForm(view, filter)}${await suggestions(view)}
 ${'found' in outcome && html`${outcome.saved}${timelineLinks(view.texts, filter, outcome.names)}${results(view, filter, outcome)}`}`,
   });
 };
 
 const timelineLinks = (
   { auditEvents: t }: Texts,
-  { client, restaurant }: SearchFields,
+  { client, restaurant, user }: SearchFields,
   names: AuditNames,
 ): Html | false =>
-  (client !== undefined || restaurant !== undefined) &&
-  html`<p>${client !== undefined && html`<a href="${timelineHref({ client })}">${t.timelineLink(names.get(client) ?? client)}</a> `}${restaurant !== undefined && html`<a href="${timelineHref({ restaurant })}">${t.timelineLink(names.get(restaurant) ?? restaurant)}</a>`}</p>`;
+  (client !== undefined || restaurant !== undefined || user !== undefined) &&
+  html`<p class="row">${client !== undefined && html`<a href="${timelineHref({ client })}">${t.timelineLink(names.get(client) ?? client)}</a>`}${restaurant !== undefined && html`<a href="${timelineHref({ restaurant })}">${t.timelineLink(names.get(restaurant) ?? restaurant)}</a>`}${user !== undefined && html`<a href="${timelineHref({ user })}">${t.timelineLink(names.get(actorOf(user)) ?? user)}</a>`}</p>`;
 
 const results = (
   view: View,
@@ -92,7 +117,7 @@ const results = (
   }
   return html`${isFirst && newsSlot(searchHref(filter).replace(searchPath, `${searchPath}/news`), newsTopic)}
 ${events.length > 0 && auditTable(view.texts, events, { caption: t.newestFirst, names })}
-${searchedTo !== undefined && html`<p role="status">${events.length === 0 ? t.noneSoFar : t.someSoFar} ${t.searchedTo} ${exactTime(searchedTo)}. ${t.lookFurtherHint}</p>`}
+${searchedTo !== undefined && searchedNote(view.texts, events.length, searchedTo)}
 ${pager(view, {
   after: isFirst ? undefined : '',
   next,
@@ -104,6 +129,7 @@ ${pager(view, {
 
 /** The fields behind "More filters", which is open while one of them is used. */
 const rareNames = [
+  'user',
   'until',
   'decision',
   'route',
@@ -121,18 +147,19 @@ const filterForm = (view: View, filter: SearchFields): Html => {
   const shown = (name: string): string | null => view.query.get(name);
   const field = (name: keyof typeof t.fields, more: Html = html``): Html =>
     html`<label>${t.fields[name]}<input name="${name}" value="${shown(name)}" maxlength="200" autocomplete="off" spellcheck="false" autocapitalize="off"${more}></label>`;
+  const subject = (kind: SubjectKind): Html => field(kind, html` placeholder="${t.names.hints[kind]}"${listOf(kind)}`);
   const moment = (name: 'since' | 'until'): Html =>
     html`<label>${t.fields[name]}<input name="${name}" value="${shown(name)}" placeholder="2026-05-01T10:00Z" data-moment autocomplete="off" maxlength="40"></label>`;
   return html`<form method="get" action="${searchPath}" class="card" role="search" aria-label="${t.filter}" data-no-credentials="${t.searchRefused}">
 <div class="fields">
-${field('client')}${field('restaurant')}
+${subject('client')}${subject('restaurant')}
 <label>${t.fields.action}<select name="action"><option value="">${t.any}</option>${actions.map(
     (name) => html`<option${filter.action === name && html` selected`}>${name}</option>`,
   )}</select></label>
 ${moment('since')}
 </div>
 <details${rareNames.some((name) => (shown(name) ?? '') !== '') && html` open`}><summary>${t.moreFields}</summary><div class="fields">
-${moment('until')}<label>${t.decision}<select name="decision"><option value="">${t.any}</option>${(
+${subject('user')}${moment('until')}<label>${t.decision}<select name="decision"><option value="">${t.any}</option>${(
     ['allow', 'deny'] as const
   ).map(
     (name) => html`<option value="${name}"${filter.decision === name && html` selected`}>${t.decisions[name]}</option>`,

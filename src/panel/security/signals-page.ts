@@ -1,4 +1,5 @@
 /** Streams of security events that clients receive: their state, and the pause and end of a pause by an operator. */
+import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
@@ -7,11 +8,13 @@ import type { Role } from '../ports/role.ts';
 import type { SignalStream } from '../ports/signals.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { badge, type Tone } from '../view/badge.ts';
+import { breakable } from '../view/breakable.ts';
 import { confirmPage } from '../view/confirm-page.ts';
 import { fieldNote } from '../view/field.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
+import { signalsTopic } from './topics.ts';
 
 const roles: readonly Role[] = ['security', 'admin'];
 const signalsPath = '/panel/security/signals';
@@ -33,13 +36,13 @@ const showSignals = async (view: View): Promise<Answer> => {
     title: t.title,
     body: html`<p>${t.intro}</p>
 ${!ports.signals.isOn && html`<p class="message warn">${t.off}</p>`}
-${shown.length === 0 ? html`<p>${t.none}</p>` : streamTable(texts, shown)}
+<div id="signals" ${refreshOn('signals', addressOf(view), signalsTopic)}>${shown.length === 0 ? html`<p>${t.none}</p>` : streamTable(texts, shown)}
 ${pager(view, {
   after,
   next: streams.length > shownMax ? shown.at(-1)?.id : undefined,
   pathOf: (cursor) => withQuery(signalsPath, { after: cursor }),
   labels: { first: t.first, next: t.next },
-})}`,
+})}</div>`,
   });
 };
 
@@ -59,7 +62,7 @@ const streamTable = (texts: Texts, streams: readonly SignalStream[]): Html => {
     ],
     rows: streams.map((stream) => [
       html`${stream.clientName}<br><code>${stream.id}</code>`,
-      stream.endpointUrl === null ? t.poll : html`<code>${stream.endpointUrl}</code>`,
+      stream.endpointUrl === null ? t.poll : html`<code>${breakable(stream.endpointUrl)}</code>`,
       html`${badge(tones[stream.status], t.statuses[stream.status])}${stream.reason !== null && html`<br><span class="hint">${stream.reason}</span>`}`,
       stream.waiting,
       stream.pushedAt === null ? '–' : time(stream.pushedAt),
@@ -128,6 +131,7 @@ export const signalPages: readonly Page[] = [
     path: '/security/signals',
     roles,
     nav: (texts) => texts.signals.title,
+    topics: [signalsTopic],
     handle: showSignals,
   },
   { method: 'GET', path: '/security/signals/:stream/pause', roles, handle: (view) => askPause(view) },

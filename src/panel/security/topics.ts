@@ -13,6 +13,9 @@ export const credentialsTopic = 'security-credentials';
 /** The verifications of the audit. */
 export const integrityTopic = 'security-integrity';
 
+/** The streams of security events. */
+export const signalsTopic = 'security-signals';
+
 export const securityTopics: readonly Topic[] = [
   {
     name: policyTopic,
@@ -29,6 +32,11 @@ export const securityTopics: readonly Topic[] = [
     roles: ['security', 'admin'],
     channels: ['gateway_credentials'],
     mark: (ports) => ports.security.credentialMark(),
+  },
+  {
+    name: signalsTopic,
+    roles: ['security', 'admin'],
+    mark: async (ports) => JSON.stringify(await ports.signals.list()),
   },
   {
     name: integrityTopic,

@@ -133,7 +133,7 @@ ${scopeChoice(view, { held: given.scopes, problem: problems.scopes })}
 <label class="check"><input type="checkbox" name="dpop"${given.dpopRequired && html` checked`}>${t.dpop}</label>
 <label class="check"><input type="checkbox" name="introspect"${given.mayIntrospect && html` checked`}>${t.introspect}</label>
 </details>
-<div class="row"><button class="primary">${t.submit}</button><a href="${listPath}">${texts.support.cancel}</a></div>
+<div class="row"><button class="primary">${t.submit}</button><a class="button" href="${listPath}">${texts.support.cancel}</a></div>
 </form>`,
   });
 };

@@ -1,10 +1,12 @@
 /** The page of one client: facts, secrets with their use, restaurants that it may reach, quarantine and disabling. */
 import { type Answer, fragment, page, redirect } from '../page/answer.ts';
+import { historyFact } from '../page/history-link.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import type { ShownClient } from '../ports/support.ts';
 import { credentialBadge } from '../view/badge.ts';
-import { elsewhereNote } from '../view/limits-view.ts';
+import { copyButton } from '../view/copy-button.ts';
+import { elsewhereNote, limitNames } from '../view/limits-view.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
@@ -49,24 +51,24 @@ export const showClient = async (
     status: isRefused ? 422 : 200,
     body: html`${client.state === 'revoked' && html`<p class="message bad">${texts.support.client.isDisabled}</p>`}
 ${client.allowIp !== null && elsewhereNote(view, await ports.limits.show('client', client.clientId))}
-${facts(texts, client, ports.support.scopes.length)}
+${facts(view, client, ports.support.scopes.length)}
 <h2>${texts.support.client.secrets}</h2>
 <div id="secrets" hx-get="${path}/secrets" hx-trigger="sse:${useTopic}, sse:${credentialsTopic}">${secretTable(texts, client)}</div>
 ${client.state !== 'revoked' && rotateForm(view, path)}
 ${client.keys.length > 0 && keyTable(texts, client)}
 ${client.certificates.length > 0 && certificateTable(texts, client)}
-<p><a href="${path}/certificates">${texts.certificates.title(client.name)}</a></p>
 ${client.trusts.length > 0 && trustTable(texts, client)}
 ${await grantSection(view, client, problems.grants)}
 ${client.state !== 'revoked' && stopSection(view, client, problems)}`,
   });
 };
 
-const facts = (texts: View['texts'], client: ShownClient, scopesMax: number): Html => {
+const facts = (view: View, client: ShownClient, scopesMax: number): Html => {
+  const { texts } = view;
   const t = texts.support.client;
   const { yes, no, clients } = texts.support;
   return html`<dl class="facts">
-<dt>${t.clientId}</dt><dd class="row"><code id="client-id">${client.clientId}</code><button type="button" data-copy="client-id">${texts.frame.copy}</button></dd>
+<dt>${t.clientId}</dt><dd class="row"><code id="client-id">${client.clientId}</code>${copyButton({ texts }, 'client-id')}</dd>
 <dt>${t.state}</dt><dd>${credentialBadge(client.state, clients.states)}${
     client.changed !== null && html` ${t.since} ${time(client.changed)} ${client.actor !== null && t.by(client.actor)}`
   }</dd>
@@ -75,6 +77,8 @@ ${client.reason !== null && html`<dt>${t.reason}</dt><dd>${client.reason}</dd>`}
 <dt>${t.scopes}</dt><dd>${client.scopes === null ? clients.allScopes : clients.someScopes(client.scopes.length, scopesMax)} · <a href="${clientPath(client.clientId)}/use">${texts.support.use.nav}</a></dd>
 <dt>${texts.requests.nav}</dt><dd><a href="${clientPath(client.clientId)}/requests">${texts.requests.title(client.name)}</a></dd>
 <dt>${texts.portal.contacts.nav}</dt><dd><a href="${clientPath(client.clientId)}/contacts">${texts.portal.contacts.title(client.name)}</a></dd>
+<dt>${t.certificates}</dt><dd><a href="${clientPath(client.clientId)}/certificates">${texts.certificates.title(client.name)}</a></dd>
+${historyFact(view, { client: client.clientId })}
 <dt>${texts.limits.limitsTitle}</dt><dd>${limitFacts(texts, client)} · <a href="${clientPath(client.clientId)}/limits">${texts.limits.nav}</a></dd>
 <dt>${texts.limits.addressesTitle}</dt><dd>${client.allowIp === null ? texts.limits.everywhere : client.allowIp.join(', ')}</dd>
 <dt>${t.mayUseTokens}</dt><dd>${client.mayUseTokens ? yes : no}</dd>
@@ -88,7 +92,10 @@ ${client.certificateName !== null && html`<dt>${t.certificateName}</dt><dd><code
 
 const limitFacts = (texts: View['texts'], { limits }: ShownClient): string => {
   const { names, onlyDefaults, number } = texts.limits;
-  const own = Object.entries(limits).map(([name, value]) => `${names[name as keyof typeof names]}: ${number(value)}`);
+  const own = limitNames.flatMap((name) => {
+    const value = limits[name];
+    return value === undefined ? [] : [`${names[name]}: ${number(value)}`];
+  });
   return own.length === 0 ? onlyDefaults : own.join('; ');
 };
 

@@ -2,6 +2,7 @@
 import { Fault } from '#src/contract/fault.ts';
 import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
+import { historyFact } from '../page/history-link.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
@@ -9,6 +10,7 @@ import { readCursor, readSearch } from '../page/read-query.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { sandboxBadge } from '../view/badge.ts';
+import { copyButton } from '../view/copy-button.ts';
 import { fieldNote } from '../view/field.ts';
 import { message } from '../view/layout.ts';
 import { pager } from '../view/pager.ts';
@@ -85,7 +87,8 @@ const restaurantTable = (texts: Texts, restaurants: readonly SupportRestaurant[]
   });
 };
 
-const showOne = async ({ texts, params, ports }: View): Promise<Answer> => {
+const showOne = async (view: View): Promise<Answer> => {
+  const { texts, params, ports } = view;
   const restuid = params.restaurant ?? '';
   const found = await ports.support.findRestaurant(restuid);
   if (found === undefined) return notFound();
@@ -94,9 +97,10 @@ const showOne = async ({ texts, params, ports }: View): Promise<Answer> => {
   return page({
     title: found.name,
     body: html`<dl class="facts"><dt>${t.id}</dt><dd class="row"><code id="restuid">${restuid}</code>${sandboxBadge(restuid)}
-<button type="button" data-copy="restuid">${texts.frame.copy}</button></dd>
+${copyButton({ texts }, 'restuid')}</dd>
 <dt>${t.currency}</dt><dd>${found.currency}</dd><dt>${t.timeZone}</dt><dd>${found.timeZone}</dd>
-<dt>${t.apiAccess}</dt><dd>${found.apiEnabled ? texts.support.on : texts.support.off}</dd></dl>
+<dt>${t.apiAccess}</dt><dd>${found.apiEnabled ? texts.support.on : texts.support.off}</dd>
+${historyFact(view, { restaurant: restuid })}</dl>
 <div class="row spread"><h2>${t.clients}</h2>
 <a class="button primary" href="/panel/clients/new?restaurant=${encodeURIComponent(restuid)}">${t.giveAccess}</a></div>
 ${clients.length === 0 ? html`<p>${t.noClients}</p>` : clientTable(texts, clients, ports.support.scopes.length)}
@@ -160,7 +164,7 @@ ${currencyNote.line}
     )}</select></label>
 ${zoneNote.line}
 <label class="check"><input type="checkbox" name="sandbox"${sandbox && html` checked`}>${t.sandbox}</label>
-<div class="row"><button class="primary">${t.submit}</button><a href="${listPath}">${texts.support.cancel}</a></div>
+<div class="row"><button class="primary">${t.submit}</button><a class="button" href="${listPath}">${texts.support.cancel}</a></div>
 </form>`,
   });
 };

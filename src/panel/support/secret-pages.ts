@@ -76,10 +76,10 @@ const ask = async ({ params, ports, texts, csrfField }: View, problem?: string):
     status: problem === undefined ? 200 : 422,
     body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
 <p>${advice === 'used_lately' && wasUsedLately(secret) ? t.retireUsed : t.retireAdvice[advice]}</p>
-<p>${t.callsLately(secret.calls5m)}${secret.lastUsed !== null && html`, ${texts.support.clients.lastUsed} ${time(secret.lastUsed, 'relative')}`}${secret.lastAddress !== null && ` ${t.lastFrom(secret.lastAddress)}`}${secret.longestGapSeconds > 0 && html`, ${t.longestPause(secret.longestGapSeconds)}`}</p>
+<p>${t.callsLately(secret.calls5m)}${secret.lastUsed !== null && html` · ${texts.support.clients.lastUsed} ${time(secret.lastUsed, 'relative')}`}${secret.lastAddress !== null && ` ${t.lastFrom(secret.lastAddress)}`}${secret.longestGapSeconds > 0 && html` · ${t.longestPause(secret.longestGapSeconds)}`}</p>
 <form method="post" action="${back}/secrets/${secret.id}/retire" class="card narrow">${csrfField}
 ${advice !== 'safe' && html`<label class="check"><input type="checkbox" name="force" value="yes">${t.retireForce}</label>`}
-<div class="row"><button class="danger">${t.retire}</button><a href="${back}">${texts.support.cancel}</a></div></form>`,
+<div class="row"><button class="danger">${t.retire}</button><a class="button" href="${back}">${texts.support.cancel}</a></div></form>`,
   });
 };
 

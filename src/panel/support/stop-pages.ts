@@ -49,7 +49,7 @@ const askDisable = async ({ params, ports, texts, csrfField }: View, problem?: s
 <p>${t.disableWarning}</p>
 <form method="post" action="${back}/disable" class="card narrow">${csrfField}
 <label class="check"><input type="checkbox" name="confirm" value="yes" required>${t.disableConfirm}</label>
-<div class="row"><button class="danger">${t.disable}</button><a href="${back}">${texts.support.cancel}</a></div></form>`,
+<div class="row"><button class="danger">${t.disable}</button><a class="button" href="${back}">${texts.support.cancel}</a></div></form>`,
   });
 };
 

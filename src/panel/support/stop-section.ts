@@ -24,5 +24,5 @@ export const stopSection = (
 <label>${isQuarantined ? t.reactivateReason : t.quarantineReason}<input name="reason" required maxlength="${reasonLengthMax}" autocomplete="off" value="${problem === undefined ? '' : form.get('reason')}"${note.attributes}></label>
 ${note.line}
 <button>${isQuarantined ? t.reactivate : t.quarantine}</button></form>
-<div class="card row spread"><span>${t.disableText}</span><a class="button" href="${path}/disable">${t.disable}</a></div>`;
+<div class="card"><p>${t.disableText}</p><a class="button" href="${path}/disable">${t.disable}</a></div>`;
 };

@@ -7,6 +7,7 @@ import type { Page, View } from '../page/page.ts';
 import { readChoice } from '../page/read-query.ts';
 import type { ClientUse, ShownClient } from '../ports/support.ts';
 import { badge } from '../view/badge.ts';
+import { breakable } from '../view/breakable.ts';
 import { confirmPage } from '../view/confirm-page.ts';
 import { message } from '../view/layout.ts';
 import { table } from '../view/table.ts';
@@ -103,7 +104,7 @@ const askToShrink = async (view: View): Promise<Answer> => {
   if (use === undefined || client.state === 'revoked' || use.calls === 0 || left.length === 0) return redirect(back);
   const t = texts.support.use;
   return confirmPage(view, {
-    title: texts.support.unused.shrinkOf(left.length, client.name),
+    title: texts.support.unused.shrinkTitle(left.length, client.name),
     body: html`<p>${t.shrinkText(left.length)}</p>${scopeList(view, left)}<p class="hint">${t.days}: ${t.daysOf(days)}</p>`,
     action: shrinkPath(client.clientId),
     fields: [
@@ -144,7 +145,7 @@ const operations = ({ texts }: View, use: ClientUse): Html => {
     caption: t.operationsCaption,
     columns: [t.operation, t.calls, t.last],
     rows: use.routes.map(({ method, path, calls, last }) => [
-      html`<code>${method} ${path}</code>`,
+      html`<code>${method} ${breakable(path)}</code>`,
       calls,
       time(last, 'relative'),
     ]),
@@ -153,12 +154,13 @@ const operations = ({ texts }: View, use: ClientUse): Html => {
 
 const refusals = ({ texts }: View, use: ClientUse): Html => {
   const t = texts.support.use;
+  const reasons: Readonly<Record<string, { title: string }>> = texts.integrator.reasons;
   return table({
     caption: t.refusalsCaption,
     columns: [t.operation, t.reason, t.calls, t.last],
     rows: use.refusals.map(({ path, reason, calls, last }) => [
-      html`<code>${path ?? '–'}</code>`,
-      html`<code>${reason ?? '–'}</code>`,
+      html`<code>${breakable(path ?? '–')}</code>`,
+      reason === null ? '–' : (reasons[reason]?.title ?? html`<code>${reason}</code>`),
       calls,
       time(last, 'relative'),
     ]),
@@ -188,7 +190,7 @@ const showScopes = async (view: View, problem?: string): Promise<Answer> => {
 <p>${t.text}</p>
 <form method="post" action="${clientPath(client.clientId)}/scopes">${csrfField}
 ${scopeChoice(view, { held: problem === undefined ? client.scopes : readScopes(form), problem })}
-<div class="row"><button class="primary">${t.submit}</button><a href="${back}">${texts.support.cancel}</a></div></form>`,
+<div class="row"><button class="primary">${t.submit}</button><a class="button" href="${back}">${texts.support.cancel}</a></div></form>`,
   });
 };
 
@@ -213,7 +215,7 @@ const askToLose = (view: View, client: ShownClient, next: readonly string[], los
   const { texts } = view;
   const path = `${clientPath(client.clientId)}/scopes`;
   return confirmPage(view, {
-    title: texts.support.unused.shrinkOf(lost.length, client.name),
+    title: texts.support.unused.shrinkTitle(lost.length, client.name),
     body: html`<p>${texts.support.scopes.text}</p>${scopeList(view, lost)}`,
     action: path,
     fields: [...next.map((name) => ['scope', name] as const), ['confirmed', 'yes']],

@@ -17,8 +17,8 @@ const tones: Readonly<Record<CredentialState, Tone>> = {
   active: 'good',
   live: 'good',
   quarantined: 'warn',
-  revoked: 'bad',
-  expired: 'bad',
+  revoked: 'plain',
+  expired: 'plain',
 };
 
 /** The state of a client, key, secret or token. */

@@ -24,7 +24,13 @@ type Spans = {
   seconds: number;
   /** "{time} – {time}: {number}" for one bar. */
   textOfValue: (at: Date, number: number) => string;
+  /** How the times are shown; default: `axis`. */
+  timeStyle?: 'axis' | 'day';
 };
+
+/** The text of a value before the script of the page shows it in the viewer's zone. */
+export const utcValue = (at: Date, number: number): string =>
+  `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC: ${number}`;
 
 const bars = (numbers: readonly number[], { label, tone, top }: Bars, spans?: Spans): Html => {
   const most = Math.max(1, top ?? 0, ...numbers);
@@ -53,15 +59,18 @@ const valueArea = (number: number, index: number, { from, seconds, textOfValue }
 export const barChart = (numbers: readonly number[], given: Bars): Html => bars(numbers, given);
 
 /**
- * A chart with axes: the numbers at its left, the times below it. Its values appear on hover; with the script of the page
- * also by focus and the arrow keys, in the line below.
+ * A chart with axes: the numbers at its left, the times below it. Its values appear on hover; with script also by focus
+ * and the arrow keys, in the line below.
  */
 export const timeChart = (numbers: readonly number[], given: Bars & Spans): Html => {
   const most = Math.max(1, given.top ?? 0, ...numbers);
-  const end = new Date(given.from.getTime() + numbers.length * given.seconds * 1000);
+  const style = given.timeStyle ?? 'axis';
+  // Of days the last one is named, and not the midnight after it.
+  const spans = style === 'day' ? numbers.length - 1 : numbers.length;
+  const end = new Date(given.from.getTime() + spans * given.seconds * 1000);
   return html`<div class="chart-box" data-chart tabindex="0" role="group" aria-label="${given.label}">
 <div class="axis-y" aria-hidden="true"><span>${most}</span><span>0</span></div>
 ${bars(numbers, given, given)}
-<div class="axis-x">${time(given.from)}${time(end)}</div>
+<div class="axis-x">${time(given.from, style)}${time(end, style)}</div>
 <output class="hint" data-chart-value></output></div>`;
 };

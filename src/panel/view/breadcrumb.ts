@@ -14,17 +14,19 @@ export type Crumbs = {
   others: readonly { name: string; path: string }[];
 };
 
-/** The switcher works without script. */
-export const breadcrumb = ({ overview }: Texts, crumbs: Crumbs): Html => {
+/** `current`: path of the shown page, which is no link. The switcher works without script. */
+export const breadcrumb = ({ overview }: Texts, crumbs: Crumbs, current: string): Html => {
   const t = overview.crumbs;
+  const step = (to: string, label: string): Html =>
+    to === current ? html`<span aria-current="page">${label}</span>` : html`<a href="${to}">${label}</a>`;
   const { listPath, name, path, page, others } = crumbs;
   return html`<nav class="crumbs" aria-label="${t.label}"><ol>
 <li><a href="${listPath}">${t.restaurants}</a></li>
 <li>${
     others.length === 0
-      ? html`<a href="${path}">${name}</a>`
+      ? step(path, name)
       : html`<details class="switcher"><summary><span class="visually-hidden">${t.other}: </span>${name}</summary>
 <ul>${others.map((other) => html`<li><a href="${other.path}">${other.name}</a></li>`)}<li><a href="${listPath}">${t.all}</a></li></ul></details>`
   }</li>
-${page !== undefined && html`<li><a href="${page.path}">${page.label}</a></li>`}</ol></nav>`;
+${page !== undefined && html`<li>${step(page.path, page.label)}</li>`}</ol></nav>`;
 };

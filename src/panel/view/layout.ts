@@ -7,6 +7,7 @@ import type { Texts } from '../texts/en/en.ts';
 import type { Language } from '../texts/texts.ts';
 import { languages } from '../texts/texts.ts';
 import { breadcrumb, type Crumbs } from './breadcrumb.ts';
+import { breakable } from './breakable.ts';
 import { findForm } from './find-form.ts';
 
 export type NavItem = { path: string; label: string; isCurrent: boolean };
@@ -63,7 +64,7 @@ const htmxConfig = JSON.stringify({
 export const layout = (frame: Frame, content: PageContent): Html => {
   const { assets, language, texts, path, signedIn } = frame;
   const t = texts.frame;
-  const scripts = ['htmx.js', 'htmx-sse.js', 'panel.js', ...(content.scripts ?? [])];
+  const scripts = ['htmx.js', 'htmx-sse.js', 'panel.js', 'charts.js', ...(content.scripts ?? [])];
   return html`<!doctype html>
 <html lang="${language}">
 <head>
@@ -89,8 +90,8 @@ ${
 </header>
 ${signedIn && signedIn.subNav.length > 0 && subNavigation(texts, signedIn.subNav)}
 <main id="main" tabindex="-1" data-area="${areaOf(path)}"${signedIn && stream(signedIn.streamUrl)}>
-${signedIn?.crumbs && breadcrumb(texts, signedIn.crumbs)}${frame.flash && message(frame.flash)}
-<h1>${content.title}</h1>
+${signedIn?.crumbs && breadcrumb(texts, signedIn.crumbs, path)}${frame.flash && message(frame.flash)}
+<h1>${content.title.includes('@') ? breakable(content.title) : content.title}</h1>
 ${content.body}
 ${signedIn?.streamUrl !== undefined && html`<div hx-get="/panel" hx-trigger="sse:signed-out" hx-swap="none" hidden></div>`}
 </main>

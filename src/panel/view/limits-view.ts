@@ -3,15 +3,17 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { LimitedCaller, LimitName } from '../ports/limits.ts';
-import { barChart } from './bar-chart.ts';
+import { timeChart, utcValue } from './bar-chart.ts';
 import { fieldNote } from './field.ts';
 import { message } from './layout.ts';
 import { table } from './table.ts';
 import { time } from './time.ts';
 
-const names: readonly LimitName[] = ['minute', 'burst', 'day', 'month', 'concurrency'];
+export const limitNames: readonly LimitName[] = ['minute', 'burst', 'day', 'month', 'concurrency'];
 
 export type LimitProblems = Partial<Record<LimitName | 'allow_ip', string>>;
+
+const daySeconds = 86_400;
 
 type Shown = {
   caller: LimitedCaller;
@@ -54,7 +56,7 @@ const usedTable = ({ texts, ports }: View, caller: LimitedCaller): Html => {
   return table({
     caption: t.usedCaption,
     columns: [t.limit, { title: t.used, kind: 'number' }, { title: t.allowed, kind: 'number' }],
-    rows: names.map((name) => {
+    rows: limitNames.map((name) => {
       const used = usedOf(caller, name);
       const own = caller.limits[name];
       const standard = name === 'minute' || name === 'burst' ? defaults[name] : undefined;
@@ -70,10 +72,11 @@ const usedTable = ({ texts, ports }: View, caller: LimitedCaller): Html => {
 const chart = ({ texts }: View, { days }: LimitedCaller): Html => {
   const t = texts.limits;
   const units = days.map((day) => day.units);
+  const [first] = days;
   const total = units.reduce((sum, one) => sum + one, 0);
   const most = Math.max(0, ...units);
   return html`<div class="card"><h2>${t.chartTitle} <span class="figure">${t.number(total)}</span></h2>
-${barChart(units, { label: t.chartLabel(t.number(total), t.number(most)), tone: 'used' })}
+${first && timeChart(units, { label: t.chartLabel(t.number(total), t.number(most)), tone: 'used', from: first.day, seconds: daySeconds, textOfValue: utcValue, timeStyle: 'day' })}
 <details><summary>${t.asTable}</summary>${table({
     isStacked: false,
     columns: [t.day, ...[t.requests, t.units, t.limited].map((title) => ({ title, kind: 'number' as const }))],
@@ -88,7 +91,7 @@ const limitsForm = (view: View, { caller, path, problems }: Forms): Html => {
   const { defaults } = view.ports.limits;
   return html`<form method="post" action="${path}" class="card">${view.csrfField}
 <p>${t.limitsText}</p>
-${names.map((name) => {
+${limitNames.map((name) => {
   const hint = name === 'minute' || name === 'burst' ? t.emptyIsDefault(t.number(defaults[name])) : t.emptyIsNone;
   const note = fieldNote(name, problems[name], hint);
   const value = view.form.get(name) ?? String(caller.limits[name] ?? '');
@@ -146,7 +149,7 @@ export const limitProblemsOf = ({ texts }: View, error: unknown): LimitProblems 
   for (const { pointer, message: english } of error.errors) {
     // The message begins with the wrong entry, which may have colons of its own.
     if (pointer === 'allow_ip') problems.allow_ip ??= t.addressProblem(english.slice(0, english.indexOf(': ')));
-    const name = names.find((one) => one === pointer);
+    const name = limitNames.find((one) => one === pointer);
     if (name !== undefined) problems[name] = t.limitProblem;
   }
   return Object.keys(problems).length === 0 ? undefined : problems;

@@ -59,12 +59,18 @@ export const linksOf = (pages: readonly Page[], place: Place): NavItem[] =>
     place,
   );
 
+/** Belongs to the clients where a role has them, so that the first row stays short. */
+const forIntegrators = `${panelPath}/integrators`;
+
 export const navigationFor = (pages: readonly Page[], place: Place): Navigation => {
   const links = linksOf(pages, place);
-  const current = groupOf(place.path);
+  const hasClients = links.some(({ path }) => groupOf(path) === 'clients');
+  const groupIn = (path: string): Group | undefined =>
+    hasClients && path === forIntegrators ? 'clients' : groupOf(path);
+  const current = groupIn(place.path);
   const nav = links.filter(({ path }) => path === panelPath);
   for (const group of groupNames) {
-    const [first, ...more] = links.filter(({ path }) => groupOf(path) === group);
+    const [first, ...more] = links.filter(({ path }) => groupIn(path) === group);
     if (first === undefined) continue;
     const label = more.length === 0 ? first.label : place.texts.frame.groups[group];
     nav.push({ path: first.path, label, isCurrent: group === current });
@@ -73,10 +79,10 @@ export const navigationFor = (pages: readonly Page[], place: Place): Navigation 
     shownTo(pages, place.role).filter(({ path }) => path.includes('/:')),
     place,
   );
-  const ofGroup = links.filter(({ path }) => current !== undefined && groupOf(path) === current);
+  const ofGroup = links.filter(({ path }) => current !== undefined && groupIn(path) === current);
   return {
     nav,
     subNav: aboutObject.length > 0 ? aboutObject : ofGroup.length > 1 ? ofGroup : [],
-    others: links.filter(({ path }) => path !== panelPath && groupOf(path) === undefined),
+    others: links.filter(({ path }) => path !== panelPath && groupIn(path) === undefined),
   };
 };

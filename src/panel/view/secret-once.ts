@@ -1,6 +1,7 @@
 /** Values that are shown once, right after they were created. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
+import { copyButton } from './copy-button.ts';
 
 type Value = { id: string; label: string; value: string };
 
@@ -25,4 +26,4 @@ ${warning !== undefined && html`<p class="message warn" role="status">${warning}
 /** A value with a button that copies it. `lead`: text before the value. */
 const copyable = ({ texts }: Pick<View, 'texts'>, { id, label, value }: Value, lead?: Html): Html =>
   html`<div class="secret">${lead}<code id="${id}">${value}</code>
-<button type="button" class="primary" data-copy="${id}" aria-label="${texts.frame.copyOf(label)}">${texts.frame.copy}</button></div>`;
+${copyButton({ texts }, id, label)}</div>`;

@@ -58,8 +58,11 @@ const headerOf = (column: Column): Html => {
   return html`<th scope="col"><span class="visually-hidden">${column.title}</span></th>`;
 };
 
+/** A dash stands for nothing. Cards on a phone leave it out. */
 const cellOf = (column: Column, cell: HtmlValue): Html => {
-  if (typeof column === 'string') return html`<td data-label="${column}">${cell}</td>`;
-  if (column.kind === 'number') return html`<td class="number" data-label="${column.title}">${cell}</td>`;
+  const none = cell === '–';
+  if (typeof column === 'string') return html`<td data-label="${column}"${none && html` class="none"`}>${cell}</td>`;
+  if (column.kind === 'number')
+    return html`<td class="number${none && ' none'}" data-label="${column.title}">${cell}</td>`;
   return html`<td>${cell}</td>`;
 };

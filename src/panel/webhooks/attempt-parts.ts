@@ -20,7 +20,7 @@ export const attemptOutcome = ({ texts }: View, attempt: DeliveryAttempt): Html 
   const { failure, status, address, response } = attempt;
   return html`${failure !== null && html`<p>${t.failures[failure]}</p>`}
 <dl class="facts">${status !== null && html`<dt>${t.status}</dt><dd>${status}</dd>`}
-<dt>${t.took}</dt><dd>${timings(attempt)}</dd>
+<dt>${t.took}</dt><dd>${timings(attempt, t.firstByte)}</dd>
 ${address !== null && html`<dt>${t.address}</dt><dd><code>${address}</code></dd>`}</dl>
 ${
   status !== null &&
@@ -30,9 +30,9 @@ ${
 }`;
 };
 
-const timings = ({ totalMs, dnsMs, connectMs, tlsMs, firstByteMs }: DeliveryAttempt): Html => {
-  const parts = Object.entries({ DNS: dnsMs, TCP: connectMs, TLS: tlsMs, '1st byte': firstByteMs }).filter(
+const timings = ({ totalMs, dnsMs, connectMs, tlsMs, firstByteMs }: DeliveryAttempt, firstByte: string): Html => {
+  const parts = Object.entries({ DNS: dnsMs, TCP: connectMs, TLS: tlsMs, [firstByte]: firstByteMs }).filter(
     (part): part is [string, number] => part[1] !== null,
   );
-  return html`${totalMs} ms${parts.length > 0 && html` <span class="hint">(${parts.map(([name, ms]) => `${name} ${ms}`).join(', ')})</span>`}`;
+  return html`${totalMs} ms${parts.length > 0 && html` <span class="hint">(${parts.map(([name, ms]) => `${name} ${ms} ms`).join(', ')})</span>`}`;
 };

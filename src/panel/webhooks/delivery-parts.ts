@@ -19,7 +19,7 @@ import { time } from '../view/time.ts';
 import { attemptOutcome, attemptResult, isConfirmed } from './attempt-parts.ts';
 import { type DeliveryFilter, isFiltering, pathOfDeliveries } from './delivery-filter.ts';
 import { deliveryTabs } from './delivery-tabs.ts';
-import { pathOfEndpoint } from './endpoint-parts.ts';
+import { endpointName, pathOfEndpoint } from './endpoint-parts.ts';
 import { nextTry } from './next-try.ts';
 
 type ShownState = Delivery['state'] | 'retrying';
@@ -107,14 +107,14 @@ const row = (view: View, { restuid, endpoints }: DeliveryPage, delivery: ListedD
     deliveryState(view, delivery),
     delivery.lastAttempt === null ? t.none : lastAnswer(view, delivery.lastAttempt),
     delivery.attemptsCount,
-    endpoint === undefined ? html`<code>${delivery.endpointUid}</code>` : (endpoint.description ?? endpoint.url),
+    endpoint === undefined ? html`<code>${delivery.endpointUid}</code>` : endpointName(endpoint),
     delivery.nextTry === undefined ? t.none : nextTry(view, delivery.nextTry),
     time(delivery.created),
   ];
 };
 
 const lastAnswer = (view: View, attempt: NonNullable<ListedDelivery['lastAttempt']>): Html =>
-  html`${attemptResult(view, attempt)}<br><span class="hint">${time(attempt.started)}</span>`;
+  html`${attemptResult(view, attempt)}<br><span class="hint">${time(attempt.started, 'relative')}</span>`;
 
 /** State, next attempt and attempts. Refreshes itself until the delivery has ended. */
 export const deliveryNow = (
@@ -166,7 +166,7 @@ export const deliveryFacts = (
 <dt>${t.endpoint}</dt><dd>${
     endpoint === undefined
       ? html`<code>${delivery.endpointUid}</code>`
-      : html`<a href="${pathOfEndpoint(restuid, endpoint.uid)}">${endpoint.description ?? endpoint.url}</a>`
+      : html`<a href="${pathOfEndpoint(restuid, endpoint.uid)}">${endpointName(endpoint)}</a>`
   }</dd>
 <dt>${t.about}</dt><dd><code>${delivery.entity}</code></dd>
 <dt>${t.seq}</dt><dd>${delivery.seq}</dd>

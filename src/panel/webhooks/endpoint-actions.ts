@@ -70,7 +70,7 @@ const askToRotate = withEndpoint((view, restuid, endpoint) => {
 <label>${t.overlap}<select name="overlap">${overlaps.map(
             (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.overlaps[hours]}</option>`,
           )}</select></label><div class="row"><button class="primary">${t.rotateNow}</button>${back}</div></form>`
-        : html`<p>${t.overlapBlocks}</p><p class="row"><a class="button danger" href="${path}/finish">${t.finish}</a>${back}</p>`
+        : html`<p>${t.overlapBlocks}</p><p class="row"><a class="button" href="${path}/finish">${t.finish}</a>${back}</p>`
     }`,
   });
 });

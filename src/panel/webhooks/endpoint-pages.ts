@@ -116,6 +116,9 @@ const showEndpoint = withEndpoint(async (view, restuid, endpoint) => {
   const now = html`<section id="endpoint-now" aria-label="${view.texts.restaurant.webhooks.state}" hx-get="${pathOfHealth(path, asked)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${endpointNow(view, endpoint)}
 ${await endpointHealth(view, restuid, endpoint.uid, asked)}</section>`;
   if (view.wantsFragment) return fragment(now);
+  const { ownerKind, ownerId } = endpoint;
+  const ownerName =
+    ownerKind === 'api_client' ? await view.ports.ordering.nameOf(restuid, `api_client:${ownerId}`) : undefined;
   const t = view.texts.restaurant.webhooks;
   return page({
     title: endpoint.description ?? endpoint.url,
@@ -123,7 +126,7 @@ ${await endpointHealth(view, restuid, endpoint.uid, asked)}</section>`;
 ${actions(view, path, endpoint)}
 <p class="row"><a class="button" href="${pathOfDeliveries(restuid, { endpoint: endpoint.uid })}">${t.deliveries}</a>
 <a class="button" href="${path}/redeliver">${view.texts.restaurant.deliveries.manyLink}</a></p>
-<h2>${t.settings}</h2>${endpointSettings(view, endpoint)}
+<h2>${t.settings}</h2>${endpointSettings(view, endpoint, ownerName)}
 <p class="row"><a class="button" href="${path}/edit">${t.edit}</a>
 <a class="button" href="${path}/login">${endpoint.authShown === null ? t.login.set : t.login.change}</a></p>`,
   });

@@ -6,7 +6,10 @@ import type { Listed, WebhookEndpoint } from '../ports/restaurant.ts';
 import { knownKinds } from '../restaurant/notification-pages.ts';
 import { pathOfRestaurant } from '../restaurant/paths.ts';
 import { deliveriesTopic } from '../restaurant/topics.ts';
+import { clientPath } from '../support/client-table.ts';
+import { supportRoles } from '../support/roles.ts';
 import { badge } from '../view/badge.ts';
+import { breakable } from '../view/breakable.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
@@ -14,6 +17,9 @@ import { nextTry } from './next-try.ts';
 
 export const pathOfEndpoint = (restuid: string, uid: string, more = ''): string =>
   pathOfRestaurant(restuid, `/webhooks/${encodeURIComponent(uid)}${more}`);
+
+/** The description, or else the URL. */
+export const endpointName = ({ description, url }: WebhookEndpoint): Html => html`${description ?? breakable(url)}`;
 
 const endpointState = ({ texts }: View, endpoint: WebhookEndpoint): Html => {
   const t = texts.restaurant.webhooks.states;
@@ -33,7 +39,7 @@ export const endpointTable = (view: View, { restuid, after, endpoints }: Endpoin
   const { webhooks: t, notifications } = view.texts.restaurant;
   const pathOf = (cursor?: string): string => withQuery(pathOfRestaurant(restuid, '/webhooks'), { after: cursor });
   const row = (endpoint: WebhookEndpoint): HtmlValue[] => [
-    html`<a id="open-${endpoint.uid}" href="${pathOfEndpoint(restuid, endpoint.uid)}">${endpoint.url}</a>${
+    html`<a id="open-${endpoint.uid}" href="${pathOfEndpoint(restuid, endpoint.uid)}">${breakable(endpoint.url)}</a>${
       endpoint.description !== null && html`<br><span class="hint">${endpoint.description}</span>`
     }`,
     html`${endpointState(view, endpoint)}${endpoint.certificateEnds !== null && html` ${badge('warn', t.login.endsBadge[endpoint.certificateEnds])}`}`,
@@ -64,12 +70,20 @@ export const endpointNow = (view: View, endpoint: WebhookEndpoint): Html => {
 ${previousSecretExpires !== null && html`<dt>${t.overlapRuns}</dt><dd>${time(previousSecretExpires)}</dd>`}</dl>`;
 };
 
-/** The settings of an endpoint. */
-export const endpointSettings = (view: View, endpoint: WebhookEndpoint): Html => {
+/** A link for roles that may open the page of the client. */
+const clientOwner = ({ texts, user }: View, id: string, name: string | undefined): Html => {
+  const t = texts.restaurant.webhooks;
+  if (name === undefined) return html`${t.ownerClient(id)}`;
+  const mayOpen = supportRoles.includes(user.role);
+  return html`${mayOpen ? html`<a href="${clientPath(id)}">${name}</a>` : name} <code>${id}</code>`;
+};
+
+/** The settings of an endpoint. `ownerName`: of the API client that made it. */
+export const endpointSettings = (view: View, endpoint: WebhookEndpoint, ownerName?: string): Html => {
   const { webhooks: t, notifications } = view.texts.restaurant;
   const { ownerKind, ownerId, signatureHeader, signature, authShown, maxPerSecond } = endpoint;
   return html`<dl class="facts">
-<dt>${t.url}</dt><dd><code>${endpoint.url}</code></dd>
+<dt>${t.url}</dt><dd><code>${breakable(endpoint.url)}</code></dd>
 ${endpoint.description !== null && html`<dt>${t.description}</dt><dd>${endpoint.description}</dd>`}
 <dt>${t.kinds}</dt><dd>${knownKinds(endpoint.kinds)
     .map((kind) => notifications.kinds[kind])
@@ -84,7 +98,7 @@ ${
 }
 ${maxPerSecond !== null && html`<dt>${t.maxPerSecond}</dt><dd>${maxPerSecond}</dd>`}
 ${endpoint.digest && html`<dt>${t.more}</dt><dd>${t.digest}</dd>`}
-<dt>${t.owner}</dt><dd>${ownerKind === 'panel' ? t.ownerPanel : t.ownerClient(ownerId)}</dd>
+<dt>${t.owner}</dt><dd>${ownerKind === 'panel' ? t.ownerPanel : clientOwner(view, ownerId, ownerName)}</dd>
 <dt>${t.uid}</dt><dd><code>${endpoint.uid}</code></dd>
 <dt>${t.createdAt}</dt><dd>${time(endpoint.created)}</dd></dl>`;
 };

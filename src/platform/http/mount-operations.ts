@@ -99,6 +99,7 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
   const request = idempotentRequest({
     owner: caller.id,
     key,
+    tenant,
     path: `${prefix}${operation.path}`,
     query: query.values,
     body,

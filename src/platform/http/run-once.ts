@@ -4,7 +4,9 @@
  */
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
+import { tenantMember } from '#src/contract/event.ts';
 import { envelopeOf, Fault } from '#src/contract/fault.ts';
+import { tenantHeader } from '#src/contract/headers.ts';
 import { hourMs } from '../clock.ts';
 import {
   deleteReceipt,
@@ -25,6 +27,8 @@ type RequestWithKey = IdentifiableRequest & {
   /** The key or client that owns the Idempotency-Key. */
   owner: string;
   key: string;
+  /** The tenant that it is for, which it need not name. Empty: it is for none. */
+  tenant: string;
   requestId: string;
   /** For requests and answers that hold a secret. */
   sealing?: Sealing | undefined;
@@ -98,7 +102,7 @@ export const runOnceOutside = async (
         ...(await asKept(request)),
         status: running,
         body: '',
-        headers: {},
+        headers: tenantOf(request),
         expires,
       });
     }
@@ -139,9 +143,15 @@ const findEarlier = async (
   if (!isHeld) throw stillRunning();
   if (earlier === undefined) return undefined;
   if (!earlier.requestHash.equals((await request.identity()).hash)) throw await reused(tx, request);
+  const { [tenantHeader]: tenant = request.tenant } = earlier.headers;
+  if (tenant !== request.tenant) throw reusedAt(tenantMember);
   if (earlier.status === running) throw stillRunning();
   return replay(earlier, request.sealing);
 };
+
+/** Kept with the answer. Receipts of releases before this one have none. */
+const tenantOf = ({ tenant }: RequestWithKey): Record<string, string> =>
+  tenant === '' ? {} : { [tenantHeader]: tenant };
 
 const stillRunning = (): Fault =>
   new Fault('CONFLICT', 'A request with this Idempotency-Key is still running', { headers: { 'retry-after': '1' } });
@@ -181,7 +191,7 @@ const keep = async (
   answer: WireAnswer,
 ): Promise<WireAnswer> => {
   const expires = new Date(now.getTime() + keptMs);
-  const headers = { ...answer.headers, 'idempotency-expires': expires.toUTCString() };
+  const headers = { ...answer.headers, ...tenantOf(request), 'idempotency-expires': expires.toUTCString() };
   const body = request.sealing?.seal(answer.body, 'answer') ?? answer.body;
   const receipt = { ...(await asKept(request)), status: answer.status, body, headers, expires };
   await withCommit(db, saveReceipt(db, request.owner, request.key, receipt));
@@ -226,9 +236,10 @@ const reused = async (tx: Kysely<unknown>, request: IdempotentRequest): Promise<
   const path = kept === undefined ? [] : await differenceOf(kept, request);
   // path[0] names the part of the request that differs; the pointer names the place inside it.
   const pointer = path[0] === 'path' || path.length < 2 ? '' : pointerOf(path.slice(1));
-  const message =
-    path[0] === 'path' ? 'the key was used with another operation' : 'differs from the first request with this key';
-  return new Fault('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another request', {
+  return path[0] === 'path' ? reusedAt(pointer, 'the key was used with another operation') : reusedAt(pointer);
+};
+
+const reusedAt = (pointer: string, message = 'differs from the first request with this key'): Fault =>
+  new Fault('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another request', {
     errors: [{ pointer, code: 'IDEMPOTENCY_KEY_REUSED', message }],
   });
-};

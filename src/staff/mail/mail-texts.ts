@@ -2,7 +2,8 @@
 
 type LinkText = (given: { link: string; hours: number; origin: string }) => { subject: string; text: string };
 
-export type LinkKind = 'invitation' | 'reset';
+/** `contact`: an invitation of a contact of an API client. */
+export type LinkKind = 'invitation' | 'contact' | 'reset';
 
 type MailTexts = Readonly<Record<LinkKind, LinkText>>;
 
@@ -10,6 +11,17 @@ const en: MailTexts = {
   invitation: ({ link, hours, origin }) => ({
     subject: 'Your Orderpass account',
     text: `An Orderpass account was created for you at ${origin}.
+
+Open this link and choose a password. It works once, within ${hours} hours:
+
+${link}
+
+If you did not expect this, do nothing: without the link the account cannot be used.
+`,
+  }),
+  contact: ({ link, hours, origin }) => ({
+    subject: 'Your access to Orderpass',
+    text: `You were invited at ${origin} to look after an API client of your company: its credentials, requests and webhooks.
 
 Open this link and choose a password. It works once, within ${hours} hours:
 
@@ -35,6 +47,17 @@ const it: MailTexts = {
   invitation: ({ link, hours, origin }) => ({
     subject: 'Il tuo account Orderpass',
     text: `È stato creato per te un account Orderpass su ${origin}.
+
+Apri questo link e scegli una password. Funziona una volta sola, entro ${hours} ore:
+
+${link}
+
+Se non te lo aspettavi, non fare nulla: senza il link l’account non può essere usato.
+`,
+  }),
+  contact: ({ link, hours, origin }) => ({
+    subject: 'Il tuo accesso a Orderpass',
+    text: `Hai ricevuto un invito su ${origin} per gestire un client API della tua azienda: credenziali, richieste e webhook.
 
 Apri questo link e scegli una password. Funziona una volta sola, entro ${hours} ore:
 

@@ -12,7 +12,7 @@ import { pause, type Service } from '#src/platform/supervisor.ts';
 import { mailLanguage } from '../mail/mail-texts.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import { isNoticeKind, mayGet, type NoticeSources } from './notice.ts';
-import { urlLabel } from './notice-settings.ts';
+import { secretLabel, urlLabel } from './notice-settings.ts';
 import {
   chosenKinds,
   claimDue,
@@ -27,6 +27,9 @@ import { noticeText } from './notice-texts.ts';
 /** Posts to an address under the rules of webhooks. True: the receiver took it. Never rejects. */
 type NoticePost = (url: string, headers: Record<string, string>, body: string, signal: AbortSignal) => Promise<boolean>;
 
+/** The signature `v1` of Standard Webhooks. */
+type SignNotice = (secret: string, parts: { id: string; timestampSeconds: number; body: string }) => string;
+
 type NoticesDeps = {
   db: Kysely<unknown>;
   box: Pick<SecretBox, 'open' | 'digest'>;
@@ -34,6 +37,7 @@ type NoticesDeps = {
   log: Pick<Logger, 'warn'>;
   mailer: Mailer | undefined;
   post: NoticePost;
+  sign: SignNotice;
   sources: NoticeSources;
   /** Public origin of the server. */
   origin: string;
@@ -82,7 +86,15 @@ export const createNotices = (deps: NoticesDeps) => {
   return { decide, send, service };
 };
 
-const createSendOne = ({ db, box, clock, log, mailer, post, origin }: NoticesDeps) => {
+const createSendOne = ({ db, box, clock, log, mailer, post, sign, origin }: NoticesDeps) => {
+  /** Of both secrets during the overlap of a rotation; no header when the address has no secret yet. */
+  const signatureOf = (notice: DueNotice, parts: Parameters<SignNotice>[1]): Record<string, string> => {
+    const { secret, previous_secret: previous, previous_secret_ends: ends } = notice;
+    const secrets = [secret, ends !== null && ends > clock.now() ? previous : null].filter((one) => one !== null);
+    if (secrets.length === 0) return {};
+    const signatures = secrets.map((sealed) => sign(box.open(sealed, secretLabel(notice.user_id)), parts));
+    return { 'webhook-signature': signatures.join(' ') };
+  };
   const deliver = async (notice: DueNotice, signal: AbortSignal): Promise<boolean> => {
     const id = box.digest(`notice ${notice.user_id} ${notice.key} ${notice.channel}`).toString('hex').slice(0, 32);
     const facts = JSON.parse(notice.facts) as Record<string, string>;
@@ -93,15 +105,21 @@ const createSendOne = ({ db, box, clock, log, mailer, post, origin }: NoticesDep
         (await mailer?.send({ to: notice.email, subject, text, id: `${id}@${new URL(origin).hostname}` })) === 'sent'
       );
     if (notice.url === null) return false;
-    const body = {
+    const body = JSON.stringify({
       id,
       type: kind,
       timestamp: notice.created_at.toISOString(),
       text: `${subject}\n\n${text}`,
       data: facts,
+    });
+    const timestampSeconds = Math.floor(clock.now().getTime() / 1000);
+    const headers = {
+      'content-type': 'application/json',
+      'webhook-id': id,
+      'webhook-timestamp': String(timestampSeconds),
+      ...signatureOf(notice, { id, timestampSeconds, body }),
     };
-    const headers = { 'content-type': 'application/json', 'webhook-id': id };
-    return post(box.open(notice.url, urlLabel(notice.user_id)), headers, JSON.stringify(body), signal);
+    return post(box.open(notice.url, urlLabel(notice.user_id)), headers, body, signal);
   };
   return async (notice: DueNotice, signal: AbortSignal): Promise<void> => {
     const isDropped = !notice.is_wanted || !isNoticeKind(notice.kind) || !mayGet(notice.role, notice.kind);

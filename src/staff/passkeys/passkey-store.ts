@@ -71,6 +71,18 @@ export const notePasskeyUse = async (
   return rows.length > 0;
 };
 
+/** The former name; undefined: the user has no passkey with this id. */
+export const renamePasskey = async (
+  tx: Kysely<unknown>,
+  { userId, id, name }: Pick<PasskeyRow, 'userId' | 'id' | 'name'>,
+): Promise<string | undefined> => {
+  const { rows } = await sql<{ name: string }>`
+    with former as (select name from panel.passkeys where user_id = ${userId} and id = ${id} for update)
+    update panel.passkeys p set name = ${name} from former
+    where p.user_id = ${userId} and p.id = ${id} returning former.name`.execute(tx);
+  return rows[0]?.name;
+};
+
 /** The name of the removed passkey; undefined: the user has none with this id. */
 export const deletePasskey = async (tx: Kysely<unknown>, userId: string, id: string): Promise<string | undefined> => {
   const { rows } = await sql<{ name: string }>`

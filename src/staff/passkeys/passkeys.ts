@@ -1,5 +1,5 @@
 /**
- * Passkeys: added and removed by their user, removed by an administrator, and used to sign in. A challenge is sealed with
+ * Passkeys: added, renamed and removed by their user, removed by an administrator, and used to sign in. A challenge is sealed with
  * the moment of its end and held by the browser, so strangers store nothing; the first right answer uses it up.
  */
 import type { Kysely } from 'kysely';
@@ -20,6 +20,7 @@ import {
   insertPasskey,
   listPasskeys,
   notePasskeyUse,
+  renamePasskey,
   useChallenge,
 } from './passkey-store.ts';
 import { createWebAuthn } from './web-authn.ts';
@@ -55,6 +56,7 @@ export const createPasskeys = (deps: PasskeysDeps) => {
     list: async (userId: string): Promise<ShownPasskey[]> =>
       (await listPasskeys(db, userId)).map(({ id, name, createdAt, usedAt }) => ({ id, name, createdAt, usedAt })),
     ...additions({ ...deps, webAuthn }),
+    ...renaming(deps),
     ...removals(deps),
     ...signIns({ ...deps, webAuthn }),
   };
@@ -110,6 +112,23 @@ const additions = (deps: WithWebAuthn) => {
     },
   };
 };
+
+const renaming = ({ db, clock, record }: PasskeysDeps) => ({
+  /** `name`: 1 to `nameLengthMax` characters. False: the user has no such passkey. */
+  rename: (userId: string, id: string, name: string, address: string): Promise<boolean> =>
+    inTransaction(db, async (tx) => {
+      const former = await renamePasskey(tx, { userId, id, name });
+      if (former === undefined) return false;
+      await record(tx, clock.now(), {
+        action: 'user.passkey_renamed',
+        outcome: 'success',
+        actor: `panel:${userId}`,
+        address,
+        details: { passkey_id: id, former_name: former, name },
+      });
+      return true;
+    }),
+});
 
 const removals = ({ db, clock, record }: PasskeysDeps) => ({
   /** False: the user has no such passkey. */

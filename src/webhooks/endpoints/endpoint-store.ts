@@ -144,7 +144,8 @@ export const listEndpoints = (
 export const saveEndpoint = async (tx: Kysely<unknown>, row: Endpoint): Promise<void> => {
   await sql`
     update webhooks.endpoints set url = ${row.url}, description = ${row.description}, kinds = ${row.kinds}::text[],
-      enabled = ${row.enabled}, disabled_reason = ${row.disabledReason}, signature_header = ${row.signatureHeader},
+      enabled = ${row.enabled}, disabled_reason = ${row.disabledReason},
+      disabled_at = case when ${row.enabled} then null else disabled_at end, signature_header = ${row.signatureHeader},
       signature = ${row.signature}, max_per_second = ${row.maxPerSecond}, digest = ${row.digest}, auth = ${row.auth},
       auth_shown = ${jsonOf(row.authShown)}::jsonb, secret = ${row.secret},
       previous_secret = ${row.previousSecret}, previous_secret_expires = ${row.previousSecretExpires}
@@ -186,7 +187,7 @@ export const disableEndpoint = async (
   now: Date,
 ): Promise<void> => {
   await sql`
-    update webhooks.endpoints set enabled = false, disabled_reason = ${reason}, cancel_through = ${now}
+    update webhooks.endpoints set enabled = false, disabled_reason = ${reason}, disabled_at = ${now}, cancel_through = ${now}
     where uid = ${uid}`.execute(tx);
 };
 

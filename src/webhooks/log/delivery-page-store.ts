@@ -228,65 +228,34 @@ export const countDeliveries = (db: Kysely<unknown>, search: DeliverySearch): Pr
 /** chosen: newest deliveries whose changes the mark shows; a page of the log shows fewer. */
 const markedMax = 50;
 
+/** chosen: newest endpoints of a client whose changes the mark shows; a page of its list shows as many. */
+const markedEndpointsMax = 50;
+
 /** A text that changes when the newest deliveries or the health of an endpoint change. */
-export const readDeliveryMark = async (db: Kysely<unknown>, tenant: string): Promise<string> => {
+export const readDeliveryMark = (db: Kysely<unknown>, tenant: string): Promise<string> =>
+  readMark(db, sql`select * from webhooks.endpoints where tenant = ${tenant} and removed is null`);
+
+/** The same for the endpoints that a client made, for any tenant. */
+export const readClientMark = (db: Kysely<unknown>, clientId: string): Promise<string> =>
+  readMark(
+    db,
+    sql`
+      select * from webhooks.endpoints
+      where owner_kind = 'api_client' and owner_id = ${clientId} and removed is null
+      order by uid desc limit ${markedEndpointsMax}`,
+  );
+
+const readMark = async (db: Kysely<unknown>, endpoints: RawBuilder<unknown>): Promise<string> => {
   const { rows } = await sql<{ mark: string | null }>`
     select md5(string_agg(concat_ws(' ', seen.uid, seen.enabled, seen.url, health.failures_count, health.last_failure,
       health.last_success is null, newest.text), ',' order by seen.uid)) as mark
-    from webhooks.endpoints as seen
+    from (${endpoints}) as seen
     left join webhooks.endpoint_health as health on health.endpoint_uid = seen.uid
     left join lateral (
       select string_agg(concat(uid, state, attempts_count), ',') as text from (
         select uid, state, attempts_count from webhooks.deliveries as delivery
-        where delivery.tenant = ${tenant} and delivery.endpoint_uid = seen.uid ${newestFirst} limit ${markedMax}
+        where delivery.tenant = seen.tenant and delivery.endpoint_uid = seen.uid ${newestFirst} limit ${markedMax}
       ) as delivery
-    ) as newest on true
-    where seen.tenant = ${tenant} and seen.removed is null`.execute(db);
+    ) as newest on true`.execute(db);
   return rows[0]?.mark ?? '';
-};
-
-export type HistoryStep = {
-  start: Date;
-  /** Confirmed by the first attempt, and by a later one. */
-  atOnce: number;
-  later: number;
-  failed: number;
-  cancelled: number;
-  /** Every attempt has failed so far, and another one follows. */
-  retrying: number;
-  /** Not attempted yet. */
-  open: number;
-  /** The number of failed attempts of all these deliveries. */
-  failedAttempts: number;
-};
-
-/** Deliveries that one step counts at most, the newest first. */
-export const historyStepMax = 500;
-
-type HistorySpan = { tenant: string; endpointUid: string; from: Date; stepMs: number; steps: number };
-
-/** Deliveries of each span of time by their result, oldest span first. Spans without deliveries are zeros. */
-export const readHistory = async (
-  db: Kysely<unknown>,
-  { tenant, endpointUid, from, stepMs, steps }: HistorySpan,
-): Promise<HistoryStep[]> => {
-  const { rows } = await sql<HistoryStep>`
-    select step.start, count(*) filter (where state = 'succeeded' and attempts_count <= 1) as "atOnce",
-      count(*) filter (where state = 'succeeded' and attempts_count > 1) as later,
-      count(*) filter (where state = 'exhausted') as failed, count(*) filter (where state = 'cancelled') as cancelled,
-      count(*) filter (where state in ('pending', 'waiting') and attempts_count > 0) as retrying,
-      count(*) filter (where state in ('pending', 'waiting') and attempts_count = 0) as open,
-      coalesce(sum(attempts_count - case when state = 'succeeded' then 1 else 0 end), 0)::int as "failedAttempts"
-    from (
-      select ${from}::timestamptz + number * ${stepMs}::float8 * interval '1 millisecond' as start
-      from generate_series(0, ${steps}::integer - 1) as number
-    ) as step
-    left join lateral (
-      select state, attempts_count from webhooks.deliveries as delivery
-      where delivery.tenant = ${tenant} and delivery.endpoint_uid = ${endpointUid} and delivery.created >= step.start
-        and delivery.created < step.start + ${stepMs}::float8 * interval '1 millisecond'
-      ${newestFirst} limit ${historyStepMax}
-    ) as delivery on true
-    group by step.start order by step.start`.execute(db);
-  return rows;
 };

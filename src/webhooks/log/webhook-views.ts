@@ -10,14 +10,19 @@ import {
   countDeliveries,
   type DeliverySearch,
   type FoundDelivery,
-  type HistoryStep,
-  historyStepMax,
+  readClientMark,
   readDeliveryMark,
-  readHistory,
   searchDeliveries,
   type TabCounts,
 } from './delivery-page-store.ts';
 import { findEndpointOfClient, listEndpointPage, listEndpointsOfClient } from './endpoint-page-store.ts';
+import {
+  type AttemptStep,
+  type HistoryStep,
+  historyStepMax,
+  readAttemptHistory,
+  readHistory,
+} from './history-store.ts';
 import { type NextTry, nextTryOf, nextTryOfEndpoint } from './next-try.ts';
 
 /** `nextTry`: undefined when no attempt follows. `previousSecretExpires`: null when no overlap runs. */
@@ -43,7 +48,7 @@ type Resendable = { endpointUid: string; eventIds: readonly string[] }[] | undef
 type WholeDelivery = ShownDelivery & { body: string | null; attempts: LoggedAttempt[] };
 
 /** `isPart`: there are more deliveries; only the newest are counted. */
-type ShownStep = HistoryStep & { isPart: boolean };
+type ShownStep = HistoryStep & AttemptStep & { isPart: boolean };
 
 /** `counts`: the deliveries by state. */
 type ShownRedelivery = Pick<RedeliveryProgress, 'queued' | 'counts'> & { state: ReturnType<typeof redeliveryStateOf> };
@@ -70,6 +75,9 @@ export const createClientWebhookViews = ({ db, clock }: ViewDeps) => ({
     const row = await findEndpointOfClient(db, clientId, uid);
     return row && showEndpoint(row, clock.now());
   },
+
+  /** Changes when one of the newest deliveries or the health of one of the newest endpoints changes. */
+  deliveryMark: (clientId: string): Promise<string> => readClientMark(db, clientId),
 
   /** Without the payload. */
   findDelivery: async (
@@ -149,21 +157,26 @@ export const createWebhookViews = ({ db, clock }: ViewDeps) => ({
   /** Changes when the newest deliveries or the health of an endpoint change. */
   deliveryMark: (tenant: string): Promise<string> => readDeliveryMark(db, tenant),
 
-  /** The results of the deliveries in each of the last `steps` spans of `stepMs`, the oldest first. */
-  history: async (
-    tenant: string,
-    endpointUid: string,
-    { stepMs, steps }: { stepMs: number; steps: number },
-  ): Promise<ShownStep[]> => {
-    // Aligned to whole steps, so that a step counts the same deliveries each time it is shown.
-    const from = new Date((Math.floor(clock.now().getTime() / stepMs) - steps + 1) * stepMs);
-    const history = await readHistory(db, { tenant, endpointUid, from, stepMs, steps });
-    return history.map((step) => ({
-      ...step,
-      isPart: step.atOnce + step.later + step.failed + step.cancelled + step.retrying + step.open >= historyStepMax,
-    }));
-  },
+  /** The results of the deliveries and of the attempts in each of the last `steps` spans of `stepMs`, the oldest first. */
+  history: (tenant: string, endpointUid: string, span: { stepMs: number; steps: number }): Promise<ShownStep[]> =>
+    historyOf(db, clock.now(), { tenant, endpointUid, ...span }),
 });
+
+const historyOf = async (
+  db: Kysely<unknown>,
+  now: Date,
+  { stepMs, steps, ...of }: { tenant: string; endpointUid: string; stepMs: number; steps: number },
+): Promise<ShownStep[]> => {
+  // Aligned to whole steps, so that a step counts the same deliveries each time it is shown.
+  const from = new Date((Math.floor(now.getTime() / stepMs) - steps + 1) * stepMs);
+  const span = { ...of, from, stepMs, steps };
+  const attempts = await readAttemptHistory(db, span);
+  return (await readHistory(db, span)).map((step, index) => ({
+    ...step,
+    ...(attempts[index] ?? { succeededAttempts: 0, failedAttempts: 0 }),
+    isPart: step.atOnce + step.later + step.failed + step.cancelled + step.retrying + step.open >= historyStepMax,
+  }));
+};
 
 const findResendable = async (db: Kysely<unknown>, search: DeliverySearch, max: number): Promise<Resendable> => {
   const { rows, lookedTo } = await searchDeliveries(db, search);

@@ -86,6 +86,22 @@ export const claiming = {
   returnLeasesMs: 500,
 } as const;
 
+/** The thread that signs, in `signing/thread-signer.ts`. */
+export const signing = {
+  /** chosen: below this a message costs the main thread as much as the signatures. */
+  groupMin: 4,
+  /** chosen: texts that wait for the thread; the main thread signs those beyond them. */
+  waitingMax: 512,
+  /** chosen: characters of a text; the main thread signs longer ones, so that a group fits into the memory of the thread. */
+  textMax: 16_384,
+  /** chosen: a thread that does not answer for so long is ended. */
+  answerMs: 2_000,
+  /** chosen: a thread that ends each time is not started more often. */
+  restartMs: 10_000,
+  /** chosen: texts live for milliseconds, so the thread needs little memory. */
+  threadLimits: { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 32 },
+} as const;
+
 /** Slots: attempts in flight of one worker. */
 export const slotting = {
   /** chosen: an answer after a second or more marks a slow receiver. */

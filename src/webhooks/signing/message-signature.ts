@@ -29,6 +29,13 @@ export const signatureBase = (components: readonly Component[], parameters: stri
 export const signBase = (algorithm: SignatureAlgorithm, key: KeyObject, base: string): Buffer =>
   algorithm === 'ed25519' ? signWith(null, Buffer.from(base), key) : joined(signWith('sha256', Buffer.from(base), key));
 
+/** Signs a text in base64. A promise where another thread signs. */
+export type SignText = (key: KeyObject, text: string) => string | Promise<string>;
+
+/** The same in this thread, by the algorithm of the key. */
+export const signText = (key: KeyObject, text: string): string =>
+  signBase(key.asymmetricKeyType === 'ed25519' ? 'ed25519' : 'ecdsa-p256-sha256', key, text).toString('base64');
+
 const integerBytes = 32;
 
 /**
@@ -55,6 +62,9 @@ export const contentDigest = (body: string): string => `sha-256=:${hash('sha256'
 /** Interface 31: the tag of deliveries, and how long a signature is valid, as long as receivers of `v1` accept one. */
 const deliveryTag = 'orderpass-webhook';
 const validSeconds = 300;
+
+/** `Content-Type` of every delivery. */
+export const deliveryType = 'application/json';
 
 const coveredFields = ['content-digest', 'content-type', 'webhook-id', 'webhook-timestamp'] as const;
 
@@ -85,28 +95,30 @@ const targetOf = (text: string): Target => {
   };
 };
 
-type SignedMessage = {
+type Message = {
   scheme: SignatureScheme;
-  key: { kid: string; key: KeyObject };
+  kid: string;
   /** Where the POST goes. */
   url: string;
-  headers: Readonly<Record<string, string>>;
+  eventId: string;
+  timestampSeconds: number;
   body: string;
-  createdSeconds: number;
 };
+
+/** The fields beside `signature`, whose value is over the base. */
+type DescribedMessage = { fields: Record<'content-digest' | 'signature-input', string>; base: string };
 
 const ownNames: ReadonlySet<string> = new Set(['content-digest', 'signature-input', 'signature']);
 
 /** A signed delivery has a header of this name. */
 export const isSignatureField = (name: string): boolean => ownNames.has(name.toLowerCase());
 
-/** Adds the three headers of a signed delivery. */
-export type SignMessage = (message: SignedMessage) => Record<string, string>;
+type DescribeMessage = (message: Message) => DescribedMessage;
 
 /** chosen: addresses whose parts are cached before the cache starts over. */
 const targetsMax = 4_096;
 
-export const createSignMessage = (): SignMessage => {
+export const createDescribeMessage = (): DescribeMessage => {
   const targets = new Map<string, Target>();
   const known = (text: string): Target => {
     const found = targets.get(text);
@@ -116,18 +128,17 @@ export const createSignMessage = (): SignMessage => {
     targets.set(text, target);
     return target;
   };
-  return ({ scheme, key: { kid, key }, url, headers, body, createdSeconds }) => {
+  return ({ scheme, kid, url, eventId, timestampSeconds: created, body }) => {
     const { covered, parts } = known(url);
-    const algorithm = algorithms[scheme];
     const digest = contentDigest(body);
-    const parameters = `(${covered});created=${createdSeconds};expires=${createdSeconds + validSeconds};keyid="${kid}";alg="${algorithm}";tag="${deliveryTag}"`;
-    // The values in the sequence of `coveredFields`.
-    const base = `${parts[0]}${digest}${parts[1]}${headers['content-type']}${parts[2]}${headers['webhook-id']}${parts[3]}${headers['webhook-timestamp']}${parts[4]}${parameters}`;
+    const parameters = `(${covered});created=${created};expires=${created + validSeconds};keyid="${kid}";alg="${algorithms[scheme]}";tag="${deliveryTag}"`;
     return {
-      ...headers,
-      'content-digest': digest,
-      'signature-input': `sig=${parameters}`,
-      signature: `sig=:${signBase(algorithm, key, base).toString('base64')}:`,
+      fields: { 'content-digest': digest, 'signature-input': `sig=${parameters}` },
+      // The values in the sequence of `coveredFields`.
+      base: `${parts[0]}${digest}${parts[1]}${deliveryType}${parts[2]}${eventId}${parts[3]}${created}${parts[4]}${parameters}`,
     };
   };
 };
+
+/** The value of `signature`. */
+export const signatureField = (signature: string): string => `sig=:${signature}:`;

@@ -2,7 +2,8 @@
  * Signatures of a delivery (interface 12.3, Standard Webhooks): `v1` HMAC-SHA256 and `v1a` Ed25519 over
  * `id.timestamp.body`, and the plain hex HMAC of the body that older integrations check.
  */
-import { createHmac, createSecretKey, type KeyObject, sign as signWith } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { signText } from './message-signature.ts';
 
 type SignedParts = { id: string; timestampSeconds: number; body: string };
 
@@ -18,20 +19,19 @@ export const secretKeys = (secret: string): SecretKeys => ({
   hex: createSecretKey(Buffer.from(secret, 'utf8')),
 });
 
-/** The bytes that `v1` and `v1a` sign. */
-export const signedBytes = ({ id, timestampSeconds, body }: SignedParts): Buffer =>
-  Buffer.from(`${id}.${timestampSeconds}.${body}`);
+/** What `v1` and `v1a` sign. */
+export const signedText = ({ id, timestampSeconds, body }: SignedParts): string => `${id}.${timestampSeconds}.${body}`;
 
 export const signV1 = (secret: string, parts: SignedParts): string =>
-  v1Of(createSecretKey(secretBytes(secret)), signedBytes(parts));
+  v1Of(createSecretKey(secretBytes(secret)), signedText(parts));
 
-export const v1Of = (key: KeyObject, signed: Buffer): string =>
+export const v1Of = (key: KeyObject, signed: string): string =>
   `v1,${createHmac('sha256', key).update(signed).digest('base64')}`;
 
-export const signV1a = (key: KeyObject, parts: SignedParts): string => v1aOf(key, signedBytes(parts));
+export const signV1a = (key: KeyObject, parts: SignedParts): string => v1aField(signText(key, signedText(parts)));
 
-export const v1aOf = (key: KeyObject, signed: Buffer): string =>
-  `v1a,${signWith(null, signed, key).toString('base64')}`;
+/** `signature`: in base64. */
+export const v1aField = (signature: string): string => `v1a,${signature}`;
 
 /** Lower-case hex HMAC of the raw body, keyed with the secret exactly as it was shown. */
 export const signHex = (secret: string, body: string): string => hexOf(createSecretKey(Buffer.from(secret)), body);

@@ -8,9 +8,16 @@ import { sandboxHeader } from '#src/contract/headers.ts';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { createSignMessage, isSignatureField, type SignatureScheme } from './message-signature.ts';
+import {
+  createDescribeMessage,
+  deliveryType,
+  isSignatureField,
+  type SignatureScheme,
+  type SignText,
+  signatureField,
+} from './message-signature.ts';
 import { createOpenedSecrets } from './opened-secrets.ts';
-import { hexOf, signedBytes, v1aOf, v1Of } from './sign.ts';
+import { hexOf, signedText, v1aField, v1Of } from './sign.ts';
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 
 type SignedDelivery = {
@@ -33,7 +40,13 @@ type SignedDelivery = {
 
 export type SignedHeaders = (delivery: SignedDelivery, timestampSeconds: number) => Promise<Record<string, string>>;
 
-type SignedHeadersDeps = { db: Kysely<unknown>; box: SecretBox; clock: Clock; signatureHeader: string };
+type SignedHeadersDeps = {
+  db: Kysely<unknown>;
+  box: SecretBox;
+  clock: Clock;
+  signatureHeader: string;
+  sign: SignText;
+};
 
 /** Names that are taken; the plain hex header may have none of them. */
 export const deliveryHeaderNames = [
@@ -49,46 +62,54 @@ export const deliveryHeaderNames = [
 
 /** `signatureHeader`: the operator's name of the hex header, for endpoints without a name of their own. */
 export const createSignedHeaders = (deps: SignedHeadersDeps): SignedHeaders => {
-  const { box, clock, signatureHeader } = deps;
+  const { box, clock, signatureHeader, sign } = deps;
   const opened = createOpenedSecrets(box);
   const keys = createSigningKeys(deps);
   const messageKeys: Readonly<Record<SignatureScheme, SigningKeys>> = {
     'rfc9421:ed25519': createSigningKeys(deps, 'rfc9421:ed25519'),
     'rfc9421:ecdsa-p256': createSigningKeys(deps, 'rfc9421:ecdsa-p256'),
   };
-  const signMessage = createSignMessage();
+  const describeMessage = createDescribeMessage();
+  /** What the message signature is over, and its key. */
+  const describe = async (
+    scheme: SignatureScheme,
+    { url, eventId, body }: SignedDelivery,
+    timestampSeconds: number,
+  ) => {
+    const current = messageKeys[scheme].current();
+    const { kid, key } = current instanceof Promise ? await current : current;
+    return { key, ...describeMessage({ scheme, kid, url, eventId, timestampSeconds, body }) };
+  };
   return async (delivery, timestampSeconds) => {
-    const { endpointUid, previousSecret, previousSecretExpires: expires } = delivery;
+    const { endpointUid, eventId, body, previousSecret, previousSecretExpires: expires, signature: scheme } = delivery;
     const secret = opened(endpointUid, delivery.secret);
     const overlaps = previousSecret !== null && expires !== null && expires > clock.now();
     const previous = overlaps ? opened(endpointUid, previousSecret) : undefined;
     const v1aKey = keys.current();
     const { key } = v1aKey instanceof Promise ? await v1aKey : v1aKey;
-    const signed = signedBytes({ id: delivery.eventId, timestampSeconds, body: delivery.body });
+    const message = scheme === null ? undefined : await describe(scheme, delivery, timestampSeconds);
+    const signed = signedText({ id: eventId, timestampSeconds, body });
+    // Both are begun before either is awaited, so that a thread makes them together.
+    const signatures = Promise.all([sign(key, signed), message && sign(message.key, message.base)]);
     const v1 = v1Of(secret.v1, signed);
     const v1OfBoth = previous === undefined ? v1 : `${v1} ${v1Of(previous.v1, signed)}`;
-    const { signature: scheme, url, body } = delivery;
     const hexHeader = delivery.signatureHeader ?? signatureHeader;
     // The operator may have chosen the name of a field of RFC 9421 after the endpoint asked for these.
     const hasHex = scheme === null || !isSignatureField(hexHeader);
+    const hex = {
+      ...(hasHex && { [hexHeader]: hexOf((previous ?? secret).hex, body) }),
+      ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: hexOf(secret.hex, body) }),
+    };
+    const [v1a, messageSignature] = await signatures;
     const headers = headersWith({
-      eventId: delivery.eventId,
-      timestampSeconds,
-      signature: `${v1OfBoth} ${v1aOf(key, signed)}`,
-      hex: {
-        ...(hasHex && { [hexHeader]: hexOf((previous ?? secret).hex, body) }),
-        ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: hexOf(secret.hex, body) }),
-      },
+      ...{ eventId, timestampSeconds, hex },
+      signature: `${v1OfBoth} ${v1aField(v1a)}`,
       uid: delivery.uid,
       attempt: delivery.attemptsCount + 1,
       tenant: delivery.tenant,
     });
-    if (scheme === null) return headers;
-    const messageKey = messageKeys[scheme].current();
-    return signMessage({
-      ...{ scheme, url, headers, body, createdSeconds: timestampSeconds },
-      key: messageKey instanceof Promise ? await messageKey : messageKey,
-    });
+    if (message === undefined || messageSignature === undefined) return headers;
+    return { ...headers, ...message.fields, signature: signatureField(messageSignature) };
   };
 };
 
@@ -105,7 +126,7 @@ type HeaderParts = {
 };
 
 export const headersWith = (parts: HeaderParts): Record<string, string> => ({
-  'content-type': 'application/json',
+  'content-type': deliveryType,
   'user-agent': 'Orderpass/1.0.0',
   'webhook-id': parts.eventId,
   'webhook-timestamp': String(parts.timestampSeconds),

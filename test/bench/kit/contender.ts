@@ -1,7 +1,13 @@
-/** One contender of the bench: says where it listens and what to send, lives until its stdin ends. */
+/**
+ * One contender of the bench: says where it listens and what to send, and lives until its stdin ends. The line
+ * `{"profile":"start"}` starts the profiler of V8; `{"profile":FILE}` ends it and writes the profile into that file.
+ */
 import { createSign, generateKeyPairSync } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Session } from 'node:inspector/promises';
 import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
 import fastifyHttpProxy from '@fastify/http-proxy';
 import fastifyJwt from '@fastify/jwt';
 import fastify from 'fastify';
@@ -34,11 +40,26 @@ const listen = async (server: Server, scheme = 'http'): Promise<string> => {
 
 const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'host']);
 
+type Fields = { request: readonly string[]; answer: readonly string[] };
+
+/** As many fields as the gateway adds, of the same length; the token of the caller takes the place of its credential. */
+const fieldsOfGateway: Fields = {
+  request: [
+    ...['x-request-id', `req_${'0'.repeat(24)}`, 'x-forwarded-for', '127.0.0.1', 'x-forwarded-proto', 'http'],
+    ...['x-forwarded-host', '127.0.0.1:8080'],
+  ],
+  answer: [
+    ...['x-request-id', `req_${'0'.repeat(24)}`, 'x-api-version', '1.0.0', 'x-content-type-options', 'nosniff'],
+    ...['ratelimit-policy', `"minute";q=${'0'.repeat(150)}`, 'ratelimit', `"minute";r=${'0'.repeat(130)}`],
+    ...['cache-control', 'no-store'],
+  ],
+};
+
 /** The least that a proxy has to do: headers and body both ways, backpressure, a client that goes away. */
-const startBare: Start = async (upstreamUrl) => {
+const startBare = async (upstreamUrl: string, added: Fields): ReturnType<Start> => {
   const pool = new Pool(upstreamUrl, { connections: connectionsMax, pipelining: 1 });
   const proxy = (req: IncomingMessage, res: ServerResponse): void => {
-    const headers: string[] = [];
+    const headers = [...added.request];
     for (const name in req.headers) {
       const value = req.headers[name];
       if (!hopByHop.has(name) && typeof value === 'string') headers.push(name, value);
@@ -53,7 +74,7 @@ const startBare: Start = async (upstreamUrl) => {
           abort = () => controller.abort(new Error('client gone'));
         },
         onResponseStart: (_controller, status, answered) => {
-          const kept: string[] = [];
+          const kept = [...added.answer];
           for (const name in answered) {
             const value = answered[name];
             if (!hopByHop.has(name) && typeof value === 'string') kept.push(name, value);
@@ -238,7 +259,8 @@ const startProvider: Start = async () => {
 const starts: Record<string, Start> = {
   gateway: startGateway,
   unlogged: (upstreamUrl, storeUrl) => startGateway(upstreamUrl, storeUrl, 0),
-  bare: startBare,
+  bare: (upstreamUrl) => startBare(upstreamUrl, { request: [], answer: [] }),
+  'bare-fields': (upstreamUrl) => startBare(upstreamUrl, fieldsOfGateway),
   issuer: startIssuer,
   provider: startProvider,
   fastify: startFastify(false),
@@ -246,11 +268,31 @@ const starts: Record<string, Start> = {
   haproxy: startHaproxyAlone,
 };
 
+let session: Session | undefined;
+const sampleEveryUs = 250;
+
+const profile = async (order: string): Promise<void> => {
+  if (order === 'start') {
+    session = new Session();
+    session.connect();
+    await session.post('Profiler.enable');
+    await session.post('Profiler.setSamplingInterval', { interval: sampleEveryUs });
+    await session.post('Profiler.start');
+    return;
+  }
+  const ended = await session?.post('Profiler.stop');
+  session?.disconnect();
+  await writeFile(order, JSON.stringify(ended?.profile));
+};
+
 const [, , name = '', upstreamUrl = '', storeUrl = ''] = process.argv;
 const start = starts[name];
 if (start === undefined) throw new Error(`no such contender: ${name}`);
 const { close, ...ready } = await start(upstreamUrl, storeUrl);
 process.stdout.write(`${JSON.stringify(ready)}\n`);
-await new Promise((resolve) => process.stdin.on('end', resolve).resume());
+for await (const line of createInterface({ input: process.stdin })) {
+  await profile((JSON.parse(line) as { profile: string }).profile);
+  process.stdout.write('{}\n');
+}
 await close();
 process.exit(0);

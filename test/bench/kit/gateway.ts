@@ -5,12 +5,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { createRevokeToken } from '#src/gateway/credentials/change/revoke-token.ts';
 import {
   attachDoor,
   createCredentials,
   createGateway,
+  type GatewayDeps,
   gatewayMigrations,
   gatewayServerOptions,
   gatewaySettings,
@@ -51,11 +53,13 @@ type BenchSettings = {
   requestLogDays?: number;
   /** More settings of the gateway. */
   more?: Record<string, unknown>;
+  /** Reads the keys of trusted issuers. */
+  fetchDocument?: GatewayDeps['fetchDocument'];
 };
 
 export const startBenchGateway = async (
   upstreamUrl: string,
-  { storeUrl, tokens = 1, revokedTokens = 0, connectionsMax, requestLogDays, more }: BenchSettings,
+  { storeUrl, tokens = 1, revokedTokens = 0, connectionsMax, requestLogDays, more, fetchDocument }: BenchSettings,
 ): Promise<BenchGateway> => {
   tuneMemory();
   // The level that the program starts with.
@@ -88,6 +92,7 @@ export const startBenchGateway = async (
     clock: systemClock,
     log,
     upstreams: { ordering: upstreamUrl },
+    ...(fetchDocument && { fetchDocument }),
   });
   attachDoor(server, () => gateway);
   const secureServer = createBenchTlsServer(gatewayServerOptions);
@@ -111,7 +116,7 @@ export const startBenchGateway = async (
   while (authorizations.length < tokens) {
     authorizations.push(
       ...(await Promise.all(
-        Array.from({ length: 50 }, () => fetchToken(url, { client_id: client.clientId, client_secret: client.secret })),
+        Array.from({ length: 10 }, () => fetchToken(url, { client_id: client.clientId, client_secret: client.secret })),
       )),
     );
   }
@@ -142,13 +147,19 @@ const createStore = async (serverUrl: string): Promise<string> => {
   return databaseUrl(serverUrl, name);
 };
 
-const fetchToken = async (url: string, client: { client_id: string; client_secret: string }): Promise<string> => {
+type Client = { client_id: string; client_secret: string };
+
+const fetchToken = async (url: string, client: Client, retriesLeft = 10): Promise<string> => {
   const { client_id, client_secret } = client;
   const response = await fetch(`${url}/api/oauth/token`, {
     method: 'POST',
     body: new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret }),
   });
   const answer = (await response.json()) as { access_token?: string };
-  if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify(answer)}`);
-  return `Bearer ${answer.access_token}`;
+  if (answer.access_token !== undefined) return `Bearer ${answer.access_token}`;
+  // On a busy machine the store may be slow to start.
+  const retryAfter = Number(response.headers.get('retry-after') ?? 0);
+  if (response.status !== 503 || retriesLeft === 0) throw new Error(`no token: ${JSON.stringify(answer)}`);
+  await setTimeout(retryAfter * 1000);
+  return fetchToken(url, client, retriesLeft - 1);
 };

@@ -21,7 +21,9 @@ type Order = {
   url: string;
   path: string;
   headers: Record<string, string>;
-  ms: number;
+  /** Either a time or a number of requests. */
+  ms?: number;
+  count?: number;
   method?: 'GET' | 'POST';
   body?: string;
   /** Sends a body of this many bytes instead. */
@@ -32,9 +34,10 @@ type Order = {
   authorizations?: string[];
 };
 
-/** As many requests as go, one at a time on each connection. A GET must bring the upstream's whole body. */
+/** As many requests as go or as are ordered, one at a time on each connection. A GET must bring the upstream's whole body. */
 const run = async (order: Order): Promise<{ requests: number; failures: number; ms: number }> => {
-  const { url, path, ms, method = 'GET', bodies = [], authorizations = [] } = order;
+  const { url, path, ms = Number.POSITIVE_INFINITY, count = Number.POSITIVE_INFINITY } = order;
+  const { method = 'GET', bodies = [], authorizations = [] } = order;
   const sent = order.bodyBytes === undefined ? (order.body ?? null) : Buffer.alloc(order.bodyBytes, 'x');
   const several = authorizations.map((authorization) => ({ ...order.headers, authorization }));
   const clients = Array.from(
@@ -49,7 +52,7 @@ const run = async (order: Order): Promise<{ requests: number; failures: number; 
   const drive = (client: Client): Promise<void> =>
     new Promise((resolve) => {
       const next = (): void => {
-        if (performance.now() >= end) return resolve();
+        if (started >= count || performance.now() >= end) return resolve();
         let bytes = 0;
         let status = 0;
         const handler: Dispatcher.DispatchHandler = {

@@ -1,7 +1,7 @@
 /** Processes of a bench, each pinned to a core, and how figures are put together and shown. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -16,9 +16,18 @@ export type Ready = Record<string, unknown> & { others?: Record<string, Record<s
 
 const taskset = ['/usr/bin/taskset', '/bin/taskset'].find((path) => existsSync(path));
 
-/** Starts a part of the bench, pinned to a core if one is named; it speaks JSON lines on stdin and stdout. */
-export const startPart = async (name: string, core: number | undefined, args: readonly string[]): Promise<Part> => {
-  const script = [join(import.meta.dirname, `${name}.ts`), ...args];
+/**
+ * Starts a part of the bench, pinned to a core if one is named; it speaks JSON lines on stdin and stdout. `clone`: the folder
+ * of another clone of the repository, whose part is started.
+ */
+export const startPart = async (
+  name: string,
+  core: number | undefined,
+  args: readonly string[],
+  clone?: string,
+): Promise<Part> => {
+  const folder = clone === undefined ? import.meta.dirname : join(clone, 'test/bench/kit');
+  const script = [join(folder, `${name}.ts`), ...args];
   const [command, rest] =
     taskset === undefined || core === undefined
       ? [process.execPath, script]
@@ -49,14 +58,20 @@ export const stopPart = async ({ child }: Part): Promise<void> => {
 export const withParts = async <T>(run: (start: typeof startPart) => Promise<T>): Promise<T> => {
   const parts: Part[] = [];
   try {
-    return await run(async (name, core, args) => {
-      const part = await startPart(name, core, args);
+    return await run(async (...what) => {
+      const part = await startPart(...what);
       parts.push(part);
       return part;
     });
   } finally {
     for (const part of parts.reverse()) await stopPart(part);
   }
+};
+
+/** Of a process so far, in user and system mode, in microseconds: the kernel counts ticks of 10 ms. */
+export const processorTimeOf = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
 };
 
 export const median = (values: readonly number[]): number => {

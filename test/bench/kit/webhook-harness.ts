@@ -1,6 +1,7 @@
 /** What the webhook bench delivers from: a database of its own with endpoints and events, and the real worker beside it. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { pino } from 'pino';
@@ -77,8 +78,10 @@ export const openHarness = async (serverUrl: string, name: string) => {
     );
     return { uid, secret };
   };
+  let workerPid: number | undefined;
   return {
     db,
+    box,
     pool,
     url,
     addEndpoint,
@@ -105,17 +108,23 @@ export const openHarness = async (serverUrl: string, name: string) => {
         });
         return { id: event?.id ?? '', at: performance.timeOrigin + performance.now() };
       }),
-    /** The program in its role as a worker, with its default settings, on core 0 where cores can be chosen. */
-    startWorker: async () => {
+    /** The program in its role as a worker, with its default settings and `env`, on core 0 where cores can be chosen. */
+    startWorker: async (env: Record<string, string> = {}) => {
       const worker = await startProgram({
         DATABASE_URL: url,
         ORDERPASS_MASTER_KEY: masterKey.toString('base64'),
         ORDERPASS_ROLE: 'worker',
         ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true',
+        ...env,
       });
-      pin(worker.child.pid);
+      workerPid = worker.child.pid;
+      pin(workerPid);
       return worker;
     },
+    /** Processor time of the worker's main thread so far, in microseconds; NaN where the system does not tell. */
+    mainMicros: (): number => microsOf(workerPid),
+    /** The thread that signs, once it runs, may use what receivers and store leave of core 1. */
+    freeSigningThread: (): void => freeSigningThread(workerPid),
     close: () => pool.end(),
   };
 };
@@ -125,6 +134,28 @@ const pin = (pid: number | undefined): void => {
     execFileSync('taskset', ['-acp', '0', String(pid)], { stdio: 'ignore' });
   } catch {
     // Where it cannot be pinned it floats, as parts.ts says.
+  }
+};
+
+const threadsOf = (pid: number): string => `/proc/${pid}/task`;
+
+const freeSigningThread = (pid: number | undefined): void => {
+  try {
+    if (pid === undefined) return;
+    for (const thread of readdirSync(threadsOf(pid)))
+      if (readFileSync(`${threadsOf(pid)}/${thread}/comm`, 'utf8').trim() === 'signing')
+        execFileSync('taskset', ['-cp', '0,1', thread], { stdio: 'ignore' });
+  } catch {
+    // As above.
+  }
+};
+
+const microsOf = (pid: number | undefined): number => {
+  try {
+    const [nanos] = readFileSync(`${threadsOf(pid ?? 0)}/${pid}/schedstat`, 'utf8').split(' ');
+    return Number(nanos) / 1_000;
+  } catch {
+    return Number.NaN;
   }
 };
 

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import type pg from 'pg';
 import { createWholeRestaurant } from '#src/app/admin/create-restaurant.ts';
 import { allMigrations } from '#src/app/installation/migrations.ts';
-import { eventKinds } from '#src/app/webhooks/wire-engine.ts';
+import { eventKinds } from '#src/app/webhooks/event-kinds.ts';
 import { createCredentials } from '#src/gateway/index.ts';
 import { createOrdering, importMenu, listProducts } from '#src/ordering/index.ts';
 import { systemClock } from '#src/platform/clock.ts';

@@ -5,12 +5,11 @@
  * process takes for a request, which other work of the machine changes less than the rate. Before that, the calls that the log
  * adds to one request are timed alone. Exit code 1 when a read costs more than the goal.
  */
-import { readFileSync } from 'node:fs';
 import { createExchange } from '#src/gateway/request/exchange.ts';
 import { openRequestLog } from '#src/gateway/whoami/requests/open-request-log.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
-import { column, median, pinned, print, ratiosOf, withParts } from '../kit/parts.ts';
+import { column, median, pinned, print, processorTimeOf, ratiosOf, withParts } from '../kit/parts.ts';
 
 const roundsDefault = 15;
 const roundMs = 2_500;
@@ -23,12 +22,6 @@ const ways = Object.keys(goals) as (keyof typeof goals)[];
 const sides = ['gateway', 'unlogged'] as const;
 
 type Costs = Record<(typeof sides)[number], number[]>;
-
-/** Of a process so far, in user and system mode, in microseconds: the kernel counts ticks of 10 ms. */
-const processorTimeOf = (pid: number): number => {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10_000;
-};
 
 const measure = (rounds: number): Promise<Map<string, Costs>> =>
   withParts(async (start) => {

@@ -1,8 +1,8 @@
 /**
- * What do certificates cost? Tokens by certificate and by private_key_jwt against tokens by secret, and reads with a bound token
- * against reads with an unbound one. The certificate comes in Client-Cert, so that TLS is in none of the rates. Gateway, upstream and
- * load share this process and its core, so a ratio here is nearer to 1 than that of the gateway alone; the rate by key pays for the
- * signature of its client too. Rounds are interleaved.
+ * What do certificates cost? Tokens by certificate, by private_key_jwt and by the assertion of a trusted issuer against tokens by
+ * secret, and reads with a bound token against reads with an unbound one. The certificate comes in Client-Cert, so that TLS is in none
+ * of the rates. Gateway, upstream and load share this process and its core, so a ratio here is nearer to 1 than that of the gateway
+ * alone; the rates by key and by issuer pay for the signature of the assertion too. Rounds are interleaved.
  * Arguments: rounds.
  */
 import { generateKeyPairSync, randomUUID, X509Certificate } from 'node:crypto';
@@ -11,7 +11,9 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type JWK, SignJWT } from 'jose';
 import { Pool } from 'undici';
+import { createFetchDocument } from '#src/webhooks/index.ts';
 import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
+import { startOidcIssuer } from '../../gateway/harness/oidc-issuer.ts';
 import { startBenchGateway } from '../kit/gateway.ts';
 import { column, median, print, ratiosOf, startPart, stopPart } from '../kit/parts.ts';
 
@@ -21,19 +23,27 @@ const roundMs = 1_500;
 const connections = 16;
 
 const rounds = Number(process.argv[2] ?? roundsDefault);
-const settings = { client_certificates: 'on', client_certificate_proxies: '127.0.0.1' };
+const issuer = await startOidcIssuer(() => new Date(), 'ES256');
+const settings = {
+  client_certificates: 'on',
+  client_certificate_proxies: '127.0.0.1',
+  internal_issuers: [issuer.url],
+};
 const upstream = createServer((_req, res) => void res.setHeader('content-type', 'application/json').end('{}'));
 await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
 const store = await startPart('store', undefined, []);
 const gateway = await startBenchGateway(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`, {
   storeUrl: String(store.ready.url),
   more: settings,
+  fetchDocument: createFetchDocument([issuer.url]),
 });
 const { clientId, clientSecret: secret, credentials } = gateway;
 const { cert } = makeAuthority().issue({ use: 'client' });
 await credentials.addClientCertificate(clientId, { pem: cert });
 const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 await credentials.addClientKey(clientId, publicKey.export({ format: 'jwk' }) as JWK);
+const workload = { subject: 'system:serviceaccount:kitchen:printer', audience: gateway.url };
+await credentials.addTrust({ clientId, issuer: issuer.url, ...workload });
 // A gateway knows a new key within a second.
 await sleep(1_500);
 const field = `:${new X509Certificate(cert).raw.toString('base64')}:`;
@@ -71,6 +81,12 @@ const bySecret: Call = () => token({ client_id: clientId, client_secret: secret 
 const byCertificate: Call = () => token({ client_id: clientId }, { 'client-cert': field });
 const byKey: Call = async () => token({ client_assertion_type, client_assertion: await assertion() });
 
+const byIssuer: Call = async () =>
+  token({
+    client_assertion_type,
+    client_assertion: await issuer.sign({ sub: workload.subject, aud: workload.audience }),
+  });
+
 const accessOf = (text: string): string => (JSON.parse(text) as { access_token: string }).access_token;
 const unbound = `Bearer ${accessOf(await bySecret())}`;
 const bound = `Bearer ${accessOf(await byCertificate())}`;
@@ -80,6 +96,7 @@ const calls: Record<string, Call> = {
   'token by secret': bySecret,
   'token by certificate': byCertificate,
   'token by key': byKey,
+  'token by issuer': byIssuer,
   'read unbound': () => call('GET', read, { authorization: unbound, 'client-cert': field }),
   'read bound': () => call('GET', read, { authorization: bound, 'client-cert': field }),
 };
@@ -114,10 +131,12 @@ for (const [name, values] of rates) print(`${name.padEnd(28)}${column(median(val
 for (const [one, other] of [
   ['token by certificate', 'token by secret'],
   ['token by key', 'token by secret'],
+  ['token by issuer', 'token by secret'],
   ['read bound', 'read unbound'],
 ] as const)
   print(`${`${one} : ${other}`.padEnd(44)}${median(ratiosOf(rates.get(one), rates.get(other))).toFixed(2)}`);
 await pool.close();
 await gateway.close();
+await issuer.close();
 await stopPart(store);
 process.exit(0);

@@ -1,5 +1,5 @@
 /** The files of secrets change while the program runs. */
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +27,17 @@ const writeSecret = (name: string, text: string): string => {
   return path;
 };
 
+const newKey = (): string =>
+  generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+
+const auditLog = async (): Promise<Json> => (await fetch(`${program.url}/.well-known/audit-log`)).json();
+
+/** Position of the key whose id (C2SP signed-note) is in the signature of the checkpoint. */
+const signerOf = ({ vkeys, checkpoint }: Json): number => {
+  const signature = Buffer.from(String(checkpoint).trimEnd().split(' ').at(-1) ?? '', 'base64');
+  return vkeys.findIndex((vkey: string) => vkey.split('+')[1] === signature.subarray(0, 4).toString('hex'));
+};
+
 const metricsWith = (token: string): Promise<Response> =>
   fetch(`${internal}/metrics`, { headers: { authorization: `Bearer ${token}` } });
 
@@ -45,6 +56,7 @@ beforeAll(async () => {
     ORDERPASS_METRICS_TOKEN_FILE: writeSecret('metrics', firstToken),
     ORDERPASS_AUDIT_HTTP_URL: receiver.url,
     ORDERPASS_AUDIT_HTTP_AUTHORIZATION_FILE: writeSecret('audit', 'Bearer one'),
+    ORDERPASS_AUDIT_KEY_FILE: writeSecret('audit-key', newKey()),
   });
 });
 
@@ -74,6 +86,29 @@ test('A-263 a changed secret is used without a restart; one that cannot be used 
   expect(program.errors()).not.toContain(secondToken);
 });
 
+test('A-439 a changed key of the checkpoints signs them without a restart, and the earlier one stays published', async () => {
+  await until(async () => (await auditLog()).checkpoint !== null && (await auditLog()).keys[0].since_iso !== null);
+  const before = await auditLog();
+  expect(before.keys).toHaveLength(1);
+  const second = newKey();
+  writeSecret('audit-key', second);
+  await until(async () => (await auditLog()).vkeys[0] !== before.vkeys[0]);
+  // The document names the keys a moment before it has a checkpoint of the new one.
+  await until(async () => signerOf(await auditLog()) === 0);
+  const after = await auditLog();
+  expect([after.origin, after.vkeys[1], after.keys[1].until_iso]).toEqual([
+    before.origin,
+    before.vkeys[0],
+    after.keys[0].since_iso,
+  ]);
+  expect(signerOf(before)).toBe(0);
+  expect(signerOf({ ...after, checkpoint: before.checkpoint })).toBe(1);
+  writeSecret('audit-key', 'no key');
+  await until(() => program.errors().match(/a changed secret cannot be used/g)?.length === 2);
+  expect((await auditLog()).vkeys).toEqual(after.vkeys);
+  writeSecret('audit-key', second);
+});
+
 test('A-263 a changed secret that only another start uses is logged once and shown, until its file is as before', async () => {
   expect((await readiness()).secrets).toBe('ok');
   writeSecret('database', `${database.url}?application_name=other`);
@@ -82,7 +117,7 @@ test('A-263 a changed secret that only another start uses is logged once and sho
   const shown = await (await metricsWith(secondToken)).text();
   expect(shown).toContain('orderpass_secret_restart_needed{setting="database_url"} 1');
   writeSecret('audit', 'Bearer three');
-  await until(() => program.errors().match(/a changed secret is used"/g)?.length === 3);
+  await until(() => program.errors().match(/a changed secret is used"/g)?.length === 4);
   expect(program.errors().match(/by the next start only/g)).toHaveLength(1);
   writeSecret('database', database.url);
   await until(async () => (await readiness()).secrets === 'ok');

@@ -1,15 +1,17 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bearer, clientHeaders, postToken, read } from '../../gateway/harness/gateway-harness.ts';
+import { startOidcIssuer } from '../../gateway/harness/oidc-issuer.ts';
 import { type Reply, sendRequest } from '../../gateway/harness/public-door.ts';
-import { type Fapi2Client, type Fapi2Harness, grant, openFapi2Harness } from './fapi2-harness.ts';
+import { until } from '../../support/until.ts';
+import { assertionType, type Fapi2Client, type Fapi2Harness, grant, openFapi2Harness } from './fapi2-harness.ts';
 
 let harness: Fapi2Harness;
 let client: Fapi2Client;
 let token: string;
 
 beforeAll(async () => {
-  harness = await openFapi2Harness({ profile: 'fapi2', auth_check: 'on' });
+  harness = await openFapi2Harness({ profile: 'fapi2', auth_check: 'on', mcp: 'on', signals: 'on' });
   client = await harness.newClient();
   token = await client.token();
 });
@@ -57,6 +59,27 @@ test('A-374 FAPI2-SP 5.3.4-5 no API key and no client secret opens an operation,
   }
 });
 
+test('FAPI2-SP 5.3.4-5 no API key, no client secret and no unbound token opens /mcp, a stream of signals or a WebSocket', async () => {
+  const standard = await harness.openDoor({ settings: { profile: 'standard', dpop: 'on' } });
+  const before = await harness.newClient({ at: standard.url });
+  const unbound = String((await before.ask({ proof: 'none' })).json.access_token);
+  await standard.close();
+  const key = await harness.credentials.createApiKey({ tenant: await harness.createTenant(), name: 'till' });
+  const secret = clientHeaders({ client_id: client.id, client_secret: client.secret });
+  const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
+  for (const [method, target, more] of [
+    ['POST', '/mcp', { 'content-type': 'application/json' }],
+    ['GET', '/api/oauth/signals/streams', {}],
+    ['GET', read, { ...upgrade, 'sec-websocket-key': Buffer.alloc(16).toString('base64') }],
+  ] as const)
+    for (const credential of [{ 'x-api-key': key.value }, secret, bearer(unbound), bearer(token)]) {
+      const headers = { accept: 'application/json, text/event-stream', ...more, ...credential };
+      const body = method === 'POST' ? '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' : undefined;
+      const { status } = await sendRequest(harness.url, method, target, { headers, ...(body && { body }) });
+      expect([target, status]).toEqual([target, 401]);
+    }
+});
+
 test('A-375 FAPI2-SP 5.3.2.1-4 and -5 a token is issued with a proof only, and bound to its key', async () => {
   const issued = await client.ask();
   expect([issued.status, issued.json.token_type]).toEqual([200, 'DPoP']);
@@ -96,6 +119,31 @@ test('A-377 FAPI2-SP 5.3.2.1-8 `aud` of an assertion is the issuer as a string: 
   ])
     expect(errorOf(await client.ask({ assertion: { claims: { aud } } }))).toEqual(refusedClient);
   expect((await client.ask({ assertion: { claims: { aud: harness.url } } })).status).toBe(200);
+});
+
+test('FAPI2-SP 5.3.2.1-8 and -13 hold for assertions at introspection and revocation too', async () => {
+  const at = (ahead: number) => Math.floor(harness.clock.now().getTime() / 1000) + ahead;
+  for (const endpoint of ['introspect', 'revoke']) {
+    const target = `/api/oauth/${endpoint}`;
+    // Each endpoint has a client of its own, since refused assertions of one client are counted together.
+    const other = await harness.newClient();
+    const own = await other.token();
+    await harness.credentials.setClientMayIntrospect(other.id, true);
+    const ask = async (claims: Record<string, unknown>): Promise<Reply> => {
+      const form = { client_assertion_type: assertionType, client_assertion: await other.assert({ claims }) };
+      return postToken(harness.url, { ...form, token: own }, {}, target);
+    };
+    await until(async () => (await ask({})).status === 200);
+    for (const claims of [
+      { aud: [harness.url] },
+      { aud: harness.url + target },
+      { aud: `${harness.url}/api/oauth/token` },
+      { iat: at(62), exp: at(120) },
+      { nbf: at(62), exp: at(120) },
+    ])
+      expect([endpoint, claims, (await ask(claims)).json.error]).toEqual([endpoint, claims, 'invalid_client']);
+    expect((await ask({ iat: at(10), nbf: at(10) })).status).toBe(200);
+  }
 });
 
 test('A-378 FAPI2-SP 5.3.2.1-13 `iat` and `nbf` of an assertion may be 10 s ahead, and not more than 60 s', async () => {
@@ -144,6 +192,33 @@ test('A-379 FAPI2-SP 5.3.2.1-1 the metadata has what the profile allows, and not
   }
   const resource = await get('/.well-known/oauth-protected-resource');
   expect(resource.dpop_signing_alg_values_supported).toEqual(algorithms);
+});
+
+test('FAPI2-SP 5.3.2.1-4 and -5 an exchange needs the proof of the key that the token is bound to, and gives a bound one', async () => {
+  const form = {
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    subject_token: await client.token(),
+    subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+  };
+  expect(errorOf(await client.ask({ form, proof: 'none' }))).toEqual(refusedProof);
+  const exchanged = await client.ask({ form });
+  expect([exchanged.status, exchanged.json.token_type]).toEqual([200, 'DPoP']);
+  expect(decodeJwt(String(exchanged.json.access_token)).cnf).toEqual(decodeJwt(form.subject_token).cnf);
+});
+
+test('FAPI2-SP 5.3.2.1-6 a trusted issuer logs no client in, since its assertion is not signed by a key of the client', async () => {
+  const issuer = await startOidcIssuer(() => harness.clock.now(), 'ES256');
+  const door = await harness.openDoor({ settings: { internal_issuers: [issuer.url] } });
+  const other = await harness.newClient({ at: door.url });
+  const trust = { clientId: other.id, issuer: issuer.url, subject: 'pod', audience: 'https://api.example' };
+  await harness.credentials.addTrust(trust);
+  const client_assertion = await issuer.sign({ sub: trust.subject, aud: trust.audience });
+  const form = { client_id: other.id, client_assertion_type: assertionType, client_assertion };
+  const refused = await other.ask({ form });
+  expect(errorOf(refused)).toEqual(refusedClient);
+  expect(refused.json.error_description).toContain('FAPI 2.0');
+  await door.close();
+  await issuer.close();
 });
 
 test('FAPI2-SP 5.3.2.1-2 the password grant is refused, as every other grant is', async () => {

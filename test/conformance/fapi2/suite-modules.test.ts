@@ -253,6 +253,12 @@ test('A-381 FAPI2-SP 5.3.4-4 the profile needs real statuses: a start with legac
   expect([code, /the profile fapi2 needs real statuses/.test(stdout + stderr)]).toEqual([1, true]);
 });
 
+test('FAPI2-SP 5.2.1-1 only addresses with TLS are named: a start with a public address without it is refused', async () => {
+  const env = { ...stand.env, ORDERPASS_PROFILE: 'fapi2', ORDERPASS_ORIGIN: 'http://api.example' };
+  const { code, stdout, stderr } = await runCommand(['config', 'check'], env);
+  expect([code, /must be https:/.test(stdout + stderr)]).toEqual([1, true]);
+});
+
 test('A-380 `client fapi2` switches a client, and `client show` names the state', async () => {
   const shown = async () => (await runJson(['client', 'show', '--client-id', one.id], stand.env)).profile;
   for (const [when, profile] of [

@@ -1,9 +1,12 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { NewAuditEvent } from '#src/gateway/audit/event/event.ts';
 import { createEarlierFingerprint, createFingerprint } from '#src/gateway/audit/event/fingerprint.ts';
+import { appendChange } from '#src/gateway/audit/record/append-change.ts';
 import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { readTrace, reportUnusedScopes, searchAudit } from '#src/gateway/index.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import { until } from '../../support/until.ts';
 import { explainSearches } from '../harness/explain-searches.ts';
@@ -50,6 +53,29 @@ test('a search finds events by fingerprint, client, tenant, decision, action, re
     requestIds: [requestId],
     clientId: client.client_id,
   });
+});
+
+test('a search by actor finds each change by a user and each change of the account once, also when clocks of processes differ', async () => {
+  const { db } = harness.database;
+  const now = harness.clock.now().getTime();
+  const append = (ms: number, event: Omit<NewAuditEvent, 'action'>) =>
+    inTransaction(db, (tx) =>
+      appendChange(tx, harness.box, new Date(now + ms), { action: 'user.changed', details: '{}', ...event }),
+    );
+  // The second process has a clock that is 5 s behind.
+  for (const [i, ms] of [0, 10, -5_000, -4_990, 20, -4_980, 30].entries())
+    await append(ms, { actor: 'panel:usr_anna', details: JSON.stringify({ i }) });
+  await append(40, { actor: 'cli:root', details: JSON.stringify({ user_id: 'usr_anna', i: 7 }) });
+  await append(50, { actor: 'panel:usr_ann', details: JSON.stringify({ user_id: 'usr_ann' }) });
+  const found: unknown[] = [];
+  for (let before: string | undefined; ; ) {
+    const { events, next } = await page({ actor: 'panel:usr_anna' }, 2, before);
+    found.push(...events.map(({ details }) => (details as { i: number }).i));
+    if (next === undefined) break;
+    before = next;
+  }
+  expect(found).toEqual([7, 6, 5, 4, 3, 2, 1, 0]);
+  expect(await find({ actor: 'panel:usr_anna', since: new Date(now + 35) })).toEqual(['user.changed']);
 });
 
 test('a search finds allowed and refused requests by their ids, for ids of the gateway and ids of callers', async () => {

@@ -104,6 +104,20 @@ test('A-022 a revoked token, and all tokens of a client from before a time, are 
   for (const door of doors) await door.close();
 });
 
+test('A-455 tokens of a gateway whose machine has a wrong time end with all tokens of their client, and new ones are accepted', async () => {
+  for (const aheadMs of [60_000, -60_000]) {
+    // The time that gateways share; that of this machine is ahead of it, or behind.
+    harness.clock.move(-aheadMs);
+    const own = pick(await harness.createClient([tenant]));
+    const token = await tokenOf(harness.url, own);
+    expect(await use(token)).toBe(200);
+    await harness.credentials.revokeClientTokens(own.client_id);
+    await expect.poll(() => use(token), withinASecond).toBe(401);
+    await expect.poll(async () => use(await tokenOf(harness.url, own)), { timeout: 3_000 }).toBe(200);
+    harness.clock.move(aheadMs);
+  }
+});
+
 test('a gateway that starts later refuses tokens that were revoked before', async () => {
   const token = await tokenOf(harness.url, client);
   expect((await revoke({ token, ...client })).status).toBe(200);

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createKeyViews } from '#src/gateway/index.ts';
 import { withinASecond } from '../../support/until.ts';
@@ -58,6 +59,26 @@ test('an overlap is 0 to 30 days; with 0 the old secret ends within 1 s; a longe
   const last = await harness.credentials.rotateClientSecret(client_id, 0);
   await expect.poll(() => status(clientHeaders(old)), withinASecond).toBe(401);
   expect(await status(clientHeaders({ client_id, client_secret: last.secret }))).toBe(200);
+});
+
+test('A-454 of a client at most 20 secrets and 20 public keys work at a time; a rotation without an overlap passes all the same', async () => {
+  const { client_id } = await harness.createClient([tenant]);
+  const { credentials } = harness;
+  const rotate = (hours: number) => credentials.rotateClientSecret(client_id, hours);
+  for (let live = 1; live < 20; live += 1) await rotate(1);
+  await expect(rotate(1)).rejects.toMatchObject({ code: 'CONFLICT' });
+  await rotate(0);
+  await rotate(1);
+  const key = () => generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+  for (let live = 1; live < 20; live += 1) await credentials.addClientKey(client_id, key());
+  const both = await Promise.allSettled([
+    credentials.addClientKey(client_id, key()),
+    credentials.addClientKey(client_id, key()),
+  ]);
+  expect(both.map(({ status: end }) => end).toSorted()).toEqual(['fulfilled', 'rejected']);
+  const added = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value.keyId] : []));
+  await credentials.revokeClientKey(client_id, added[0] ?? '');
+  await credentials.addClientKey(client_id, key());
 });
 
 /** Calls through a gateway of its own, which writes the counted use when it is closed. */

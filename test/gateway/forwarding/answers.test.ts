@@ -98,6 +98,8 @@ test('A-169 304 to a conditional request, 204, and HEAD have their headers and n
   upstream.answer = (_req, res) => void res.writeHead(204, { etag: '"8"' }).end();
   const empty = await get();
   expect([empty.status, empty.text, empty.headers.etag]).toEqual([204, '', '"8"']);
+  upstream.answer = (_req, res) => void res.writeHead(204, { 'content-length': '5' }).end();
+  expect((await get()).headers['content-length']).toBeUndefined();
 });
 
 test('A-169 a compressed answer arrives as it was sent, whatever the caller accepts', async () => {

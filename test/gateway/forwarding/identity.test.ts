@@ -130,6 +130,24 @@ test('A-193 plain fields name the caller to a service that wants them', async ()
   expect(byKey).not.toHaveProperty('x-orderpass-client');
 });
 
+test('A-193 a service gets the list of up to 50 tenants, and the number of more', async () => {
+  const tenantsOf = (count: number) => Array.from({ length: count }, (_, number) => `rst_${count}_${number}`);
+  const of50 = await door.clientWith(['read:orders'], tenantsOf(50));
+  const of51 = await door.clientWith(['read:orders'], tenantsOf(51));
+  const fieldsFor = async (caller: Headers) => {
+    const { 'x-orderpass-tenants': list, 'x-orderpass-tenants-total': total } = await seenAt('/plain/items', caller);
+    return { list: list?.split(',').toSorted(), total };
+  };
+  const claimsFor = async (caller: Headers) => {
+    const { payload } = await verify((await seenAt('/loyalty/items', caller))['x-orderpass-token'] ?? '', 'loyalty');
+    return { list: (payload.tenants as string[] | undefined)?.toSorted(), total: payload.tenants_total };
+  };
+  const listed = { list: tenantsOf(50).toSorted(), total: undefined };
+  expect([await fieldsFor(of50), await claimsFor(of50)]).toEqual([listed, listed]);
+  expect(await fieldsFor(of51)).toEqual({ list: undefined, total: '51' });
+  expect(await claimsFor(of51)).toEqual({ list: undefined, total: 51 });
+});
+
 test('A-194 what a caller sends in these fields never arrives, in any spelling, on any route', async () => {
   const forged: Headers = {};
   const names = ['token', 'id', 'kind', 'client', 'scopes', 'tenants', 'assertion'];

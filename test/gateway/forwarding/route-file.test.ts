@@ -100,6 +100,49 @@ test.each([
   const same = problems.filter((one) => one.startsWith(`routes.${wrongRoutes.length}: `));
   expect(same).toEqual([expect.stringMatching(/right \(\/r37\/\{name\}\).*r37 \(\/r37\/\{other\}\).*GET/)]);
   expect(wrongRoutes.length - 1 + same.length + 3).toBeGreaterThanOrEqual(40);
+  // Texts of the library that reads the file.
+  expect(problems.filter((one) => /Invalid|expected|received|Unrecognized|Too (big|small)/.test(one))).toEqual([]);
+});
+
+/** One wrong value at one place, and what the operator reads. `member` stands in a route. */
+const texts: [member: Record<string, unknown>, text: string][] = [
+  [{ id: 5 }, 'id: must be a string, found 5'],
+  [{ id: 'UP' }, 'id: 1 to 64 lower-case letters, digits, dots, hyphens and underscores, found "UP"'],
+  [{ path: undefined }, 'path: is required'],
+  [{ path: null }, 'path: must be a string, found null'],
+  [{ upstream: {} }, 'upstream: must be a string, found an object'],
+  [{ hosts: 'a.example' }, 'hosts: must be a list, found "a.example"'],
+  [{ hosts: [] }, 'hosts: must not be empty'],
+  [{ access: 'open' }, 'access: must be credential, optional or public, found "open"'],
+  [{ method: ['GET', 'TRACE'] }, 'method.1: must be GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS, found "TRACE"'],
+  [{ scopes: 'read:a' }, 'scopes: a list of scopes, or such a list for each method, found "read:a"'],
+  [{ scopes: Array(51).fill('read:a') }, 'scopes: must have at most 50 entries'],
+  [{ timeouts: { bodyMs: 1.5 } }, 'timeouts.bodyMs: must be a whole number, found 1.5'],
+  [{ timeouts: [] }, 'timeouts: must be an object, found a list'],
+  [{ bodyBytesMax: -1 }, 'bodyBytesMax: must be at least 0, found -1'],
+  [{ upgrade: 'yes' }, 'upgrade: must be true or false, found "yes"'],
+  [{ cors: { origins: 'x' } }, 'cors.origins: must be a list, found "x"'],
+  [{ cors: 5 }, 'cors: false, or an object with `origins`, found 5'],
+  // A value of a field may be a secret.
+  [{ requestHeaders: { set: { 'x-key': 5 } } }, 'requestHeaders.set.x-key: must be a string'],
+  [
+    { id: 'U'.repeat(500) },
+    `id: 1 to 64 lower-case letters, digits, dots, hyphens and underscores, found "${'U'.repeat(79)}…`,
+  ],
+];
+
+test.each(texts)('A-449 %j: the problem says what is expected and what was found', (member, text) => {
+  const routes = [{ ...good, id: 'a', path: '/a', ...member }];
+  const file = { scopes: [{ name: 'read:a', description: 'A' }], routes };
+  expect(problemsOf('texts.json', JSON.stringify(file))).toContain(`routes.0.${text}`);
+});
+
+test('A-449 unknown members are named at the object that has them', () => {
+  const routes = [{ ...good, id: 'a', path: '/a', metod: 'GET', other: 1, limits: { unit: 1 } }];
+  const problems = problemsOf('unknown.json', JSON.stringify({ routes, upsteams: {} }));
+  expect(problems).toContain('routes.0: has unknown members: metod, other');
+  expect(problems).toContain('routes.0.limits: has an unknown member: unit');
+  expect(problems).toContain('has an unknown member: upsteams');
 });
 
 test('A-241 several mistakes of one route are all named, and none makes another part of the file look wrong', () => {

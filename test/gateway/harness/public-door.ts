@@ -43,7 +43,8 @@ export type PublicDoor = {
   asBearer: Headers;
   asExpired: Headers;
   bearerWith(scopes: readonly string[]): Promise<Headers>;
-  clientWith(scopes: readonly string[]): Promise<Headers>;
+  /** `tenants`: new ones, made here. Default: rst_1. */
+  clientWith(scopes: readonly string[], tenants?: readonly string[]): Promise<Headers>;
   revokeKey(): Promise<void>;
   /** For commands on the same store. */
   database: TestDatabase;
@@ -116,10 +117,11 @@ export const openDoor = async (
   const url = await listen(server);
   const credentials = createCredentials({ db, box, clock: systemClock });
   await credentials.createTenant('rst_1');
-  const clientWith = async (scopes?: readonly string[]) => {
+  const clientWith = async (scopes?: readonly string[], tenants?: readonly string[]) => {
+    for (const tenant of tenants ?? []) await credentials.createTenant(tenant);
     const made = await credentials.createClient({
       name: 'test',
-      tenants: ['rst_1'],
+      tenants: tenants ?? ['rst_1'],
       ...(scopes === undefined ? undefined : { scopes }),
     });
     return { 'x-client-id': made.clientId, 'x-client-secret': made.secret };

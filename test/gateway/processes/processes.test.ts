@@ -82,7 +82,8 @@ const newCaller = async (minute?: number): Promise<Caller> => {
 /** A connection of its own, as that of one client. */
 const connect = () => new Agent({ keepAlive: true, maxSockets: 1 });
 
-type Called = { status: number; id: string };
+/** `policy`: the field RateLimit-Policy. */
+type Called = { status: number; id: string; policy: string };
 
 const call = (token: string, { agent, query = '' }: { agent?: Agent; query?: string } = {}): Promise<Called> =>
   new Promise((resolve, reject) => {
@@ -91,7 +92,10 @@ const call = (token: string, { agent, query = '' }: { agent?: Agent; query?: str
     request(`${program.url}/api/orders/list${query}`, { agent: agent ?? false, headers }, (res) => {
       res.resume();
       res.once('error', reject);
-      res.once('end', () => resolve({ status: res.statusCode ?? 0, id: String(res.headers['x-request-id']) }));
+      res.once('end', () => {
+        const { 'x-request-id': id, 'ratelimit-policy': policy } = res.headers;
+        resolve({ status: res.statusCode ?? 0, id: String(id), policy: String(policy) });
+      });
     })
       .once('error', reject)
       .end();
@@ -264,6 +268,27 @@ test('A-234 a revoked token is refused by each process within a second', async (
   const revokedAt = performance.now();
   await refused;
   expect(refusedAt - revokedAt).toBeLessThan(withinASecond.timeout);
+});
+
+test('A-459 running requests of a caller count over all processes without Redis, and each process applies a change of limits', async () => {
+  const { client_id, token } = await newCaller();
+  const clients = await newClients(token, 4 * count);
+  expect(new Set(clients.map(({ pid }) => pid)).size).toBe(count);
+  await runJson(['client', 'limits', client_id, '--concurrency', '5', '--minute', '100000'], env);
+  // Each process knows the bound as soon as its answer names it.
+  for (const { agent } of clients) await until(async () => (await call(token, { agent })).policy.includes('q=5;qu='));
+  const calls = clients.map(({ agent }) => call(token, { agent, query: '?hold=1' }));
+  let refused = 0;
+  for (const one of calls)
+    void one.then(({ status }) => {
+      if (status === 429) refused += 1;
+    });
+  await until(() => refused === clients.length - 5);
+  expect(held).toHaveLength(5);
+  release();
+  const statuses = (await Promise.all(calls)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(5);
+  for (const { agent } of clients) await until(async () => (await call(token, { agent })).status === 200);
 });
 
 test('A-235 SIGTERM ends all processes after their running requests; wrong settings and failed starts end the program', async () => {

@@ -131,6 +131,27 @@ test('A-361 a change of the directory is followed by every gateway, and back, fo
   await until(async () => (await everywhere()).join() === 'default');
 });
 
+test('A-361 a request that runs while its tenant gets another cell ends where it began', async () => {
+  const tenant = await tenantIn('default');
+  const headers = await callerOf(tenant);
+  const { answer } = harness.upstream;
+  let finish = (): void => undefined;
+  harness.upstream.answer = (req, res) => {
+    req.resume();
+    res.writeHead(200, { 'content-type': 'text/plain' }).write('began ');
+    finish = () => void res.end('and ended here');
+  };
+  const running = get(headers, '/asked');
+  const { length } = harness.upstream.seen;
+  await until(() => harness.upstream.seen.length > length);
+  harness.upstream.answer = answer;
+  await harness.credentials.setTenantCell(tenant, 'north');
+  for (const url of [harness.url, second.url])
+    await until(async () => (await cellOf(headers, '/asked', url)) === 'north');
+  finish();
+  expect((await running).text).toBe('began and ended here');
+});
+
 test('A-361 a cell that the file of routes does not have is 503 with Retry-After for its tenants only', async () => {
   const headers = await callerOf(await tenantIn('elsewhere'));
   const refused = await get(headers, '/asked');

@@ -1,10 +1,12 @@
-/** Connections of WebSockets to one of several addresses (interface 18). */
+/** How many of the addresses of a service a WebSocket or a request tries (interface 18). */
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { upstreamPolicy } from '#src/gateway/model/upstream-policy.ts';
 import { connectToUpstream } from '#src/gateway/upstream/addresses/connect-address.ts';
 import { resolveUpstreams } from '#src/gateway/upstream/addresses/resolve-upstreams.ts';
 import { createUpstream, type Upstream } from '#src/gateway/upstream/addresses/upstreams.ts';
+import { until } from '../../support/until.ts';
+import { openDoor, sendRequest, startRawUpstream } from '../harness/public-door.ts';
 
 /** An upstream whose addresses all refuse; `tried` counts the attempts. */
 const openRefusing = (count: number): { upstream: Upstream; tried: () => number } => {
@@ -36,4 +38,35 @@ test('A-204 a handshake tries ten addresses at most, and none when its client is
   expect(tried()).toBe(10);
   await expect(connectToUpstream(upstream, () => tried() === 12)).rejects.toThrow();
   expect(tried()).toBe(12);
+});
+
+test('A-204 a plain request that reaches no address tries ten at most, whatever its method, and is 502 or 503', async () => {
+  let tried = 0;
+  // An end before the handshake of TLS: nothing of the request was sent.
+  const dead = await Promise.all(
+    Array.from({ length: 14 }, () =>
+      startRawUpstream((socket) => {
+        tried += 1;
+        socket.destroy();
+      }),
+    ),
+  );
+  const addresses = dead.map(({ url }) => url.replace('http:', 'https:'));
+  const door = await openDoor(undefined, { table: { upstreams: { ordering: { addresses } } } });
+  try {
+    for (const method of ['POST', 'GET']) {
+      tried = 0;
+      const path = method === 'GET' ? '/api/orders/list' : '/api/customer/create';
+      const answer = await sendRequest(door.url, method, path, { headers: door.asKey });
+      expect([method, tried]).toEqual([method, 10]);
+      expect([502, 503]).toContain(answer.status);
+    }
+    // When every address is known to fail, the request can be sent again without a doubt.
+    await until(
+      async () => (await sendRequest(door.url, 'POST', '/api/customer/create', { headers: door.asKey })).status === 503,
+    );
+  } finally {
+    await door.close();
+    for (const one of dead) await one.close();
+  }
 });

@@ -36,6 +36,30 @@ test('A-114 a repeated request gets the same bytes, marked as replayed, and has 
   expect(await core.events({ entity: first.json.customer.uid })).toHaveLength(1);
 });
 
+test('A-438 a key that was used for one restaurant gives nothing to a token for another one of its client, named or not', async () => {
+  const other = await core.addRestaurant();
+  const uids = [core.restaurant.restuid, other.restuid];
+  const tokenFor = (restuid: string) => clientOf([restuid], { id: 'opc_narrowed' });
+  const body = { email: 'a438@example.com' };
+  const [first, foreign, again] = [
+    await create('k-438', body, { caller: tokenFor(uids[0] ?? '') }),
+    await create('k-438', body, { caller: tokenFor(uids[1] ?? '') }),
+    await create('k-438', body, { caller: tokenFor(uids[0] ?? '') }),
+  ];
+  expect([first.status, foreign.status, again.status]).toEqual([200, 422, 200]);
+  expect([foreign.json.error, foreign.json.errors[0].pointer]).toEqual(['IDEMPOTENCY_KEY_REUSED', 'restuid']);
+  expect(foreign.text).not.toContain(first.json.customer.uid);
+  expect(again.text).toBe(first.text);
+  const both = clientOf(uids, { id: 'opc_narrowed' });
+  const named = (restuid = '') => create('k-438-named', { ...body, restuid }, { caller: both });
+  expect([(await named(uids[1])).status, (await named(uids[1])).status, (await named(uids[0])).status]).toEqual([
+    200, 200, 422,
+  ]);
+  // Receipts of a release that did not keep it.
+  await sql`update platform.receipts set headers = headers - 'x-orderpass-tenant' where key = 'k-438'`.execute(core.db);
+  expect((await create('k-438', body, { caller: tokenFor(uids[0] ?? '') })).text).toBe(first.text);
+});
+
 test('A-115 another body, query or path under the same key is refused and names the first difference', async () => {
   await create('k-115', { email: 'a115@example.com', city: 'Pisa' });
   const differing: [() => Promise<Answer>, string][] = [

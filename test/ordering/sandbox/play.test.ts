@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { triggerableEvents } from '#src/app/sandbox/triggerable-events.ts';
+import { describedEvents } from '#src/ordering/index.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { runCommand, runJson, startCommand } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
@@ -143,6 +145,7 @@ test('A-308 trigger records a real example of each event, and refuses a real res
     expect([event, (await events())[event] ?? 0]).toEqual([event, expect.any(Number)]);
     expect((await events())[event] ?? 0).toBeGreaterThan(before);
   }
+  expect(triggerableEvents.toSorted()).toEqual(describedEvents.map(({ event }) => event).toSorted());
   const trigger = (event: string, restuid = sandbox) =>
     runCommand(['sandbox', 'trigger', event, '--restaurant', restuid], env);
   expect((await trigger('menu.changed')).stderr).toContain('are off');

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { type RunningProgram, runCommand, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -40,6 +41,7 @@ beforeAll(async () => {
   program = await startProgram(env);
   sandbox = await makePlace('Trial', '--sandbox');
   real = await makePlace('Real');
+  for (const { headers } of [sandbox, real]) await importsAnswer(program.url, headers);
 });
 
 afterAll(async () => {

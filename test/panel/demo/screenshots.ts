@@ -1,6 +1,6 @@
 /**
- * Pictures of every page of the panel, with the demo data: `npm run screenshots -- [folder] [--readme]`. Default folder:
- * test/artefacts/panel, outside of git. With `--readme` only the two pictures of README.md are made, in src/panel/view/pictures.
+ * Pictures of every page of the panel, with the demo data: `npm run screenshots -- [folder [role…]] [--readme]`.
+ * Default: all roles, into test/artefacts/panel, outside of git. With `--readme` only the two pictures of README.md are made, in src/panel/view/pictures.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -11,19 +11,28 @@ import { until } from '../../support/until.ts';
 import { crawl } from '../harness/crawl.ts';
 import { cookieOf, password } from './cookie-of.ts';
 
-const roles = ['admin', 'owner', 'support', 'security'] as const;
-type Role = (typeof roles)[number];
+const staffRoles = ['admin', 'owner', 'support', 'security'] as const;
+type StaffRole = (typeof staffRoles)[number];
+type Role = StaffRole | 'contact';
 
-const widths = [390, 1280] as const;
 const languages = ['en', 'it'] as const;
-/** Of each page of these paths there is a dark picture too. */
-const dark = [
-  '',
-  '/restaurants/:restaurant/orders',
-  '/restaurants/:restaurant/webhooks/:endpoint',
-  '/security/charts',
-  '/clients/:client',
-];
+type Language = (typeof languages)[number];
+
+type Look = { width: number; colorScheme: 'light' | 'dark' };
+
+/**
+ * Every page on a phone and on a desk. Administrators and contacts together see every page: theirs are also taken in the dark,
+ * and those of administrators at the least width that the panel supports.
+ */
+const looksOf = (role: Role, language: Language): readonly Look[] => {
+  const both: readonly Look[] = [
+    { width: 390, colorScheme: 'light' },
+    { width: 1280, colorScheme: 'light' },
+  ];
+  if (language !== 'en' || (role !== 'admin' && role !== 'contact')) return both;
+  const dark: Look = { width: 1280, colorScheme: 'dark' };
+  return role === 'admin' ? [...both, dark, { width: 320, colorScheme: 'light' }] : [...both, dark];
+};
 
 const browserBinary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
   existsSync(path),
@@ -31,12 +40,32 @@ const browserBinary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/b
 
 type Account = { email: string; cookie: string };
 
-const makeAccount = async (program: RunningProgram, env: Record<string, string>, role: Role): Promise<Account> => {
+const makeAccount = async (program: RunningProgram, env: Record<string, string>, role: StaffRole): Promise<Account> => {
   const restuid = /\((rst_\w+)\)/.exec(program.output())?.[1] ?? '';
   const email = `${role}@trattoria.example`;
   const owned = role === 'owner' ? ['--restaurant', restuid] : [];
   const made = await runJson(['user', 'create', '--email', email, '--role', role, ...owned], env);
   return { email, cookie: await cookieOf(program.url, made.link ?? '', email) };
+};
+
+/** A contact of all clients of the demo, invited by support. */
+const makeContact = async (program: RunningProgram, support: Account): Promise<Account> => {
+  const email = 'contact@courier.example';
+  const show = async (path: string, form?: Record<string, string>): Promise<string> => {
+    const answer = await fetch(`${program.url}${path}`, {
+      headers: { cookie: support.cookie, ...(form && { origin: program.url }) },
+      ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+    });
+    return answer.text();
+  };
+  const list = await show('/panel/clients');
+  let link: string | undefined;
+  for (const client of new Set(list.match(/\/panel\/clients\/opc_\w+/g))) {
+    const csrf = /name="csrf" value="([^"]+)"/.exec(await show(`${client}/contacts`))?.[1] ?? '';
+    const shown = await show(`${client}/contacts`, { csrf, email });
+    link = /id="link">([^<]+)</.exec(shown)?.[1] ?? link;
+  }
+  return { email, cookie: await cookieOf(program.url, link?.replaceAll('&amp;', '&') ?? '', email) };
 };
 
 const openPage = async (browser: Browser, program: RunningProgram, { email }: Account): Promise<Page> => {
@@ -60,31 +89,46 @@ const speak = async (page: Page, program: RunningProgram, language: string): Pro
 
 const fileOf = (path: string): string => path.replaceAll(/[/:]+/g, '-').replace(/^-|-$/g, '') || 'start';
 
-const takeAll = async (browser: Browser, program: RunningProgram, env: Record<string, string>, folder: string) => {
-  for (const role of roles) {
-    const account = await makeAccount(program, env, role);
-    const mine = allPages.filter((page) => page.roles.includes(role));
-    const found = await crawl(program.url, account.cookie, mine);
-    const page = await openPage(browser, program, account);
-    mkdirSync(join(folder, role), { recursive: true });
-    for (const language of languages) {
-      await speak(page, program, language);
-      for (const [path, address] of found) {
-        await page.emulateMedia({ colorScheme: 'light' });
-        await page.setViewportSize({ width: widths[0], height: 900 });
-        await page.goto(`${program.url}${address}`);
-        for (const width of widths)
-          for (const colorScheme of dark.includes(path) ? (['light', 'dark'] as const) : (['light'] as const)) {
-            await page.emulateMedia({ colorScheme });
-            await page.setViewportSize({ width, height: 900 });
-            const name = `${fileOf(path)}-${width}-${language}${colorScheme === 'dark' ? '-dark' : ''}.png`;
-            await page.screenshot({ path: join(folder, role, name), fullPage: true });
-          }
-      }
-      process.stdout.write(`${role} ${language}: ${found.size} pages\n`);
-    }
-    await page.context().close();
+const takePage = async (page: Page, looks: readonly Look[], fileFor: (look: Look) => string): Promise<void> => {
+  for (const look of looks) {
+    await page.emulateMedia({ colorScheme: look.colorScheme });
+    await page.setViewportSize({ width: look.width, height: 900 });
+    await page.screenshot({ path: fileFor(look), fullPage: true });
   }
+};
+
+const takeRole = async (browser: Browser, program: RunningProgram, role: Role, account: Account, folder: string) => {
+  const mine = allPages.filter((page) => page.roles.includes(role));
+  const found = await crawl(program.url, account.cookie, mine);
+  const page = await openPage(browser, program, account);
+  mkdirSync(join(folder, role), { recursive: true });
+  for (const language of languages) {
+    await speak(page, program, language);
+    for (const [path, address] of found) {
+      await page.goto(`${program.url}${address}`);
+      await takePage(page, looksOf(role, language), ({ width, colorScheme }) =>
+        join(folder, role, `${fileOf(path)}-${width}-${language}${colorScheme === 'dark' ? '-dark' : ''}.png`),
+      );
+    }
+    process.stdout.write(`${role} ${language}: ${found.size} pages\n`);
+  }
+  await page.context().close();
+};
+
+/** All accounts are there before the first picture, so the lists of accounts show them. */
+const takeAll = async (
+  browser: Browser,
+  program: RunningProgram,
+  env: Record<string, string>,
+  folder: string,
+  wanted: readonly string[],
+) => {
+  const accounts = new Map<Role, Account>();
+  for (const role of staffRoles) accounts.set(role, await makeAccount(program, env, role));
+  const support = accounts.get('support');
+  if (support !== undefined) accounts.set('contact', await makeContact(program, support));
+  for (const [role, account] of accounts)
+    if (wanted.length === 0 || wanted.includes(role)) await takeRole(browser, program, role, account, folder);
 };
 
 /** Two pages, as an owner and a support person see them. */
@@ -111,7 +155,8 @@ const takeForReadme = async (browser: Browser, program: RunningProgram, env: Rec
 
 const main = async (args: readonly string[]): Promise<void> => {
   if (browserBinary === undefined) throw new Error('no Chromium is installed');
-  const folder = resolve(args.find((one) => !one.startsWith('--')) ?? join(root, 'test/artefacts/panel'));
+  const [named, ...wanted] = args.filter((one) => !one.startsWith('--'));
+  const folder = resolve(named ?? join(root, 'test/artefacts/panel'));
   const data = makeDataDir();
   const env = { ORDERPASS_DATA_DIR: data.path };
   const program = await startProgram(env, root, ['--demo-data']);
@@ -119,7 +164,7 @@ const main = async (args: readonly string[]): Promise<void> => {
   const browser = await chromium.launch({ executablePath: browserBinary, args: ['--no-sandbox', '--disable-gpu'] });
   try {
     if (args.includes('--readme')) await takeForReadme(browser, program, env);
-    else await takeAll(browser, program, env, folder);
+    else await takeAll(browser, program, env, folder, wanted);
   } finally {
     await browser.close();
     await program.stop();

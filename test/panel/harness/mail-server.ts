@@ -12,6 +12,9 @@ export const startMailServer = async (account: { user: string; password: string 
   const mails: ReceivedMail[] = [];
   const refused = new Set<string>();
   let silent = false;
+  /** Mails that were received in full while the answer was held. */
+  const unanswered: ReceivedMail[] = [];
+  let holdsAnswer = false;
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS'],
     allowInsecureAuth: true,
@@ -29,7 +32,12 @@ export const startMailServer = async (account: { user: string; password: string 
       stream.on('end', () => {
         const raw = Buffer.concat(parts).toString();
         const from = session.envelope.mailFrom === false ? '' : session.envelope.mailFrom.address;
-        mails.push({ from, to: session.envelope.rcptTo.map(({ address }) => address), raw, ...read(raw) });
+        const mail = { from, to: session.envelope.rcptTo.map(({ address }) => address), raw, ...read(raw) };
+        if (holdsAnswer) {
+          unanswered.push(mail);
+          return;
+        }
+        mails.push(mail);
         done();
       });
     },
@@ -39,6 +47,11 @@ export const startMailServer = async (account: { user: string; password: string 
   return {
     url: `smtp://${encodeURIComponent(account.user)}:${encodeURIComponent(account.password)}@127.0.0.1:${port}`,
     mails,
+    unanswered,
+    /** Receives mails and answers none from now on. */
+    holdAnswer: (on: boolean): void => {
+      holdsAnswer = on;
+    },
     /** Refuses mail to this address from now on. */
     refuse: (address: string) => refused.add(address),
     /** Answers no recipient from now on. */

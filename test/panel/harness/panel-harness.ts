@@ -28,6 +28,27 @@ export type SignedInBrowser = {
 
 export type PanelHarness = Awaited<ReturnType<typeof startPanelHarness>>;
 
+let browser: Promise<Browser> | undefined;
+
+/** One for all files of this process, since a start costs more than most tests; each profile is alone. It ends with the process. */
+const sharedBrowser = async (): Promise<Browser> => {
+  const last = browser;
+  const isThere = last === undefined || (await last.then((started) => started.isConnected()).catch(() => false));
+  if (!isThere && browser === last) browser = undefined;
+  browser ??= chromium.launch({
+    executablePath: browserBinary ?? '',
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+  return browser;
+};
+
 const passwordOf = (email: string): string => `a long password of ${email}`;
 
 /** One database, one program; `restaurants` lists two restaurants, of which owners made by `user` have the first. */
@@ -46,7 +67,6 @@ export const startPanelHarness = async (env: Record<string, string> = {}) => {
   const restaurants: string[] = [];
   for (const name of ['Osteria Uno', 'Trattoria Due'])
     restaurants.push((await command('restaurant', 'create', '--name', name)).restuid ?? '');
-  let browser: Browser | undefined;
   const contexts: BrowserContext[] = [];
   let count = 0;
 
@@ -84,24 +104,9 @@ export const startPanelHarness = async (env: Record<string, string> = {}) => {
       .join('; ');
   };
 
-  const launch = async (): Promise<Browser> => {
-    browser ??= await chromium.launch({
-      executablePath: browserBinary ?? '',
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    });
-    return browser;
-  };
-
   /** A new browser profile. */
   const open = async (options: Parameters<Browser['newContext']>[0] = {}): Promise<SignedInBrowser> => {
-    const context = await (await launch()).newContext({ viewport: { width: 1440, height: 900 }, ...options });
+    const context = await (await sharedBrowser()).newContext({ viewport: { width: 1440, height: 900 }, ...options });
     // Only what hangs meets it, also on a machine that has other work.
     context.setDefaultTimeout(120_000);
     contexts.push(context);
@@ -140,7 +145,6 @@ export const startPanelHarness = async (env: Record<string, string> = {}) => {
     signIn,
     close: async (): Promise<void> => {
       for (const context of contexts) await context.close();
-      await browser?.close();
       await program.stop();
       await database.drop();
       data.remove();
@@ -153,7 +157,7 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 /** Fails with what axe finds on the page as it is now, in its light and its dark colours. */
 export const expectAccessible = async (page: Page): Promise<void> => {
   // Over the debugging protocol, which the content policy does not hold for.
-  await page.evaluate(axeSource);
+  if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axeSource);
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
     // A part of a page that is fetched again is paler for a moment; what is wrong stays wrong.
@@ -180,10 +184,12 @@ const violationsOf = async (page: Page): Promise<string[]> => {
 const artefacts = join(root, 'test/artefacts');
 
 /**
- * The page at 360 and at 1440 pixels, in light and dark, as files outside of git; no width may need sideways scrolling.
+ * The page at 360 and at 1440 pixels, in light and dark: no width may need sideways scrolling. With TEST_PICTURES=on as files
+ * outside of git too; pictures of long pages take seconds.
  */
 export const takeScreenshots = async (page: Page, name: string): Promise<void> => {
-  mkdirSync(artefacts, { recursive: true });
+  const isKept = process.env.TEST_PICTURES === 'on';
+  if (isKept) mkdirSync(artefacts, { recursive: true });
   const before = page.viewportSize();
   for (const width of [360, 1440]) {
     for (const colorScheme of ['light', 'dark'] as const) {
@@ -193,7 +199,8 @@ export const takeScreenshots = async (page: Page, name: string): Promise<void> =
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       );
       expect(overflow, `${name} at ${width} px scrolls sideways`).toBe(0);
-      await page.screenshot({ path: join(artefacts, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+      if (isKept)
+        await page.screenshot({ path: join(artefacts, `${name}-${width}-${colorScheme}.png`), fullPage: true });
     }
   }
   await page.emulateMedia({ colorScheme: null });

@@ -14,6 +14,7 @@ import { isTransient } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createStaff, createUsers, type RecordEvents, type StaffEvent } from '#src/staff/index.ts';
+import { makeSecret } from '#src/webhooks/index.ts';
 import { createTestDatabase } from '../../support/database.ts';
 
 type Settings = Parameters<typeof createStaff>[0]['settings'];
@@ -59,7 +60,10 @@ export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs 
   const staff = createStaff({
     ...{ db, box, clock, log, record, linkAddress },
     returnAddress: `${origin}${providerReturnPath}`,
-    noticeUrlProblem: async (url) => (url.startsWith('https://') ? undefined : 'must begin with https://'),
+    noticeUrls: {
+      problemOf: async (url) => (url.startsWith('https://') ? undefined : 'must begin with https://'),
+      makeSecret,
+    },
     settings: { oidc_label: 'single sign-on', ...settings },
   });
   const panel = createPanel({

@@ -2,10 +2,8 @@
  * The integrator's page: try operations with an own credential. In a real browser; skipped where no Chromium is
  * installed.
  */
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { root } from '../../support/program.ts';
 import { browserBinary, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('integrator-docs: skipped, no Chromium is installed\n');
@@ -70,7 +68,6 @@ test.skipIf(browserBinary === undefined)(
     await page.setViewportSize({ width: 360, height: 900 });
     const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
     expect(await page.evaluate(overflow)).toBe(0);
-    await page.screenshot({ path: join(root, 'test/artefacts/docs-authorize-360-light.png') });
     await page.setViewportSize({ width: 1440, height: 900 });
     await dialog.locator('.auth-container', { hasText: 'X-Api-Key' }).getByRole('button', { name: 'Apply' }).click();
     await dialog.getByRole('button', { name: 'Close' }).last().click();

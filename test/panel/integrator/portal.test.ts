@@ -106,6 +106,9 @@ test('support invites a contact with a link that works once, sees the contact an
   expect((await useLink(second)).status).not.toBe(303);
   const eve = visitor(await harness.cookieOf({ email: 'eve@example.com', password }));
   expect((await eve.get('/portal')).path).toBe(`/portal/${own.id}`);
+  // There is no notice that a contact could choose.
+  expect((await eve.get('/account')).text).not.toContain('Notices');
+  expect((await eve.get('/account/notices')).status).toBe(403);
 
   // An account with a password gets no link, so support cannot sign in as the contact.
   const added = await support.post(`/clients/${foreign.id}/contacts`, { email: 'eve@example.com' });
@@ -185,6 +188,14 @@ test('a contact reads why a request of the client was refused, the usage of its 
   await until(async () => (await nia.get(page)).text.includes('A scope was missing'));
   expect((await nia.get(page)).text).toContain('read:orders');
   await until(async () => (await nia.get(`/portal/${narrow.id}/requests`)).text.includes(`href="/panel${page}"`));
+  const byName = await nia.get(`/portal/${narrow.id}/requests?restuid=OSTERIA+UNO`);
+  expect(byName.text).toContain(`name="restuid" maxlength="128" autocomplete="off" value="${restuid}"`);
+  expect(byName.text).toContain('>Osteria Uno</td>');
+  // A name may be the id itself.
+  const rename = 'update ordering.restaurants set name = $2 where uid = $1';
+  await harness.database.pool.query(rename, [restuid, restuid]);
+  expect((await nia.get(`/portal/${narrow.id}/requests?restuid=${restuid}`)).status).toBe(200);
+  await harness.database.pool.query(rename, [restuid, 'Osteria Uno']);
   expect((await bob.get(page)).status).toBe(404);
   expect((await bob.get(page.replace(narrow.id, own.id))).text).toContain('Nothing is kept about this request.');
   expect((await bob.get(`/portal/${own.id}/requests/hours`)).status).toBe(200);

@@ -32,6 +32,7 @@ test.skipIf(browserBinary === undefined)(
     await takeScreenshots(page, 'restaurant-customers');
     await row.getByRole('link').click();
     await page.getByRole('heading', { level: 1, name: 'Ada Lovelace' }).waitFor();
+    expect(await page.locator('main').innerText()).toMatch(/Total of all orders\s+€\d+\.\d\d\s/);
     expect(await page.locator('main').innerText()).toMatch(/Balance: 13[\s\S]*Order closed[\s\S]*\+13/);
     await page.getByLabel('Change').selectOption('Take points');
     await page.getByLabel('Points', { exact: true }).fill('20');

@@ -67,12 +67,13 @@ test.skipIf(isSkipped)(
       ],
       { dry_run: true },
     );
-    await importMenu([{ ...marinara, name: 'Marinara <del sole>', price: 7 }]);
+    const dearer = { ...size, option_values: [size.option_values[0], { ...size.option_values[1], price_operand: 3 }] };
+    await importMenu([{ ...marinara, name: 'Marinara <del sole>', price: 7, options: [dearer] }]);
     await page.goto(`${place}/menu`);
     await page.getByText('1 product on sale').click();
     expect(await page.locator('main').innerText()).toMatch(/Marinara <del sole>[\s\S]*€7.00[\s\S]*Size[\s\S]*On sale/);
     await page.locator('td summary', { hasText: 'Size' }).click();
-    expect(await page.locator('main').innerText()).toMatch(/choose 1[\s\S]*Small[\s\S]*Large \+€2.50/);
+    expect(await page.locator('main').innerText()).toMatch(/choose 1[\s\S]*Small[\s\S]*Large \+€3.00/);
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-menu');
     await page.getByRole('link', { name: 'All imports' }).click();
@@ -85,11 +86,14 @@ test.skipIf(isSkipped)(
     await expectAccessible(page);
     await rows.nth(1).getByRole('link').click();
     await page.getByText('A plan: it changed nothing.').waitFor();
-    expect(await page.locator('main').innerText()).toMatch(/visibility: false[\s\S]*true/);
+    expect(await page.locator('main').innerText()).toMatch(
+      /price: €6.50 →[\s\S]*€7.00[\s\S]*visibility: false[\s\S]*true/,
+    );
     await page.goBack();
     await rows.nth(0).getByRole('link').click();
     const changed = await page.locator('main').innerText();
     expect(changed).toMatch(/Marinara →[\s\S]*Marinara <del sole>[\s\S]*Changed[\s\S]*€6.50 →[\s\S]*€7.00/);
+    expect(changed).toMatch(/options\s+Size, Large: \+€2.50 →[\s\S]*\+€3.00/);
     expect(changed).toMatch(/Diavola\nProduct\tRemoved\t€8.00/);
     expect(await page.getByRole('link', { name: 'Restore this version…' }).count()).toBe(0);
     await expectAccessible(page);

@@ -58,7 +58,7 @@ const post = async (role: Role, path: string, fields: Record<string, string>): P
 
 /** The text of a card, in one line and without markup. */
 const cardOf = async (role: Role, id: string): Promise<string | undefined> => {
-  const found = new RegExp(`<section class="card" aria-labelledby="card-${id}">[\\s\\S]*?</section>`);
+  const found = new RegExp(`<section class="card" id="[^"]+" aria-labelledby="card-${id}">[\\s\\S]*?</section>`);
   return found.exec((await get(role, '')).text)?.[0];
 };
 
@@ -177,7 +177,27 @@ test('security sees refusals per hour and the last verification, and administrat
   expect(plain(await cardOf('admin', 'short'))).toContain('In quarantine 1');
   const program = plain(await cardOf('admin', 'program'));
   expect(program).toMatch(/Orderpass \d+\.\d+\.\d+/);
-  expect(program).toMatch(/:\d+ all /);
+  expect(program).toMatch(/:\d+ all \d+\.\d+\.\d+ /);
+  // A process of another release, and one of a release that did not report it.
+  await harness.database.pool.query(
+    `insert into platform.key_holders (process, name, role, keys, version, seen)
+     values ('x', 'other:1', 'ordering', '{}', '9.8.7', now()), ('y', 'older:1', 'webhooks', '{}', null, now())`,
+  );
+  const mixed = plain(await cardOf('admin', 'program'));
+  expect(mixed).toMatch(/other:1 ordering 9\.8\.7 not that of this page/);
+  expect(mixed).toMatch(/older:1 webhooks older/);
+  expect(plain(await cardOf('security', 'refused'))).toMatch(
+    /^Refused per hour \d+ 0 .* \d\d-\d\d \d\d:\d\d UTC \d\d-\d\d \d\d:\d\d UTC/,
+  );
+});
+
+test('a start page shows figures and does not repeat the links of the menu', async () => {
+  for (const role of ['owner', 'support', 'security', 'admin'] as const) {
+    const { text } = await get(role, '');
+    const [, main = ''] = /<main[^>]*>([\s\S]*)<\/main>/.exec(text) ?? [];
+    expect(main, role).toContain('class="figures"');
+    expect(main, role).not.toContain('<nav');
+  }
 });
 
 test('an exact id leads to its page, for each role that may open it', async () => {
@@ -328,4 +348,35 @@ test.skipIf(browserBinary === undefined)(
     expect([...problems, ...both.problems]).toEqual([]);
   },
   180_000,
+);
+
+test.skipIf(browserBinary === undefined)(
+  'the header of an administrator has one row at 1280 pixels in both languages, and the pages for integrators are among those of clients',
+  async () => {
+    const { page, problems } = await harness.signIn(users.get('admin') ?? { email: '', password: '' });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    for (const [language, title] of [
+      ['English', 'For integrators'],
+      ['Italiano', 'Per gli integratori'],
+    ] as const) {
+      const choice = page.getByRole('button', { name: language });
+      if ((await choice.count()) > 0) await choice.click();
+      await page.goto(`${harness.url}/panel/clients`);
+      const header = await page.locator('header.top').boundingBox();
+      expect(header?.height, language).toBeLessThan(64);
+      await page.locator('.sub-nav').getByRole('link', { name: title }).click();
+      await page.getByRole('heading', { level: 1, name: title }).waitFor();
+      expect(await page.locator('.main-nav [aria-current=page]').count()).toBe(1);
+    }
+    await page.getByRole('button', { name: 'English' }).click();
+    await page.getByRole('button', { name: 'Italiano' }).waitFor();
+    // On a phone neither end of an axis breaks.
+    await page.setViewportSize({ width: 390, height: 900 });
+    await page.goto(`${harness.url}/panel`);
+    const ends = page.locator('.axis-x time');
+    expect(await ends.count()).toBeGreaterThanOrEqual(2);
+    for (const end of await ends.all()) expect((await end.boundingBox())?.height).toBeLessThan(16);
+    await checkPage(page, 'overview-admin');
+    expect(problems).toEqual([]);
+  },
 );

@@ -54,7 +54,6 @@ test('F-56 the states of deliveries in the address of the panel are those of the
 /** Words that stand in links only, not in a form. */
 const inLinks = [
   ['/restaurants/:restaurant/webhooks/:endpoint', 'span'],
-  ['/restaurants/:restaurant/webhooks/:endpoint', 'as'],
   ['/restaurants/:restaurant/webhooks/:endpoint/login', 'type'],
   ['/restaurants/:restaurant/deliveries', 'tried'],
   ['/restaurants/:restaurant/keys', 'ended'],

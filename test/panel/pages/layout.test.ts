@@ -197,5 +197,5 @@ test.skipIf(browserBinary === undefined)(
     expect(wrong).toEqual([]);
     expect(paths.length + open.length).toBeGreaterThan(40);
   },
-  400_000,
+  900_000,
 );

@@ -1,7 +1,9 @@
 /** Notices: who gets which, each once, also when a worker dies between deciding and sending. With a clock that moves. */
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createMailer, createNotices, type NoticeSources } from '#src/staff/index.ts';
+import { signV1 } from '#src/webhooks/index.ts';
 import { type MailServer, startMailServer } from '../harness/mail-server.ts';
 import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
 
@@ -11,7 +13,7 @@ const kinds = ['endpoint_disabled', 'key_ending', 'refusals', 'audit_broken'] as
 
 let panel: PanelInProcess;
 let mail: MailServer;
-const posted: { url: string; id: string; body: Record<string, unknown> }[] = [];
+const posted: { url: string; headers: Record<string, string>; text: string; body: Record<string, unknown> }[] = [];
 let receiverTakes = true;
 const found: { [Kind in keyof NoticeSources]: Awaited<ReturnType<NoticeSources[Kind]>>[number][] } = {
   endpoint_disabled: [],
@@ -39,9 +41,10 @@ const worker = () => {
     mailer: createMailer({ smtp_url: mail.url, smtp_from: 'panel@example.com' }, log),
     post: async (url, headers, body) => {
       if (!receiverTakes) return false;
-      posted.push({ url, id: headers['webhook-id'] ?? '', body: JSON.parse(body) as Record<string, unknown> });
+      posted.push({ url, headers, text: body, body: JSON.parse(body) as Record<string, unknown> });
       return true;
     },
+    sign: signV1,
     sources: {
       endpoint_disabled: async () => found.endpoint_disabled,
       key_ending: async () => found.key_ending,
@@ -66,7 +69,7 @@ const makeUser = async (role: string, restaurants: readonly string[] = []) => {
 };
 
 /** As the form of the account page sends it. */
-const choose = async (browser: Visitor, chosen: readonly string[], more: Record<string, string> = { mail: 'on' }) => {
+const sendForm = async (browser: Visitor, chosen: readonly string[], more: Record<string, string> = { mail: 'on' }) => {
   const csrf = /name="csrf" value="([^"]+)"/.exec((await browser.get('/panel/account')).text)?.[1] ?? '';
   const answers = await fetch(`${panel.origin}/panel/account/notices`, {
     method: 'POST',
@@ -81,8 +84,13 @@ const choose = async (browser: Visitor, chosen: readonly string[], more: Record<
       ['csrf', csrf],
     ]),
   });
-  return answers.status;
+  return { status: answers.status, text: await answers.text() };
 };
+
+const choose = async (...given: Parameters<typeof sendForm>): Promise<number> => (await sendForm(...given)).status;
+
+/** The secret that a page shows once. */
+const secretIn = (text: string): string => /id="secret-value">([^<]+)</.exec(text)?.[1] ?? '';
 
 const subjects = (email: string): string[] =>
   mail.mails.filter(({ to }) => to.includes(email)).map(({ subject }) => subject);
@@ -153,7 +161,7 @@ test('a notice that was decided is sent once by the next worker, when the first 
 test('a webhook address is checked, kept sealed and shown without its path, and a notice that it refuses is sent later', async () => {
   const { id, browser } = await makeUser('admin');
   expect(await choose(browser, ['refusals'], { url: 'http://hooks.example/plain' })).toBe(422);
-  expect(await choose(browser, ['refusals'], { url: 'https://hooks.example/T00/secret-part' })).toBe(303);
+  expect(await choose(browser, ['refusals'], { url: 'https://hooks.example/T00/secret-part' })).toBe(200);
   expect(JSON.stringify(panel.events.at(-1))).not.toContain('secret-part');
   const shown = (await browser.get('/panel/account/notices')).text;
   expect(shown).toContain('An address at https://hooks.example is stored.');
@@ -173,9 +181,113 @@ test('a webhook address is checked, kept sealed and shown without its path, and 
   const sent = own().filter(({ body }) => JSON.stringify(body).includes('700'));
   expect(sent).toHaveLength(1);
   expect(sent[0]).toMatchObject({
-    id: expect.stringMatching(/^[0-9a-f]{32}$/),
+    headers: { 'webhook-id': expect.stringMatching(/^[0-9a-f]{32}$/) },
     body: { type: 'refusals', data: { refused: '700' } },
   });
   expect(await choose(browser, ['refusals'], { remove: 'on' })).toBe(303);
   expect((await browser.get('/panel/account/notices')).text).not.toContain('hooks.example');
+});
+
+test('a user gets at most thirty notices of a kind in an hour, of every restaurant some, and the others later', async () => {
+  const { email, browser } = await makeUser('admin');
+  expect(await choose(browser, ['endpoint_disabled', 'key_ending'])).toBe(303);
+  const got = () => mail.mails.filter(({ to }) => to.includes(email));
+  const ofTenant = (tenant: string) => got().filter(({ text }) => text.includes(`Restaurant: ${tenant}\n`)).length;
+  await worker().decide();
+  await send();
+  panel.pass(2 * 60 * minute);
+  const known = got().length;
+  for (let number = 0; number < 40; number += 1)
+    found.endpoint_disabled.push({
+      key: `flood ${number}`,
+      tenant: 'rst_flood',
+      facts: { restaurant: 'flood', endpoint: `whe_${number}` },
+    });
+  found.endpoint_disabled.push({
+    key: 'quiet',
+    tenant: 'rst_quiet',
+    facts: { restaurant: 'quiet', endpoint: 'whe_q' },
+  });
+  for (let round = 0; round < 3; round += 1) {
+    await Promise.all([worker().decide(), worker().decide()]);
+    await send();
+  }
+  expect([got().length - known, ofTenant('flood'), ofTenant('quiet')]).toEqual([30, 29, 1]);
+  // Another kind has a bound of its own.
+  found.key_ending.push({ key: 'k9', tenant: 'rst_9', facts: { restaurant: 'other', key: 'Till' } });
+  await worker().decide();
+  await send();
+  expect(ofTenant('other')).toBe(1);
+  panel.pass(61 * minute);
+  await worker().decide();
+  await send();
+  expect([ofTenant('flood'), ofTenant('quiet')]).toEqual([40, 1]);
+});
+
+test('a notice to an address is signed as Standard Webhooks with a secret that is sealed and shown once, and both secrets sign for a day after a rotation', async () => {
+  const { id, email, browser } = await makeUser('admin');
+  const shown = await sendForm(browser, ['refusals'], { url: 'https://signed.example/hook' });
+  const first = secretIn(shown.text);
+  expect(Buffer.from(first.replace('whsec_', ''), 'base64')).toHaveLength(32);
+  expect(shown.text).toContain('href="/docs/webhooks#verify"');
+  const again = await browser.get('/panel/account/notices');
+  expect(again.text).toContain('signed as Standard Webhooks');
+  expect(again.text).not.toContain(first);
+  expect(JSON.stringify(panel.events)).not.toContain(first);
+  const readRow = async () =>
+    (await panel.database.pool.query('select * from panel.notice_targets where user_id = $1', [id])).rows[0];
+  expect((await readRow()).secret.toString('latin1')).not.toContain(first.slice(6));
+
+  let count = 0;
+  const nextPost = async () => {
+    count += 1;
+    const next = { key: `signed ${count}`, tenant: undefined, facts: { refused: String(count) } };
+    found.refusals.splice(0, found.refusals.length, next);
+    await worker().decide();
+    await send();
+    const sent = posted.filter(({ url }) => url === 'https://signed.example/hook');
+    expect(sent).toHaveLength(count);
+    const { headers = {}, text = '' } = sent.at(-1) ?? {};
+    expect(headers['webhook-timestamp']).toBe(String(Math.floor(panel.clock.now().getTime() / 1000)));
+    return { text, signatures: headers['webhook-signature']?.split(' ') ?? [], headers };
+  };
+  /** As a receiver does, at the time of the sender. */
+  const verifies = (secret: string, { headers, text }: Awaited<ReturnType<typeof nextPost>>): boolean => {
+    vi.useFakeTimers({ now: panel.clock.now(), toFake: ['Date'] });
+    try {
+      return new Webhook(secret).verify(text, headers) !== undefined;
+    } catch {
+      return false;
+    } finally {
+      vi.useRealTimers();
+    }
+  };
+  const one = await nextPost();
+  expect(verifies(first, one)).toBe(true);
+  expect(verifies(first, { ...one, text: one.text.replace('refusals', 'refusal') })).toBe(false);
+
+  // Saved again without an address: the stored one keeps its secret.
+  expect(await choose(browser, ['refusals'])).toBe(303);
+  expect(verifies(first, await nextPost())).toBe(true);
+
+  const second = secretIn((await browser.post('/panel/account/notices/secret', {})).text);
+  expect(second).not.toBe(first);
+  expect(panel.events.at(-1)).toMatchObject({ action: 'user.notice_secret_rotated', actor: `panel:${id}` });
+  const both = await nextPost();
+  expect(both.signatures).toHaveLength(2);
+  expect([verifies(first, both), verifies(second, both)]).toEqual([true, true]);
+  panel.pass(24 * 60 * minute);
+  const after = await nextPost();
+  expect([verifies(first, after), verifies(second, after)]).toEqual([false, true]);
+  // The session has ended meanwhile.
+  await browser.post('/panel/sign-in', { email, password });
+
+  // An address from before notices were signed.
+  await panel.database.pool.query('update panel.notice_targets set secret = null where user_id = $1', [id]);
+  const unsigned = await nextPost();
+  expect(unsigned.signatures).toEqual([]);
+  expect((await browser.get('/panel/account/notices')).text).toContain('This address has no secret yet');
+  await choose(browser, ['refusals'], { remove: 'on' });
+  expect(await readRow()).toMatchObject({ url: null, secret: null, previous_secret: null });
+  expect((await browser.post('/panel/account/notices/secret', {})).status).toBe(303);
 });

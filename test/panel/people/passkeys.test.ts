@@ -31,7 +31,7 @@ beforeAll(async () => {
   // A passkey belongs to a host name, and an IP address is none.
   origin = `http://localhost:${port}`;
   harness = await startPanelHarness({ PORT: String(port), ORDERPASS_ORIGIN: origin });
-}, 60_000);
+});
 
 afterAll(() => harness?.close());
 
@@ -112,8 +112,19 @@ inBrowser('a user adds a passkey, signs in with it instead of password and code,
   await page.getByRole('link', { name: 'Sign in with a passkey' }).click();
   await page.waitForURL(`${origin}/panel/account`);
   expect(await page.locator('td[data-label="Signed in with"]').first().innerText()).toBe('Passkey');
+  await page.getByRole('link', { name: 'Rename Office laptop' }).click();
+  await page.getByRole('heading', { name: 'Rename the passkey “Office laptop”' }).waitFor();
+  await expectAccessible(page);
+  await page.getByLabel('Name').fill(' ');
+  await page.getByRole('button', { name: 'Save the name' }).click();
+  await page.getByText('Give it a name of at most 60 characters.').waitFor();
+  expect(await page.getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
+  await page.getByLabel('Name').fill('Reception');
+  await page.getByRole('button', { name: 'Save the name' }).click();
+  await page.getByRole('status').filter({ hasText: 'The passkey is now called “Reception”.' }).waitFor();
+  await page.getByRole('rowheader', { name: 'Reception' }).waitFor();
   await page.getByRole('link', { name: 'Remove…' }).click();
-  await page.getByRole('heading', { name: 'Remove the passkey “Office laptop”?' }).waitFor();
+  await page.getByRole('heading', { name: 'Remove the passkey “Reception”?' }).waitFor();
   await expectAccessible(page);
   await page.getByLabel('Current password').fill(user.password);
   await page.getByRole('button', { name: 'Remove the passkey' }).click();
@@ -122,7 +133,7 @@ inBrowser('a user adds a passkey, signs in with it instead of password and code,
   await page.getByRole('link', { name: 'Sign in with a passkey' }).click();
   await page.getByRole('alert').filter({ hasText: 'This passkey was not accepted' }).waitFor();
   expect(await isSignedIn(page)).toBe(false);
-  for (const action of ['user.passkey_added', 'user.passkey_removed']) {
+  for (const action of ['user.passkey_added', 'user.passkey_renamed', 'user.passkey_removed']) {
     const { events } = (await harness.command('audit', 'search', '--action', action)) as never as {
       events: Record<string, unknown>[];
     };

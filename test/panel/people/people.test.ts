@@ -1,8 +1,9 @@
 /** Invitations, links by mail, roles and restaurants of accounts, through the running program and a real SMTP server. */
 
-import { createServer } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { sql } from 'kysely';
+import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { whileLocked } from '../../support/contention.ts';
 import { until } from '../../support/until.ts';
@@ -80,6 +81,11 @@ test('an administrator changes role and restaurants of an account, which holds i
   expect((await get(`/restaurants/${first}/keys`, { as })).status).toBe(200);
   expect((await get(`/restaurants/${second}/keys`, { as })).status).toBe(404);
   expect((await get(`/users/${owner.userId}/access`)).text).toContain(`value="${first}" checked`);
+  expect((await get(`/users/${owner.userId}`)).text).toContain(`<a href="/panel/restaurants/${first}">Osteria Uno</a>`);
+  const give = `insert into panel.user_restaurants (user_id, restuid) values ($1, 'rst_gone')`;
+  await harness.database.pool.query(give, [owner.userId]);
+  expect((await get(`/users/${owner.userId}`)).text).toContain('>rst_gone</a>');
+  await harness.database.pool.query(`delete from panel.user_restaurants where restuid = 'rst_gone'`);
   const access = `/users/${owner.userId}/access`;
   expect((await post(access, [['role', 'owner']])).text).toContain('Choose at least one restaurant');
   expect(
@@ -183,6 +189,32 @@ test('an invitation is mailed in the language of the panel, its link sets the pa
   });
 });
 
+test('an invitation of a contact of an API client is mailed too, and shown when the mail server refuses it or the form asks for no mail', async () => {
+  const [restaurant = ''] = harness.restaurants;
+  const { client_id: client = '' } = await harness.command(
+    ...['client', 'create', '--name', 'Ada Delivery', '--restaurant', restaurant],
+  );
+  const contacts = `/clients/${client}/contacts`;
+  const invite = (email: string, ...more: [string, string][]) =>
+    post(contacts, [['email', email], ...more], { language: 'it' });
+  const invited = await invite('Ada@Example.com', ['mail', 'on']);
+  expect([invited.status, invited.location]).toEqual([303, `/panel${contacts}`]);
+  const received = await mail.mailTo('ada@example.com');
+  expect(received.subject).toBe('Il tuo accesso a Orderpass');
+  expect(received.text).toContain('per gestire un client API della tua azienda');
+  const list = (await get(contacts)).text;
+  expect(list).not.toContain(linkIn(received.text));
+  expect(list).toContain('Mail a new link');
+  expect((await setPassword(linkIn(received.text), 'correct horse battery')).status).toBe(303);
+  mail.refuse('away@example.com');
+  const refused = await invite('away@example.com', ['mail', 'on']);
+  expect(refused.text).toContain('Il server di posta non ha accettato il messaggio per away@example.com.');
+  expect(linkIn(refused.text)).not.toBe('');
+  const before = mail.mails.length;
+  expect(linkIn((await invite('shown@example.com')).text)).not.toBe('');
+  expect(mail.mails).toHaveLength(before);
+});
+
 test('a link is shown instead when the mail server refuses it or does not answer, and the log holds neither link nor password', async () => {
   mail.refuse('gone@example.com');
   const refused = await post('/users/new', [
@@ -222,10 +254,14 @@ test('an administrator sends a password link to an account, in the language that
 });
 
 test('a user who chose it gets a notice by mail and at an address when a key ends soon and when requests are refused in a burst', async () => {
-  const received: string[] = [];
+  const received: { headers: IncomingHttpHeaders; body: string }[] = [];
   const receiver = createServer((request, response) => {
-    request.on('data', (part: Buffer) => received.push(part.toString()));
-    request.on('end', () => response.end());
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      received.push({ headers: request.headers, body: Buffer.concat(parts).toString() });
+      response.end();
+    });
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void receiver.close());
@@ -236,7 +272,8 @@ test('a user who chose it gets a notice by mail and at an address when a key end
     ['mail', 'on'],
     ['url', url],
   ]);
-  expect(saved.status).toBe(303);
+  expect(saved.status).toBe(200);
+  const secret = /id="secret-value">([^<]+)</.exec(saved.text)?.[1] ?? '';
   const expires = new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10);
   const restaurant = harness.restaurants[0] ?? '';
   const key: [string, string][] = [
@@ -251,7 +288,8 @@ test('a user who chose it gets a notice by mail and at an address when a key end
   const subjects = mail.mails.filter(({ to }) => to.includes(admin.email)).map(({ subject }) => subject);
   expect(subjects.sort()).toEqual(['An API key ends within 7 days', 'Unusually many requests are refused']);
   await until(() => received.length >= 2);
-  expect(received.join()).toContain('Osteria Uno');
+  expect(received.map(({ body }) => body).join()).toContain('Osteria Uno');
+  for (const { headers, body } of received) new Webhook(secret).verify(body, headers as Record<string, string>);
 }, 150_000);
 
 test('who forgot the password gets a link by mail, the answer is the same for every email, and requests are limited', async () => {

@@ -43,8 +43,10 @@ inBrowser(
       async () => (await events(`action = 'request.allowed' and client_id = '${client.client_id}'`)).length > 0,
     );
     const { page, problems } = await harness.signIn(user);
-    await page.getByRole('link', { name: 'Audit', exact: true }).first().focus();
-    await page.keyboard.press('Enter');
+    for (const name of ['Security', 'Audit']) {
+      await page.getByRole('link', { name, exact: true }).first().focus();
+      await page.keyboard.press('Enter');
+    }
     await page.waitForURL(searchUrl());
     await checkPage(page, 'security-audit');
     // Four fields, and the rest on demand.
@@ -166,7 +168,7 @@ inBrowser(
     const { page, problems } = await harness.signIn(user, { timezoneId: 'Pacific/Kiritimati', locale: 'en-GB' });
     await page.goto(searchUrl(`?client=${client.client_id}`));
     const timeline = `${harness.url}/panel/security/timeline?client=${client.client_id}`;
-    await page.getByRole('link', { name: 'Timeline of Till' }).click();
+    await page.getByRole('link', { name: 'History of Till' }).click();
     await page.waitForURL(timeline);
     await page.getByRole('heading', { name: 'What happened to Till' }).waitFor();
     const lines = page.locator('.timeline li:not(.day)');
@@ -201,12 +203,24 @@ inBrowser(
     expect(await page.getByLabel('From').inputValue()).toBe('2026-05-01T14:30');
     // Without an id the page asks for one.
     await page.goto(`${harness.url}/panel/security/timeline`);
-    await page.getByLabel('Restaurant id').fill(restuid);
+    await page.getByLabel('Restaurant', { exact: true }).fill('Osteria Uno');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'What happened to Osteria Uno' }).waitFor();
     expect(await page.locator('.timeline').innerText()).toMatch(
       /at the command line created the client Till\.[\s\S]*at the command line created Osteria Uno\./,
     );
+    expect(problems).toEqual([]);
+  },
+);
+
+inBrowser(
+  'a time in UTC keeps its hour in the field, also on the day on which the clocks of the reader change',
+  async () => {
+    const { page, problems } = await harness.signIn(user, { timezoneId: 'Europe/Rome' });
+    await page.goto(searchUrl('?since=2026-03-29T01%3A30Z'));
+    expect(await page.getByLabel('From').inputValue()).toBe('2026-03-29T03:30');
+    await page.getByRole('button', { name: 'UTC' }).click();
+    expect(await page.getByLabel('From').inputValue()).toBe('2026-03-29T01:30');
     expect(problems).toEqual([]);
   },
 );

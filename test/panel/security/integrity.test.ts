@@ -176,6 +176,7 @@ inBrowser('the report lists callers that would be refused by a trial scope, with
   expect(await call()).toBe(200);
   await until(async () => (await rowsOf('select 1 from gateway.policy_dry_run')).length > 0);
   const { page, problems } = await harness.signIn(user);
+  await page.getByRole('link', { name: 'Security', exact: true }).first().click();
   await page.getByRole('link', { name: 'Policy' }).first().click();
   await page.waitForURL(`${harness.url}/panel/security/policy`);
   const row = page.locator('tbody tr');

@@ -46,6 +46,7 @@ inBrowser(
     expect([(await works(kept)).status, (await works(ended)).status]).toEqual([200, 401]);
     const { page, problems } = await harness.signIn(user);
     await page.goto(`${harness.url}/panel`);
+    await page.getByRole('link', { name: 'Security', exact: true }).first().click();
     await page.getByRole('link', { name: 'Active credentials' }).first().click();
     await page.waitForURL(`${harness.url}/panel/security/live`);
     const text = await page.locator('main').innerText();

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { type Html, html, markupOf } from '#src/panel/page/html.ts';
 import { fillPath } from '#src/panel/page/page-path.ts';
 import { chooseLanguage } from '#src/panel/server/negotiate.ts';
+import { breakable } from '#src/panel/view/breakable.ts';
 
 test('values in markup are escaped as text, in lists and attributes too, unless they are markup already', () => {
   const hostile = `<script>alert("1")</script>&'`;
@@ -14,6 +15,15 @@ test('values in markup are escaped as text, in lists and attributes too, unless 
   // What came as JSON cannot pretend to be markup.
   const forged = JSON.parse('{"html":"<b>","markup":"<b>"}') as Html;
   expect(() => markupOf(html`${forged}`)).toThrow();
+});
+
+test('an address may break after a slash, a dot and the signs of a query, and not in the middle of a word or of //', () => {
+  expect(markupOf(breakable('https://hooks.example/in/osteria?a=1&b=<2>'))).toBe(
+    'https://<wbr>hooks.<wbr>example/<wbr>in/<wbr>osteria?<wbr>a=<wbr>1&amp;<wbr>b=<wbr>&lt;2&gt;',
+  );
+  expect(markupOf(breakable('customerstats.customers'))).toBe('customerstats.<wbr>customers');
+  expect(markupOf(breakable('ada@127.0.0.1'))).toBe('ada<wbr>@127.0.0.1');
+  expect(markupOf(breakable('plain'))).toBe('plain');
 });
 
 test('the parameters of a path are escaped, and a path with a missing one is none', () => {

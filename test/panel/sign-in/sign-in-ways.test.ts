@@ -68,7 +68,7 @@ inBrowser('a user adds one-time codes, keeps the recovery codes, and signs in wi
   await page.goto(`${harness.url}/panel/account`);
   await page.getByRole('link', { name: 'Add one-time codes' }).click();
   await page.getByLabel('Current password').fill(user.password);
-  await page.getByRole('button', { name: 'Show the picture to scan' }).click();
+  await page.getByRole('button', { name: 'Show the QR code' }).click();
   const key = (await page.locator('#totp-key').innerText()).replaceAll(' ', '');
   await page.getByLabel('One-time code').fill('000000');
   await page.getByRole('button', { name: 'Confirm' }).click();

@@ -35,6 +35,7 @@ import {
   tenantOfEvent,
 } from '#src/webhooks/index.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { statementsOf } from '../../support/statements-of.ts';
 
 const rows = 20_000;
 const grown = [
@@ -87,7 +88,41 @@ beforeAll(async () => {
 afterAll(() => database?.drop());
 
 type Statement = { text: string; values: unknown[] };
-type Plan = { 'Node Type': string; 'Relation Name'?: string; Plans?: Plan[] };
+type Plan = {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Actual Rows'?: number;
+  'Actual Loops'?: number;
+  'Rows Removed by Filter'?: number;
+  Plans?: Plan[];
+};
+
+/** Rows that the scans of a plan read, by table. */
+const rowsReadIn = (plan: Plan): [string, number][] => [
+  ...(plan['Relation Name'] === undefined
+    ? []
+    : [
+        [
+          plan['Relation Name'],
+          ((plan['Actual Rows'] ?? 0) + (plan['Rows Removed by Filter'] ?? 0)) * (plan['Actual Loops'] ?? 0),
+        ] as [string, number],
+      ]),
+  ...(plan.Plans ?? []).flatMap(rowsReadIn),
+];
+
+const rowsRead = async (act: () => Promise<unknown>): Promise<Record<string, number>> => {
+  const read: Record<string, number> = {};
+  const sent = await statementsOf(act);
+  for (const { text, values } of sent.filter(({ text }) => /^\s*(\/\*.*\*\/)?\s*(with|select)\b/i.test(text))) {
+    const { rows: plans } = await database.pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+      `explain (analyze, timing off, format json) ${text}`,
+      values,
+    );
+    for (const [table, count] of plans.flatMap((row) => row['QUERY PLAN'].flatMap(({ Plan }) => rowsReadIn(Plan))))
+      read[table] = (read[table] ?? 0) + count;
+  }
+  return read;
+};
 
 const scannedIn = (plan: Plan): string[] => [
   ...(plan['Node Type'] === 'Seq Scan' ? [String(plan['Relation Name'])] : []),
@@ -181,4 +216,36 @@ test('neither the start page nor the search for anything reads a grown table fro
     () => findUsersByStart(db, 'user0001', 10),
   ])
     expect(await scans(act)).toEqual([]);
+});
+
+test('the search for an id and the list of quarantines read no more than their bounds, whatever there is', async () => {
+  const { db } = database;
+  // The oldest of 20,000 restaurants: the search looks through the newest 5,000 and stops.
+  expect(await restaurantOf(db, 'customer', 'cus_000001', undefined)).toBeUndefined();
+  const looked = await rowsRead(() => restaurantOf(db, 'customer', 'cus_000001', undefined));
+  expect(looked.restaurants).toBe(5_000);
+  expect(looked.customers ?? 0).toBeLessThanOrEqual(5_000);
+  // Of 2,000 changes of state the newest 500 are looked through; one client in four is still quarantined.
+  await database.pool.query(
+    `update gateway.clients set quarantined_reason = 'leaked' where right(client_id, 1) in ('4', '8')`,
+  );
+  await database.pool.query(`select gateway.audit_partition(now())`);
+  await database.pool.query(
+    `insert into gateway.audit_events (chain, seq, at, action, outcome, count, request_ids, client_id, tenants, scopes,
+       details, hash)
+     select 9, n, now() - n * interval '1 second', 'client.state_changed', 'success', 1, '{}',
+       'opc_' || lpad(n::text, 6, '0'), '{}', '{}', '{}', '' from generate_series(1, 2000) n`,
+  );
+  await database.pool.query('vacuum analyze gateway.clients');
+  await database.pool.query('vacuum analyze gateway.audit_events');
+  const found = await listQuarantined(db, 5);
+  expect(found.map(({ id }) => id)).toEqual(['opc_000004', 'opc_000008', 'opc_000014', 'opc_000018', 'opc_000024']);
+  const read = await rowsRead(() => listQuarantined(db, 5));
+  const events = Object.entries(read).filter(([table]) => table.startsWith('audit_events'));
+  expect(events.reduce((sum, [, rows]) => sum + rows, 0)).toBeLessThanOrEqual(510);
+  // A candidate may be a client, or the client of a secret.
+  expect(read.clients).toBeLessThanOrEqual(1_000);
+  expect(read.api_keys ?? 0).toBeLessThanOrEqual(500);
+  expect((await listQuarantined(db, 1_000)).length).toBeLessThanOrEqual(500);
+  expect(await scans(() => listQuarantined(db, 5))).toEqual([]);
 });

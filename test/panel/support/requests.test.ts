@@ -45,7 +45,9 @@ const asker = async (role: 'owner' | 'support' | 'security') => {
   const cookie = await harness.cookieOf(await harness.user(role));
   return async (path: string) => {
     const answer = await fetch(`${harness.url}/panel${path}`, { redirect: 'manual', headers: { cookie } });
-    return { status: answer.status, text: await answer.text() };
+    // Names of operations may break at dots.
+    const text = (await answer.text()).replaceAll('<wbr>', '');
+    return { status: answer.status, text, location: answer.headers.get('location') };
   };
 };
 
@@ -61,6 +63,7 @@ test('A-298 the page of a client leads to its requests: list, filters, pages and
   expect(text.indexOf(written)).toBeLessThan(text.indexOf(refused));
   expect(text).toContain('VALIDATION_ERROR');
   expect(text).toContain('till-&lt;4711&gt;');
+  expect(text).toContain('>Osteria Uno</td>');
   const only = async (query: string): Promise<boolean[]> => {
     const answer = await ask(`${path}?${query}`);
     expect(answer.status, query).toBe(200);
@@ -80,6 +83,25 @@ test('A-298 the page of a client leads to its requests: list, filters, pages and
   expect(hours).not.toContain('orders.list');
 });
 
+test('the requests of a client are filtered by the name of a restaurant, and a name that several have leads to a choice', async () => {
+  const [first = '', second = ''] = harness.restaurants;
+  const ask = await asker('support');
+  const path = `/clients/${client.id}/requests`;
+  expect((await ask(path)).text).toContain(`<option value="${first}" label="Osteria Uno">`);
+  const named = await ask(`${path}?status=2xx&restuid=osteria+uno&after=`);
+  expect([named.status, named.location]).toEqual([303, `/panel${path}?status=2xx&restuid=${first}`]);
+  expect((await ask(`${path}?restuid=${first}`)).status).toBe(200);
+  for (const name of ['Osteria Zero', 'Osteria Zeta']) await harness.command('restaurant', 'create', '--name', name);
+  const unclear = await ask(`${path}?status=2xx&restuid=osteria+z`);
+  expect(unclear.status).toBe(422);
+  expect(unclear.text).toContain('Several restaurants match “osteria z”');
+  expect(unclear.text).toMatch(/href="[^"]*\?status=2xx&amp;restuid=rst_\w+">Osteria Zero</);
+  expect((await ask(`${path}?restuid=no+such+name`)).text).toContain(
+    'No restaurant has the name or id “no such name”.',
+  );
+  expect((await ask(`${path}?restuid=${second}`)).text).toContain('No request matches.');
+});
+
 test('A-298 an owner sees the requests of keys of the own restaurant only; security sees none', async () => {
   const written = await post(key.headers, 'customer/create', { email: 'bea@example.com' });
   const [restaurant = '', other = ''] = harness.restaurants;
@@ -89,6 +111,10 @@ test('A-298 an owner sees the requests of keys of the own restaurant only; secur
   expect((await ask(`/restaurants/${restaurant}/keys`)).text).toContain(`href="/panel${path}"`);
   await until(async () => (await ask(path)).text.includes(written));
   await until(async () => (await ask(`${path}/hours`)).text.includes('customer.create'));
+  const foreignAsked = await post(key.headers, `customer/create?restuid=${other}`, { email: 'bea@example.com' });
+  await until(async () => (await ask(path)).text.includes(foreignAsked));
+  expect((await ask(path)).text).toContain('>Osteria Uno</td>');
+  expect((await ask(path)).text).not.toContain('Trattoria Due');
   for (const [at, status] of [
     [`/restaurants/${restaurant}/keys/${foreign.key_id}/requests`, 404],
     [`/restaurants/${other}/keys/${foreign.key_id}/requests`, 404],
@@ -98,6 +124,23 @@ test('A-298 an owner sees the requests of keys of the own restaurant only; secur
     expect([at, (await ask(at)).status]).toEqual([at, status]);
   const security = await asker('security');
   expect((await security(`/clients/${client.id}/requests`)).status).toBe(403);
+});
+
+test('an endpoint that a client made names it, with a link for support alone', async () => {
+  const [restaurant = ''] = harness.restaurants;
+  const answer = await fetch(`${harness.url}/api/webhook/create`, {
+    method: 'POST',
+    headers: { ...client.headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ url: 'http://127.0.0.1:8099/hook', kinds: ['customers'] }),
+  });
+  expect(answer.status, await answer.clone().text()).toBe(200);
+  const { endpoint } = (await answer.json()) as { endpoint: { uid: string } };
+  const path = `/restaurants/${restaurant}/webhooks/${endpoint.uid}`;
+  const asSupport = (await (await asker('support'))(path)).text;
+  expect(asSupport).toContain(`<a href="/panel/clients/${client.id}">Ada Delivery</a> <code>${client.id}</code>`);
+  const asOwner = (await (await asker('owner'))(path)).text;
+  expect(asOwner).toContain(`Ada Delivery <code>${client.id}</code>`);
+  expect(asOwner).not.toContain(`/panel/clients/${client.id}`);
 });
 
 test.skipIf(browserBinary === undefined)('A-298 the pages are accessible, fit a phone, and are Italian', async () => {

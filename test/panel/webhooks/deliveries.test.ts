@@ -56,7 +56,7 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-delivery');
     receiver.behave(status(204));
-    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByRole('button', { name: 'Send this event again' }).click();
     await page.getByText('1 event is being sent again.').waitFor();
     await rows().filter({ hasText: 'Delivered' }).waitFor();
     expect(await rows().count()).toBe(1);
@@ -77,12 +77,12 @@ test.skipIf(browserBinary === undefined)(
     await rows().filter({ hasText: 'Cancelled' }).nth(1).waitFor();
     await rows().filter({ hasText: 'Cancelled' }).first().getByRole('link').click();
     await page.getByText('Its endpoint is disabled').waitFor();
-    expect(await page.getByRole('button', { name: 'Send again' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Send this event again' }).count()).toBe(0);
     receiver.behave(status(204));
     await harness.ask('POST', `/webhooks/${endpoint}/enable`);
     const before = receiver.received.length;
     await page.goto(`${place}/deliveries`);
-    await page.getByRole('link', { name: 'Send again…' }).click();
+    await page.getByRole('link', { name: 'Send again what was not confirmed…' }).click();
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-send-again');
     await page.getByLabel('Or since this time').fill('2020-01-01T12:00');
@@ -104,5 +104,22 @@ test.skipIf(browserBinary === undefined)(
     );
     expect(noted).toEqual([{ count: 3 }]);
     expect(harness.problems).toEqual([]);
+  },
+);
+
+test.skipIf(browserBinary === undefined)(
+  'the time since which deliveries are sent again is one of the zone in which the page shows times',
+  async () => {
+    const { page, problems } = await harness.signIn(harness.owner, { timezoneId: 'Asia/Tokyo' });
+    await page.goto(`${harness.place}/webhooks/${endpoint}/redeliver`);
+    const sent = () => page.locator('#exact-moment').inputValue();
+    const field = page.getByLabel('Or since this time');
+    await field.fill('2026-05-01T12:00');
+    expect(await sent()).toBe('2026-05-01T03:00:00.000Z');
+    await page.evaluate(() => localStorage.setItem('orderpass-times', 'utc'));
+    await page.reload();
+    await field.fill('2026-05-01T12:00');
+    expect(await sent()).toBe('2026-05-01T12:00:00.000Z');
+    expect(problems).toEqual([]);
   },
 );

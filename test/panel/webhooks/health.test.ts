@@ -17,55 +17,93 @@ beforeAll(async () => {
 
 afterAll(() => harness?.close());
 
-/** As if so many deliveries had come to that, so many hours ago. */
-const seed = async (hoursAgo: number, state: string, attempts: number, count: number): Promise<void> => {
-  await harness.database.pool.query(
-    `insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state, attempts_count, created)
-     select $1, 'dlv_' || md5(random()::text), $2, 'evt_' || md5(random()::text), 'customer.changed', 'customers', 'cus_' || number, 1, 0, $4, $5,
-       date_trunc('hour', now()) - $3 * interval '1 hour' + interval '1 minute'
-     from generate_series(1, $6) as number`,
-    [harness.restuid, endpoint, hoursAgo, state, attempts, count],
+/** The first minute of an hour so many hours ago, or later in it. */
+const at = (hoursAgo: number, minutes = 1): string =>
+  `date_trunc('hour', now()) - ${hoursAgo} * interval '1 hour' + ${minutes} * interval '1 minute'`;
+
+/** As if so many deliveries had come to that, so many hours ago; each attempt in the hour that is given for it. */
+const seed = async (
+  hoursAgo: number,
+  state: string,
+  count: number,
+  attempts: readonly number[] = [hoursAgo],
+): Promise<void> => {
+  const { rows } = await harness.database.pool.query(
+    `insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
+       attempts_count, created, finished)
+     select $1, 'dlv_' || md5(random()::text), $2, 'evt_' || md5(random()::text), 'customer.changed', 'customers', 'cus_' || number, 1, 0, $3, $4,
+       ${at(hoursAgo)}, ${at(attempts.at(-1) ?? hoursAgo, 2)}
+     from generate_series(1, $5) as number returning uid, event_id`,
+    [harness.restuid, endpoint, state, attempts.length, count],
   );
+  for (const { uid, event_id } of rows)
+    for (const [index, hours] of attempts.entries())
+      await harness.database.pool.query(
+        `insert into webhooks.attempts (tenant, uid, delivery_uid, number, started, total_ms, event_id)
+         values ($1, 'att_' || md5(random()::text), $2, $3, ${at(hours, 2)}, 5, $4)`,
+        [harness.restuid, uid, index + 1, event_id],
+      );
 };
 
 test.skipIf(browserBinary === undefined)(
-  'the chart shows the results of deliveries, shows the same as a table and as text, and follows changes',
+  'the charts count attempts by the hour in which they began, show values on focus and the same as a table, and follow changes',
   async () => {
     const { page, place } = harness;
     await page.goto(`${place}/webhooks/${endpoint}`);
-    await page.getByText('No delivery was recorded in this span.').waitFor();
-    await seed(1, 'succeeded', 1, 12);
-    await seed(3, 'succeeded', 2, 4);
-    await seed(3, 'exhausted', 9, 3);
-    await seed(20, 'cancelled', 0, 2);
-    await seed(100, 'exhausted', 9, 5);
+    await page.getByText('Nothing was sent or recorded in this span.').waitFor();
+    await seed(1, 'succeeded', 12);
+    await seed(3, 'succeeded', 4, [3, 1]);
+    await seed(3, 'exhausted', 3, [3, 3, 2]);
+    await seed(20, 'cancelled', 2, []);
+    // Recorded before the span, and tried in it.
+    await seed(30, 'exhausted', 5, [29, 5]);
     // Without a reload: the event stream reports a delivery, and the page shows all of them.
     await harness.createCustomer();
-    const chart = page.getByRole('img', {
-      name: /^22 deliveries: 17 delivered, 5 failed or cancelled, 0 failed so far and tried again, 0 not tried yet\./,
+    const summary =
+      /^Attempts: 35, succeeded: 17 \(48%\)\. 22 deliveries: 17 delivered, 5 failed or cancelled, 0 failed/;
+    await page.getByText(summary).waitFor();
+    const succeeded = page.getByRole('group', {
+      name: 'Attempts that succeeded: 17 in all, at most 16 within an hour',
     });
-    await chart.waitFor();
-    expect(await chart.locator('rect[fill="url(#hatch)"]').count()).toBe(2);
-    expect(await chart.locator('rect.good-ink').count()).toBe(3);
+    const failed = page.getByRole('group', { name: 'Attempts that failed: 18 in all, at most 10 within an hour' });
+    // One scale for both.
+    expect(await failed.locator('.axis-y span').allInnerTexts()).toEqual(['16', '0']);
+    await failed.focus();
+    const value = failed.locator('output');
+    expect(await value.innerText()).toMatch(/: 0$/);
+    for (const number of [0, 3, 10, 0, 5]) {
+      await page.keyboard.press('ArrowLeft');
+      expect(await value.innerText()).toMatch(new RegExp(`: ${number}$`));
+    }
+    expect(await succeeded.locator('rect').count()).toBe(2);
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-health');
-    await page.getByRole('link', { name: 'Table' }).focus();
-    await page.keyboard.press('Enter');
-    await page.getByRole('columnheader', { name: 'At a later attempt' }).waitFor();
-    const numbers = await page
-      .locator('#endpoint-now tbody tr')
-      .evaluateAll((rows) =>
-        rows.map((row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.textContent))),
-      );
-    expect(numbers).toEqual([
-      [1, 0, 0, 0, 0, 0, 0],
-      [12, 0, 0, 0, 0, 0, 0],
-      [0, 4, 0, 3, 0, 0, 31],
-      [0, 0, 0, 0, 2, 0, 0],
+    await page.getByText('The numbers as a table').click();
+    await page.getByRole('columnheader', { name: 'Attempts that failed' }).waitFor();
+    const numbers = () =>
+      page
+        .locator('#endpoint-now tbody tr')
+        .evaluateAll((rows) =>
+          rows.map((row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.textContent))),
+        );
+    expect(await numbers()).toEqual([
+      [1, 0, 1, 0, 0, 0, 0, 0],
+      [16, 0, 12, 0, 0, 0, 0, 0],
+      [0, 3, 0, 0, 0, 0, 0, 0],
+      [0, 10, 0, 4, 0, 3, 0, 0],
+      [0, 5, 0, 0, 0, 0, 0, 0],
+      [0, 0, 0, 0, 0, 0, 2, 0],
     ]);
     await expectAccessible(page);
+    // The table stays open when the part of the page is fetched again, and the charts answer the keyboard again.
+    await harness.createCustomer();
+    await page.getByText(/^Attempts: 36,/).waitFor();
+    await page.getByRole('columnheader', { name: 'Attempts that failed' }).waitFor();
+    expect((await numbers())[0]).toEqual([2, 0, 2, 0, 0, 0, 0, 0]);
+    await page.getByRole('group', { name: /^Attempts that succeeded: 18/ }).focus();
+    await page.getByText(/: 2$/).waitFor();
     await page.getByRole('link', { name: 'Week' }).click();
-    await page.getByText('27 deliveries: 17 delivered, 10 failed or cancelled').waitFor();
+    await page.getByText('28 deliveries: 18 delivered, 10 failed or cancelled').waitFor();
     expect(harness.problems).toEqual([]);
   },
 );
@@ -74,11 +112,11 @@ test.skipIf(browserBinary === undefined)(
   'a busy step counts only its newest 500 deliveries, and the page says that',
   async () => {
     const { page, place } = harness;
-    await seed(2, 'succeeded', 1, 700);
+    await seed(2, 'succeeded', 700);
     await page.goto(`${place}/webhooks/${endpoint}?span=month`);
     await page.getByText('only the newest 500 are counted').waitFor();
     expect(await page.getByText('Switched off').count()).toBe(0);
     await page.goto(`${place}/webhooks/${endpoint}`);
-    await page.getByText('522 deliveries').first().waitFor();
+    await page.getByText('523 deliveries').first().waitFor();
   },
 );

@@ -124,12 +124,14 @@ test('the model makes a JWT for its resource server, signed by the method of an 
 test('members of the model that narrow a token are written as they are set', async () => {
   const { provider } = createProvider();
   const token = new provider.ClientCredentials({ client: clientOf(provider), scope: 'things:read', resourceServer });
-  const exp = Math.floor(Date.now() / 1000) + 17;
-  Object.assign(token, { aud: [origin], rar: [{ type: 'parity' }], exp });
+  const iat = Math.floor(Date.now() / 1000) - 60;
+  const exp = iat + 77;
+  Object.assign(token, { aud: [origin], rar: [{ type: 'parity' }], iat, exp });
   const [, payload] = (await token.save().catch(String)).split('.');
-  expect(decoded(payload), changed('aud, rar and exp of a token')).toMatchObject({
+  expect(decoded(payload), changed('aud, rar, iat and exp of a token')).toMatchObject({
     aud: [origin],
     authorization_details: [{ type: 'parity' }],
+    iat,
     exp,
   });
 });

@@ -217,7 +217,7 @@ test.skipIf(!hasJq)('A-354 the token example of the guide shares one request amo
 
 test.skipIf(!hasJq)('A-354 a request above the limits gets the 429 of the page', async () => {
   const shown = fencesOf('limits').find(({ text }) => text.includes('429'))?.text ?? '';
-  const messages = await Promise.all(
+  const send = () =>
     Array.from({ length: 150 }, async () => {
       const response = await fetch(`${program.url}/api/account/subrestaurants`, {
         headers: { 'x-api-key': printed('API key') },
@@ -225,9 +225,12 @@ test.skipIf(!hasJq)('A-354 a request above the limits gets the 429 of the page',
       const body = await response.text();
       const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
       return `HTTP/1.1 ${response.status} ${response.statusText}\n${headers}\n\n${body}`;
-    }),
-  );
-  const refused = messages.filter((message) => message.startsWith('HTTP/1.1 429'));
-  expect(refused.length).toBeGreaterThan(0);
-  expect(messageDifferences(shown, refused[0] ?? '')).toEqual([]);
+    });
+  // On a busy machine the limit refills while the first requests wait for their turn.
+  let refused: string | undefined;
+  await until(async () => {
+    refused = (await Promise.all(send())).find((message) => message.startsWith('HTTP/1.1 429'));
+    return refused !== undefined;
+  });
+  expect(messageDifferences(shown, refused ?? '')).toEqual([]);
 });

@@ -234,6 +234,16 @@ test('A-421 RFC 8936 2.4: a poll waits for an event and gets it at once', async 
   expect(typesOf(await waiting)).toEqual([event('credential-change')]);
 });
 
+test('A-453 of the polls of one stream four wait at a time, and a further one is answered at once', async () => {
+  const receiver = await harness.receiver();
+  const stream = await receiver.createStream();
+  const polls = Array.from({ length: 5 }, () => receiver.poll(stream, {}));
+  expect((await Promise.race(polls)).size).toBe(0);
+  await harness.credentials.addClientSecret(receiver.clientId);
+  const sizes = (await Promise.all(polls)).map(({ size }) => size);
+  expect(sizes.toSorted()).toEqual([0, 1, 1, 1, 1]);
+});
+
 test('A-417 SSF 8.1.2: a paused stream holds its events, and a disabled one drops them', async () => {
   const receiver = await harness.receiver();
   const stream_id = await receiver.createStream();

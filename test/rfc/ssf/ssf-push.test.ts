@@ -157,6 +157,26 @@ const reasonOf = (set: string): string => {
   return reasons([claims])[0] ?? '';
 };
 
+test('a stream whose push fails inside of the program waits before it is tried again, and the operator sees why', async () => {
+  const { client, id, requests } = await newStream();
+  const stream = 'from gateway.signal_streams where stream_id = $1';
+  const { rows: kept } = await database.pool.query(`select authorization_sealed as sealed ${stream}`, [id]);
+  const seal = (sealed: Buffer) =>
+    database.pool.query('update gateway.signal_streams set authorization_sealed = $2 where stream_id = $1', [
+      id,
+      sealed,
+    ]);
+  await seal(Buffer.from('damaged'));
+  await changeOf(client, 'not yet');
+  await until(async () => {
+    const { rows } = await database.pool.query(`select failures, last_error ${stream}`, [id]);
+    return rows[0].failures >= 2 && rows[0].last_error.startsWith('internal error');
+  });
+  expect(requests()).toHaveLength(0);
+  await seal(kept[0].sealed);
+  await until(() => requests().length === 1);
+});
+
 test('A-423 kill -9 of the worker between a commit and its push loses no event', async () => {
   const { client, requests, sets } = await newStream();
   // The receiver holds the first push, so the worker dies while it waits for the answer.

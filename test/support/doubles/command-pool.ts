@@ -15,7 +15,8 @@ export type CommandResult = { code: number; stdout: string; stderr: string };
 const processesMax = 6;
 
 const script = resolve(import.meta.dirname, 'command-process.ts');
-const compileCache = resolve(import.meta.dirname, '../../../src/cli/compile-cache.mjs');
+const cwd = resolve(import.meta.dirname, '../../..');
+const compileCache = join(cwd, 'src/cli/compile-cache.mjs');
 
 /** `folder`: where the socket is made. `path` is for `runInPool`. */
 export const startCommandPool = async (folder: string) => {
@@ -24,7 +25,8 @@ export const startCommandPool = async (folder: string) => {
   const waiting: ((child: ChildProcess) => void)[] = [];
 
   const begin = (): ChildProcess => {
-    const child = fork(script, { execArgv: ['--import', compileCache], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const execArgv = ['--import', compileCache];
+    const child = fork(script, { cwd, execArgv, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     all.add(child);
     child.on('exit', () => all.delete(child));
     return child;

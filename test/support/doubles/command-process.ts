@@ -1,28 +1,71 @@
 /** Runs commands of the command line one after another, each with an environment of its own, for the process that sends them. */
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { runCommandLine } from '#src/cli/index.ts';
 import type { AskedCommand, CommandResult } from './command-pool.ts';
 
 const streams = ['stdout', 'stderr'] as const;
+const standardError = 2;
+
+let written = { stdout: '', stderr: '' };
+
+/** The log writes to the descriptor and not to the stream (platform/log.ts). */
+const takeLog = (): void => {
+  const { write, writeSync } = fs;
+  const asText = (data: unknown): string =>
+    typeof data === 'string' ? data : Buffer.from(data as Uint8Array).toString();
+  const ownWrite = (fd: number, data: unknown, ...rest: unknown[]): void => {
+    if (fd !== standardError) return Reflect.apply(write, fs, [fd, data, ...rest]);
+    written.stderr += asText(data);
+    const done = rest.findLast((value) => typeof value === 'function');
+    if (done !== undefined) process.nextTick(done, null, Buffer.byteLength(asText(data)));
+  };
+  const ownWriteSync = (fd: number, data: unknown, ...rest: unknown[]): number => {
+    if (fd !== standardError) return Reflect.apply(writeSync, fs, [fd, data, ...rest]);
+    written.stderr += asText(data);
+    return Buffer.byteLength(asText(data));
+  };
+  Object.assign(fs, { write: ownWrite, writeSync: ownWriteSync });
+  syncBuiltinESMExports();
+};
+
+for (const name of streams) {
+  process[name].write = (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
+    written[name] += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString();
+    const done = rest.find((value): value is () => void => typeof value === 'function');
+    if (done !== undefined) queueMicrotask(done);
+    return true;
+  };
+}
+takeLog();
+
+const endMs = 5_000;
+const lookMs = 20;
+
+/** Connections and timers that the command leaves open: they would keep a process of its own from ending. */
+const leftOpen = async (before: readonly string[]): Promise<string[]> => {
+  for (let waitedMs = 0; ; waitedMs += lookMs) {
+    const known = [...before];
+    const left = process.getActiveResourcesInfo().filter((name) => {
+      const at = known.indexOf(name);
+      if (at !== -1) known.splice(at, 1);
+      return at === -1;
+    });
+    if (left.length === 0 || waitedMs >= endMs) return left;
+    await sleep(lookMs);
+  }
+};
 
 const run = async ({ args, env }: AskedCommand): Promise<CommandResult> => {
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, env);
-  const written = { stdout: '', stderr: '' };
-  const originals = { stdout: process.stdout.write, stderr: process.stderr.write };
-  for (const name of streams) {
-    process[name].write = (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
-      written[name] += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString();
-      const done = rest.find((value): value is () => void => typeof value === 'function');
-      if (done !== undefined) queueMicrotask(done);
-      return true;
-    };
-  }
-  try {
-    const code = await runCommandLine(args);
-    return { code, ...written };
-  } finally {
-    for (const name of streams) process[name].write = originals[name];
-  }
+  written = { stdout: '', stderr: '' };
+  const before = process.getActiveResourcesInfo();
+  const code = await runCommandLine(args);
+  const left = await leftOpen(before);
+  if (left.length === 0) return { code, ...written };
+  return { code: 1, stdout: written.stdout, stderr: `${written.stderr}the command leaves open: ${left.join(', ')}\n` };
 };
 
 process.on('message', (asked: AskedCommand) => {

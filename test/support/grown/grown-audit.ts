@@ -71,6 +71,8 @@ const auditValues = ({ restuid, now }: Pick<Grown, 'restuid' | 'now'>) => {
     requestId: ['till-most', 'till-tenth', 'till-rare', 'till-none'],
     issuedFor: ['ops_most', 'ops_rare', 'ops_none'],
     outcome: ['success', 'failure'],
+    // Each search is an event by the first of them.
+    actor: ['cli:ada', 'panel:usr_none'],
     since: [time(3600), time(1e9)],
     until: [time(3600), time(1e9)],
   } satisfies { [Name in keyof Required<AskedFilter>]: readonly AskedFilter[Name][] };

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { listDisabled } from '#src/webhooks/index.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type DeliveryRow, type Engine, startEngine } from '../harness/engine.ts';
@@ -114,6 +115,21 @@ test('A-135 410 disables the endpoint at once: unfinished deliveries are cancell
     disabled_reason: string;
   }>`select disabled_reason from webhooks.endpoints where uid = ${uid}`.execute(engine.db);
   expect(rows[0]?.disabled_reason).toBe('gone');
+});
+
+test('a failure that is recorded after an endpoint was disabled does not make it look disabled anew', async () => {
+  const gone = await open(status(410));
+  const { endpointUid: uid } = await engine.addEndpoint(gone.url);
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  engine.startWorker();
+  const disabled = () => listDisabled(engine.db, new Date(0), 10);
+  await until(async () => (await disabled()).length === 1);
+  const before = await disabled();
+  // As of an attempt that ran beside the one with 410.
+  await sql`
+    update webhooks.endpoint_health set last_failure = last_failure + interval '10 s'
+    where endpoint_uid = ${uid}`.execute(engine.db);
+  expect(await disabled()).toEqual(before);
 });
 
 test('an endpoint receives each event of its kinds once, with any number of workers', async () => {

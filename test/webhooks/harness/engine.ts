@@ -16,6 +16,7 @@ import {
   type SignatureScheme,
   type TargetRules,
 } from '#src/webhooks/index.ts';
+import type { ThreadSigner } from '#src/webhooks/signing/thread-signer.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { draftOf, tenant } from './event-draft.ts';
 import { allRights, testSettings } from './test-settings.ts';
@@ -47,6 +48,8 @@ export type WorkerOptions = {
   random?: () => number;
   lookEveryMs?: number;
   settings?: Partial<WebhooksSettings>;
+  /** Default: a thread where there is a core for it. */
+  signer?: ThreadSigner;
 };
 
 type Owner = { kind: 'panel' | 'api_client'; id: string };

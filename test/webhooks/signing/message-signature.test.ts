@@ -6,6 +6,7 @@ import { createVerifier, httpbis } from 'http-message-signatures';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSigningKeys, type SignatureScheme, signatureSchemes } from '#src/webhooks/index.ts';
+import { signText } from '#src/webhooks/signing/message-signature.ts';
 import { endpointSecretLabel } from '#src/webhooks/signing/opened-secrets.ts';
 import { createSignedHeaders, type SignedHeaders } from '#src/webhooks/signing/signed-headers.ts';
 import { until } from '../../support/until.ts';
@@ -27,7 +28,7 @@ let keys: Jwk[];
 beforeAll(async () => {
   engine = await startEngine();
   receiver = await startReceiver();
-  headersFor = createSignedHeaders({ ...engine, signatureHeader: 'X-Orderpass-Signature' });
+  headersFor = createSignedHeaders({ ...engine, sign: signText, signatureHeader: 'X-Orderpass-Signature' });
   const sets = await Promise.all(signatureSchemes.map((scheme) => createSigningKeys(engine, scheme).publicJwks()));
   keys = sets.flatMap((set) => set.keys) as Jwk[];
 });

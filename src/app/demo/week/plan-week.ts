@@ -55,6 +55,9 @@ const pollsAtOnce = 8;
 /** Before the end: long enough for many failed attempts, and less than the time after which an endpoint is disabled. */
 const failingForMs = 30 * hourMs;
 
+/** The first guests sign up before the first order. */
+export const signedUpMax = 14;
+
 const outageDaysAgo = 3;
 const outageMinute = 19 * 60 + 40;
 const outageMinutes = 60;
@@ -64,18 +67,22 @@ export const weekOf = (to: number): WeekTimes => ({ from: to - days * dayMs, to 
 export const planWeek = ({ from, to }: WeekTimes): PlannedStep[] => {
   const random = createRandom(20_260_301);
   const counter = { orders: 0 };
-  const steps: PlannedStep[] = guests.slice(0, 14).map((_, guest) => ({
-    ...{ do: 'sign-up', guest },
-    at: from + (guest + 1) * 3 * minuteMs,
-  }));
-  for (let day = 0; day <= days; day += 1) steps.push(...planDay(from + day * dayMs, random, counter));
+  const signUps = guests.slice(0, signedUpMax).map(
+    (_, guest): PlannedStep => ({
+      ...{ do: 'sign-up', guest },
+      at: from + (guest + 1) * 3 * minuteMs,
+    }),
+  );
+  const opened = from + (signedUpMax + 1) * 3 * minuteMs;
+  const steps: PlannedStep[] = [...signUps];
+  for (let day = 0; day <= days; day += 1) steps.push(...planDay(from + day * dayMs, opened, random, counter));
   steps.push(
     { do: 'endpoint', at: to - failingForMs },
     { do: 'token', at: to - 4 * minuteMs },
     ...liveOrders(to, random, counter),
   );
   for (let at = from; at < to; at += hourMs) steps.push({ do: 'wait', at });
-  return steps.filter(({ at }) => at >= from && at < to).sort((one, other) => one.at - other.at);
+  return steps.filter(({ at }) => at < to).sort((one, other) => one.at - other.at);
 };
 
 type Counter = { orders: number };
@@ -92,7 +99,8 @@ export const outageOf = ({ to }: WeekTimes): WeekTimes => {
   return { from, to: from + outageMinutes * minuteMs };
 };
 
-const planDay = (moment: number, random: Random, counter: Counter): PlannedStep[] => {
+/** `opened`: before it nothing happens, so that every guest has signed up, and no order is moved that was placed earlier. */
+const planDay = (moment: number, opened: number, random: Random, counter: Counter): PlannedStep[] => {
   const { isoDay, midnight } = dayOf(moment);
   const at = (minutes: number): number => midnight + minutes * minuteMs;
   const count = ordersOfDay[new Date(`${isoDay}T12:00:00Z`).getUTCDay()] ?? 0;
@@ -102,18 +110,19 @@ const planDay = (moment: number, random: Random, counter: Counter): PlannedStep[
       // The middle of a meal is fuller than its ends.
       const part = (random() + random()) / 2;
       const placed = at(meal.first + part * (meal.last - meal.first));
-      steps.push(...planOrder(placed, random, counter));
+      const order = planOrder(placed, random, counter);
+      if (placed >= opened) steps.push(...order);
     }
   for (const hour of hoursWithPolls) steps.push({ do: 'polls', count: pollsAtOnce, at: at(hour * 60 + 20) });
   for (const hour of [9, 18]) steps.push({ do: 'token', at: at(hour * 60) });
-  const guest = Math.floor(random() * 14);
+  const guest = Math.floor(random() * signedUpMax);
   steps.push(
     { do: 'points', guest, points: 25, notes: 'Birthday', at: at(10 * 60) },
     { do: 'refused', cause: 'scope', at: at(13 * 60 + 7) },
     { do: 'refused', cause: random() < 0.5 ? 'secret' : 'key', at: at(16 * 60 + 40) },
     { do: 'refused', cause: random() < 0.5 ? 'scope' : 'key', at: at(20 * 60 + 33) },
   );
-  return steps;
+  return steps.filter((step) => step.at >= opened);
 };
 
 const newOrder = (random: Random, counter: Counter): PlannedOrder => {

@@ -1,12 +1,13 @@
 /**
  * Plays the steps of the week through the public door of the program of the past. Every write has an idempotency key, so a
- * step that is played again after a crash changes nothing.
+ * step that is played again after a crash changes nothing: the till has the same id then, while the API key is a new one. A
+ * customer signs up by the key, once for each `signup_uid`.
  */
 import { minuteMs } from '#src/platform/clock.ts';
 import { createRandom, lineOf, type Product } from '../../sandbox/perform-step.ts';
 import { guests } from './guests.ts';
 import type { MovedClock, PastProgram } from './past-program.ts';
-import type { PlannedOrder, PlannedStep } from './plan-week.ts';
+import { type PlannedOrder, type PlannedStep, signedUpMax } from './plan-week.ts';
 
 type Identity = { id: string; secret: string };
 
@@ -40,8 +41,6 @@ export const openStage = async (past: PastProgram, clock: MovedClock, credential
 
 /** Everything but what changes the credentials and endpoints of the restaurant. */
 export const playStep = async (stage: Stage, step: PlannedStep): Promise<void> => {
-  const { credentials } = stage;
-  const byKey = { 'x-api-key': credentials.apiKey };
   switch (step.do) {
     case 'order':
       return placeOrder(stage, step);
@@ -62,7 +61,11 @@ export const playStep = async (stage: Stage, step: PlannedStep): Promise<void> =
         diff_points,
         notes,
       };
-      await succeed(stage, 'loyaltylog/create', { headers: byKey, body, key: `points-${step.at}` });
+      await succeed(stage, 'loyaltylog/create', {
+        headers: clientHeaders(stage.credentials.till),
+        body,
+        key: `points-${step.at}`,
+      });
       return;
     }
     case 'token':
@@ -138,7 +141,6 @@ const placeOrder = async (stage: Stage, planned: PlannedOrder & { at: number }):
   stage.placed.set(order, json.order as Placed);
 };
 
-const signedUpMax = 14;
 /** A delivery has a least value, which three dishes reach. */
 const dishPriceMin = 7;
 
@@ -153,7 +155,7 @@ const linesOf = ({ menu }: Stage, { dmethod, lines }: PlannedOrder, random: () =
 };
 
 const takeCoupon = async (stage: Stage, order: number): Promise<string> => {
-  const headers = { 'x-api-key': stage.credentials.apiKey };
+  const headers = clientHeaders(stage.credentials.till);
   const body = { gencode: 'SPRING' };
   const { json } = await succeed(stage, 'coupon/generate', { headers, body, key: `coupon-${order}` });
   return (json.coupon as { code: string }).code;
@@ -164,7 +166,7 @@ const moveOrder = async (
   { do: move, order, ...more }: { do: string; order: number; reason?: string; at: number },
 ): Promise<void> => {
   const { uid, token } = stage.placed.get(order) ?? {};
-  const headers = { 'x-api-key': stage.credentials.apiKey };
+  const headers = clientHeaders(stage.credentials.till);
   const body = { uid, token, ...(more.reason !== undefined && { reason: more.reason }) };
   await succeed(stage, `order/${move}`, { headers, body, key: `${move}-${order}` });
 };

@@ -1,7 +1,7 @@
 /** Notices to users of the panel: decided and sent by a worker. */
 import type { Service } from '#src/platform/supervisor.ts';
 import { createMailer, createNotices } from '#src/staff/index.ts';
-import { createGuardedPost } from '#src/webhooks/index.ts';
+import { createGuardedPost, signV1 } from '#src/webhooks/index.ts';
 import type { Installation } from '../../installation/installation.ts';
 import type { Settings } from '../../settings/config.ts';
 import { publicOriginOf } from '../../settings/tls-files.ts';
@@ -19,6 +19,7 @@ export const openNotices = (
     ...{ box, clock, log },
     mailer: createMailer(settings.mail, log),
     post: async (...args) => (await send(...args)).failure === null,
+    sign: signV1,
     sources: createNoticeSources(store),
     origin: publicOriginOf(settings),
   });

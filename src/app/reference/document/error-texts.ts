@@ -69,7 +69,7 @@ export const oauthTexts: Readonly<Record<string, readonly [statuses: string, tit
   ],
   invalid_grant: ['400', 'Nothing granted', 'Every restaurant of the client was withdrawn, has expired or is gone.'],
   unauthorized_client: ['400', 'Client not allowed', 'The client is authenticated, but it may not use this endpoint.'],
-  unsupported_grant_type: ['400', 'Grant not offered', 'Only client_credentials is offered.'],
+  unsupported_grant_type: ['400', 'Grant not offered', 'client_credentials is offered, and token exchange (RFC 8693).'],
   invalid_scope: ['400', 'Scope refused', 'A scope is unknown, malformed or not granted to the client.'],
   invalid_target: [
     '400',

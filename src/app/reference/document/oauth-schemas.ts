@@ -7,6 +7,9 @@ const texts = z.array(z.string());
 const address = z.string().meta({ format: 'uri' });
 const tokenType = z.enum(['Bearer', 'DPoP']);
 const seconds = z.int();
+const audience = z
+  .union([address, texts])
+  .meta({ id: 'Audience', description: 'This origin, or services behind it (RFC 7519, section 4.1.3)' });
 
 const clientFields = {
   client_id: text.optional().describe('The client; absent with HTTP Basic, and not needed beside an assertion'),
@@ -68,7 +71,7 @@ const introspectionAnswer = z
     exp: seconds.optional().describe(`When it expires, in Unix seconds; ${whenActive}`),
     iat: seconds.optional().describe(`When it was issued, in Unix seconds; ${whenActive}`),
     iss: address.optional().describe(`The issuer, which is this origin; ${whenActive}`),
-    aud: z.union([address, texts]).optional().describe(`What it is for: this origin, or services; ${whenActive}`),
+    aud: audience.optional().describe(`What it is for; ${whenActive}`),
     jti: text.optional().describe(`Its id; ${whenActive}`),
     cnf: z
       .object({

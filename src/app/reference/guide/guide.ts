@@ -11,6 +11,7 @@ import { errorCodes } from './content/error-codes.ts';
 import { type EventEntry, eventPages, eventTable } from './content/event-pages.ts';
 import type { GuidePage } from './content/guide-page.ts';
 import { type OrderedArea, orderPages } from './content/order-pages.ts';
+import { referenceMarkdown } from './content/reference-text.ts';
 import { fenceOf, readSnippet, snippetTabs } from './content/snippets.ts';
 import { readWrittenPages } from './content/written-pages.ts';
 import { createFrame, markdownPath } from './frame/frame.ts';
@@ -84,31 +85,32 @@ const pagesOf = (options: GuideOptions, pages: readonly GuidePage[], document: J
     summary:
       'Every operation of the interface, with its parameters, answers and errors, to be tried with a credential.',
   };
+  const referenceText = (): string => withoutIds(referenceMarkdown(reference.title, reference.summary, document));
   const home = { path: '/docs', title: `${guideTitle}: guide`, summary: guideSummary };
   return [
     ['/docs', html(() => frame({ ...home, body: homeBody(guideTitle, guideSummary, areas, options.hasPanel) }))],
     ['/docs/index.md', markdown(() => homeMarkdown(guideTitle, guideSummary, areas))],
-    [
-      '/docs/reference',
-      html(() => frame({ ...reference, body: referenceBody, head: referenceHead, isOnlyHtml: true })),
-    ],
+    ['/docs/reference', html(() => frame({ ...reference, body: referenceBody, head: referenceHead }))],
+    [markdownPath(reference.path), markdown(referenceText)],
     ['/docs/search', { ...html(() => ''), bodyFor: (query) => searchPage(query.get('q') ?? '') }],
     ...pages.flatMap((page): [string, Page][] => [
       [page.path, html(() => shownPage(page))],
-      [markdownPath(page.path), markdown(() => `${withoutIds(page.markdown()).trim()}\n`)],
+      [markdownPath(page.path), markdown(() => textOf(page))],
     ]),
     [
       '/docs/changelog.atom',
       { type: 'application/atom+xml; charset=utf-8', body: () => changelogFeed(options.origin) },
     ],
-    ...llmsPages(options.origin, areas, inOrder),
+    ...llmsPages(options.origin, areas, () => [...inOrder.map(textOf), referenceText()]),
     ...assetPages(),
   ];
 };
 
-const llmsPages = (origin: string, areas: readonly OrderedArea[], pages: readonly GuidePage[]): [string, Page][] => [
+const textOf = (page: GuidePage): string => `${withoutIds(page.markdown()).trim()}\n`;
+
+const llmsPages = (origin: string, areas: readonly OrderedArea[], texts: () => string[]): [string, Page][] => [
   ['/llms.txt', markdown(() => llmsText({ title: guideTitle, summary: guideSummary, origin, areas }))],
-  ['/llms-full.txt', markdown(() => pages.map((page) => `${withoutIds(page.markdown()).trim()}\n`).join('\n'))],
+  ['/llms-full.txt', markdown(() => texts().join('\n'))],
 ];
 
 const createRender = (pages: readonly GuidePage[]): ((page: GuidePage) => Rendered) => {

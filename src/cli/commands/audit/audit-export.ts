@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { exportFormats } from '#src/app/admin/admin.ts';
+import { exportFormats } from '#src/app/admin/terms.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 

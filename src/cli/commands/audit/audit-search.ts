@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type FoundEvent, searchLimitMax, toEcs } from '#src/app/admin/admin.ts';
+import { type FoundEvent, searchLimitMax, toEcs } from '#src/app/admin/terms.ts';
 import { type Output, toLine, UsageError } from '../../terminal/output.ts';
 import { toTime } from '../../terminal/to-time.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';

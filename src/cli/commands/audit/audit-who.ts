@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { type Traced, toEcs } from '#src/app/admin/admin.ts';
+import type { Traced } from '#src/app/admin/admin.ts';
+import { toEcs } from '#src/app/admin/terms.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';

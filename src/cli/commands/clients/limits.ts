@@ -1,6 +1,7 @@
 /** Commands on the limits of one client or key, and on the networks that it may be used from. */
 import type { Command } from 'commander';
-import { type Admin, limitNames, type OwnLimits } from '#src/app/admin/admin.ts';
+import type { Admin } from '#src/app/admin/admin.ts';
+import { limitNames, type OwnLimits } from '#src/app/admin/terms.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 

@@ -1,6 +1,6 @@
 /** The command that shows what a client or key called: to its holder by the server of a login, to the operator from the store. */
 import type { Command } from 'commander';
-import { requestStatuses } from '#src/app/admin/admin.ts';
+import { requestStatuses } from '#src/app/admin/terms.ts';
 import { askServer } from '#src/app/remote/ask-server.ts';
 import { type Output, toLine, UsageError } from '../../terminal/output.ts';
 import { toTime } from '../../terminal/to-time.ts';

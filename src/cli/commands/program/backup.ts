@@ -1,11 +1,7 @@
 import type { Command } from 'commander';
-import { createBackup } from '#src/app/backup/create-backup.ts';
-import { restoreBackup } from '#src/app/backup/restore-backup.ts';
-import { loadProcessSettings, type Settings } from '#src/app/settings/config.ts';
-import { createLog, type Logger } from '#src/platform/log.ts';
+import { settingsAndLogOf } from '../../terminal/command-settings.ts';
 import { abortOnSignal, showProgress } from '../../terminal/long-command.ts';
 import type { Output } from '../../terminal/output.ts';
-import { configFileOf } from '../../terminal/with-admin.ts';
 
 type BackupOptions = { to: string; withMasterKey?: true };
 type RestoreOptions = { from: string; masterKeyFile?: string };
@@ -42,10 +38,10 @@ export const backupCommands = (program: Command, output: Output): void => {
     .option('--with-master-key', 'put the master key into the backup')
     .addHelpText('after', backupHelp)
     .action(async ({ to, withMasterKey: asked }: BackupOptions, command: Command) => {
-      const { settings, log } = prepare(command);
+      const { createBackup } = await import('#src/app/backup/create-backup.ts');
       const withMasterKey = asked === true;
       const progress = showProgress(output);
-      const { folder, manifest } = await createBackup(settings, log, {
+      const { folder, manifest } = await createBackup(...(await settingsAndLogOf(command)), {
         to,
         withMasterKey,
         signal: abortOnSignal(),
@@ -70,9 +66,9 @@ export const backupCommands = (program: Command, output: Output): void => {
     )
     .addHelpText('after', restoreHelp)
     .action(async ({ from, masterKeyFile }: RestoreOptions, command: Command) => {
-      const { settings, log } = prepare(command);
+      const { restoreBackup } = await import('#src/app/backup/restore-backup.ts');
       const progress = showProgress(output);
-      const restored = await restoreBackup(settings, log, {
+      const restored = await restoreBackup(...(await settingsAndLogOf(command)), {
         from,
         ...(masterKeyFile === undefined ? undefined : { masterKeyFile }),
         onPercent: progress.show,
@@ -100,8 +96,3 @@ export const backupCommands = (program: Command, output: Output): void => {
 const noteOf = (takenAt: string): string =>
   `The store is as it was at ${takenAt}, or shortly after. What happened later is missing: revoke again
 what was revoked later, and expect webhooks to be sent again. The audit records the restore.`;
-
-const prepare = (command: Command): { settings: Settings; log: Logger } => {
-  const settings = loadProcessSettings({ configFile: configFileOf(command) });
-  return { settings, log: createLog({ level: settings.log_level, role: 'command' }) };
-};

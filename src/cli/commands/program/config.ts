@@ -1,19 +1,11 @@
 import type { Command } from 'commander';
-import { reloadRoutes, showServedTables } from '#src/app/admin/reload-routes.ts';
-import { sessionProblems } from '#src/app/installation/own-store.ts';
-import { settingsProblems, settingsWarnings } from '#src/app/settings/check-settings.ts';
-import {
-  loadProcessSettings,
-  loadSettings,
-  maskedSettings,
-  processSettingsSource,
-  SettingsError,
-} from '#src/app/settings/config.ts';
-import { settingsTable } from '#src/app/settings/settings-table.ts';
+import type { showServedTables } from '#src/app/admin/reload-routes.ts';
+import { SettingsError } from '#src/app/settings/settings-error.ts';
+import { processSettingsSource, type SettingsSource } from '#src/app/settings/settings-source.ts';
 import { createLog } from '#src/platform/log.ts';
+import { configFileOf, settingsAndLogOf } from '../../terminal/command-settings.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
-import { configFileOf } from '../../terminal/with-admin.ts';
 
 export const configCommands = (program: Command, output: Output): void => {
   const group = program.command('config').description('settings');
@@ -23,16 +15,15 @@ export const configCommands = (program: Command, output: Output): void => {
       'check every setting and the files that settings name, like a start, and whether a pooler of the database keeps sessions; reports all problems at once',
     )
     .action(async (_options: unknown, command: Command) => {
-      const source = processSettingsSource(configFileOf(command));
-      const problems = [...settingsProblems(source), ...settingsWarnings(source)];
-      if (problems.length === 0) problems.push(...(await sessionProblems(loadSettings(source), silentLog)));
+      const problems = await problemsOf(processSettingsSource(configFileOf(command)));
       if (problems.length > 0) throw new SettingsError(problems);
       output.result({ valid: true });
     });
   group
     .command('print')
     .description('print the effective settings with secrets masked, even when they are invalid')
-    .action((_options: unknown, command: Command) => {
+    .action(async (_options: unknown, command: Command) => {
+      const { maskedSettings } = await import('#src/app/settings/config.ts');
       output.result(maskedSettings(processSettingsSource(configFileOf(command))));
     });
   group
@@ -40,7 +31,8 @@ export const configCommands = (program: Command, output: Output): void => {
     .description('have every running gateway read its route table again, and show which version each serves now')
     .option('--wait <seconds>', 'time for all gateways to answer, 1 to 300', waitSeconds, 15)
     .action(async ({ wait }: { wait: number }, command: Command) => {
-      const { gateways, silent } = await reloadRoutes(...installationOf(command), wait * 1000);
+      const { reloadRoutes } = await import('#src/app/admin/reload-routes.ts');
+      const { gateways, silent } = await reloadRoutes(...(await settingsAndLogOf(command)), wait * 1000);
       if (output.json) output.result({ gateways: gateways.map(toWire), silent });
       else showGateways(output, gateways);
       for (const gateway of silent) output.error(`${gateway} has not answered within ${wait} s`);
@@ -50,31 +42,35 @@ export const configCommands = (program: Command, output: Output): void => {
     .command('status')
     .description('show which version of its route table each running gateway serves, and why it refuses its file')
     .action(async (_options: unknown, command: Command) => {
-      const gateways = await showServedTables(...installationOf(command));
+      const { showServedTables } = await import('#src/app/admin/reload-routes.ts');
+      const gateways = await showServedTables(...(await settingsAndLogOf(command)));
       if (output.json) output.result({ gateways: gateways.map(toWire) });
       else showGateways(output, gateways);
     });
   group
     .command('table')
     .description('print every setting as a Markdown table (the one in config/README.md)')
-    .action(() => {
+    .action(async () => {
+      const { settingsTable } = await import('#src/app/settings/settings-table.ts');
       if (output.json) output.result({ table: settingsTable() });
       else output.line(settingsTable());
     });
 };
 
-/** `config check` reports problems of its own, and none of a database that is down. */
-const silentLog = createLog({ level: 'silent', role: 'command' });
+const problemsOf = async (source: SettingsSource) => {
+  const { settingsProblems, settingsWarnings } = await import('#src/app/settings/check-settings.ts');
+  const problems = [...settingsProblems(source), ...settingsWarnings(source)];
+  if (problems.length > 0) return problems;
+  const { loadSettings } = await import('#src/app/settings/config.ts');
+  const { sessionProblems } = await import('#src/app/installation/own-store.ts');
+  // Its problems are reported by the command, and a database that is down is none of them.
+  return sessionProblems(loadSettings(source), createLog({ level: 'silent', role: 'command' }));
+};
 
 const waitSeconds = (text: string): number => {
   const seconds = Number(text);
   if (!/^\d+$/.test(text) || seconds < 1 || seconds > 300) throw new UsageError('--wait is 1 to 300 seconds');
   return seconds;
-};
-
-const installationOf = (command: Command) => {
-  const settings = loadProcessSettings({ configFile: configFileOf(command) });
-  return [settings, createLog({ level: settings.log_level, role: 'command' })] as const;
 };
 
 const showGateways = (output: Output, gateways: Awaited<ReturnType<typeof showServedTables>>): void => {

@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
-import { type MasterKeyStatus, rotateMasterKey, showMasterKey } from '#src/app/admin/master-key.ts';
-import { loadProcessSettings, type Settings } from '#src/app/settings/config.ts';
-import { createLog, type Logger } from '#src/platform/log.ts';
+import type { MasterKeyStatus } from '#src/app/admin/master-key.ts';
+import { settingsAndLogOf } from '../../terminal/command-settings.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
-import { configFileOf } from '../../terminal/with-admin.ts';
 
 export const masterKeyCommands = (program: Command, output: Output): void => {
   const group = program.command('master-key').description('the key that opens the store');
@@ -14,7 +12,8 @@ export const masterKeyCommands = (program: Command, output: Output): void => {
       'show which master keys open the store, which ones each running process holds, and whether the previous one can go; exit code 1 unless it can',
     )
     .action(async (_options: unknown, command: Command) => {
-      const status = await showMasterKey(...installationOf(command));
+      const { showMasterKey } = await import('#src/app/admin/master-key.ts');
+      const status = await showMasterKey(...(await settingsAndLogOf(command)));
       if (output.json) output.result(toWire(status));
       else showStatus(output, status);
       if (!status.previousCanGo) output.fail();
@@ -26,7 +25,8 @@ export const masterKeyCommands = (program: Command, output: Output): void => {
     )
     .option('--wait <seconds>', 'time for all processes to hold the new key, 0 to 3600', waitSeconds, 60)
     .action(async ({ wait }: { wait: number }, command: Command) => {
-      const { key, waiting, kept } = await rotateMasterKey(...installationOf(command), {
+      const { rotateMasterKey } = await import('#src/app/admin/master-key.ts');
+      const { key, waiting, kept } = await rotateMasterKey(...(await settingsAndLogOf(command)), {
         waitMsMax: wait * 1000,
         onWaiting: (found) => {
           output.error('The store is sealed by both keys. Processes that do not hold the new one yet:');
@@ -51,11 +51,6 @@ const waitSeconds = (text: string): number => {
   const seconds = Number(text);
   if (!/^\d+$/.test(text) || seconds > 3600) throw new UsageError('--wait is 0 to 3600 seconds');
   return seconds;
-};
-
-const installationOf = (command: Command): [Settings, Logger] => {
-  const settings = loadProcessSettings({ configFile: configFileOf(command) });
-  return [settings, createLog({ level: settings.log_level, role: 'command' })];
 };
 
 const meanings: Record<MasterKeyStatus['state'], string> = {

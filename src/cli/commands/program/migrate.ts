@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
-import { migrateSchema, planSchema, type SchemaPlan } from '#src/app/installation/migrate-schema.ts';
-import { loadProcessSettings } from '#src/app/settings/config.ts';
-import { createLog } from '#src/platform/log.ts';
+import type { SchemaPlan } from '#src/app/installation/migrate-schema.ts';
+import { settingsAndLogOf } from '../../terminal/command-settings.ts';
 import type { Output } from '../../terminal/output.ts';
-import { configFileOf } from '../../terminal/with-admin.ts';
 
 type MigrateOptions = { plan?: true; grantTo?: string };
 
@@ -14,8 +12,8 @@ export const migrateCommand = (program: Command, output: Output): void => {
     .option('--plan', 'print what would run as SQL and change nothing; exit code 1 when a migration is pending')
     .option('--grant-to <role>', 'give a role the rights to read and write rows, and none to change the schema')
     .action(async ({ plan, grantTo }: MigrateOptions, command: Command) => {
-      const settings = loadProcessSettings({ configFile: configFileOf(command) });
-      const log = createLog({ level: settings.log_level, role: 'command' });
+      const { migrateSchema, planSchema } = await import('#src/app/installation/migrate-schema.ts');
+      const [settings, log] = await settingsAndLogOf(command);
       if (plan === true) return printPlan(await planSchema(settings, log, grantTo), output);
       const { pending, grants } = await migrateSchema(settings, log, grantTo);
       output.result({

@@ -1,12 +1,8 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { moveStore, undoMove } from '#src/app/move/move-store.ts';
-import { loadProcessSettings } from '#src/app/settings/config.ts';
-import { withoutPassword } from '#src/platform/db/database-address.ts';
-import { createLog } from '#src/platform/log.ts';
+import { settingsAndLogOf } from '../../terminal/command-settings.ts';
 import { abortOnSignal, showProgress } from '../../terminal/long-command.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
-import { configFileOf } from '../../terminal/with-admin.ts';
 
 type Options = { to?: string; undo?: true };
 
@@ -30,8 +26,8 @@ export const moveCommand = (program: Command, output: Output): void => {
     .action(async (options: Options, command: Command) => {
       if ((options.to === undefined) === (options.undo === undefined))
         throw new UsageError('Give either --to or --undo');
-      const settings = loadProcessSettings({ configFile: configFileOf(command) });
-      const log = createLog({ level: settings.log_level, role: 'command' });
+      const { moveStore, undoMove } = await import('#src/app/move/move-store.ts');
+      const [settings, log] = await settingsAndLogOf(command);
       if (options.to === undefined) return output.result({ undone: await undoMove(settings, log) });
       const to = await readAddress(options.to);
       const progress = showProgress(output);
@@ -49,6 +45,7 @@ export const moveCommand = (program: Command, output: Output): void => {
 
 const readAddress = async (given: string): Promise<string> => {
   if (given === '-') return (await text(process.stdin)).trim();
+  const { withoutPassword } = await import('#src/platform/db/database-address.ts');
   if (withoutPassword(given) !== given)
     throw new UsageError(
       'A password in an argument is visible to others: use PGPASSWORD, or --to - and standard input',

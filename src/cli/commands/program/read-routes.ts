@@ -1,26 +1,30 @@
 /** Commands that read the route table: all routes, its problems, and the route of one request. */
 import type { Command } from 'commander';
-import { processSettingsSource } from '#src/app/settings/config.ts';
-import { currentRouteProblems, currentRoutes, explainCurrentRoute } from '#src/app/settings/route-documents.ts';
+import type { currentRoutes, explainCurrentRoute } from '#src/app/settings/route-documents.ts';
+import { processSettingsSource } from '#src/app/settings/settings-source.ts';
+import { configFileOf } from '../../terminal/command-settings.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
-import { configFileOf } from '../../terminal/with-admin.ts';
 
 type CurrentRoute = ReturnType<typeof currentRoutes>[number];
 
 const sourceOf = (command: Command) => processSettingsSource(configFileOf(command));
 
+const loadDocuments = () => import('#src/app/settings/route-documents.ts');
+
 export const readRoutesCommands = (group: Command, output: Output): void => {
   group
     .command('list')
     .description('every route with its methods, path, scopes and upstream')
-    .action((_options: unknown, command: Command) => {
+    .action(async (_options: unknown, command: Command) => {
+      const { currentRoutes } = await loadDocuments();
       const byId = Map.groupBy(currentRoutes(sourceOf(command)), ({ id }) => id);
       output.list('routes', [...byId.values()].map(summaryOf));
     });
   group
     .command('check')
     .description('name every problem of the route table with its path')
-    .action((_options: unknown, command: Command) => {
+    .action(async (_options: unknown, command: Command) => {
+      const { currentRouteProblems } = await loadDocuments();
       const { file, problems } = currentRouteProblems(sourceOf(command));
       if (problems.length > 0) output.fail();
       if (output.json) return output.result({ file, valid: problems.length === 0, problems });
@@ -38,6 +42,7 @@ export const readRoutesCommands = (group: Command, output: Output): void => {
     .action(async (method: string, url: string, options: { host?: string }, command: Command) => {
       const { target, host } = requestOf(url);
       const asked = { method: method.toUpperCase(), target, host: options.host ?? host };
+      const { explainCurrentRoute } = await loadDocuments();
       showExplained(await explainCurrentRoute(sourceOf(command), asked), output);
     });
 };

@@ -1,10 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { stringify } from 'yaml';
-import { processSettingsSource } from '#src/app/settings/config.ts';
-import { exportCurrentRoutes, importRoutes } from '#src/app/settings/route-documents.ts';
+import { processSettingsSource } from '#src/app/settings/settings-source.ts';
+import { configFileOf } from '../../terminal/command-settings.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
-import { configFileOf } from '../../terminal/with-admin.ts';
 import { readRoutesCommands } from './read-routes.ts';
 
 type ImportOptions = { upstream: string; scopesFrom: string; out?: string };
@@ -33,17 +31,23 @@ export const routesCommands = (program: Command, output: Output): void => {
     .command('export')
     .description('print the current route table as an OpenAPI 3.1 document')
     .argument('<format>', 'openapi')
-    .action((format: string, _options: unknown, command: Command) => {
+    .action(async (format: string, _options: unknown, command: Command) => {
       if (format !== 'openapi') throw new UsageError('The format is openapi');
+      const { exportCurrentRoutes } = await import('#src/app/settings/route-documents.ts');
       const document = exportCurrentRoutes(processSettingsSource(configFileOf(command)));
       output.line(JSON.stringify(document, null, output.json ? 0 : 2));
     });
 };
 
-const importDocument = (file: string, { upstream, scopesFrom, out }: ImportOptions, output: Output): void => {
+const importDocument = async (
+  file: string,
+  { upstream, scopesFrom, out }: ImportOptions,
+  output: Output,
+): Promise<void> => {
   if (scopesFrom !== 'security' && scopesFrom !== 'tags') throw new UsageError('--scopes-from is security or tags');
   if (!/^[a-z][a-z0-9-]{0,31}$/.test(upstream))
     throw new UsageError('--upstream is a name of lower-case letters, digits and hyphens');
+  const { importRoutes } = await import('#src/app/settings/route-documents.ts');
   const imported = importRoutes(readText(file), { upstream, scopesFrom });
   if ('problems' in imported) {
     for (const { path, message } of imported.problems) output.error(`${file}: ${path}: ${message}`);
@@ -53,6 +57,7 @@ const importDocument = (file: string, { upstream, scopesFrom, out }: ImportOptio
   const { table, remarks } = imported;
   for (const { path, message } of remarks) output.error(`warning: ${path}: ${message}`);
   if (out === undefined) return output.line(JSON.stringify(table, null, output.json ? 0 : 2));
+  const { stringify } = await import('yaml');
   writeNew(out, /\.ya?ml$/i.test(out) ? stringify(table) : `${JSON.stringify(table, null, 2)}\n`);
   output.result({ file: out, routes: table.routes.length, scopes: table.scopes.length, warnings: remarks.length });
 };

@@ -2,21 +2,16 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { DemoCredentials } from '#src/app/demo/demo.ts';
 import type { WeekProgress } from '#src/app/demo/week/fill-week.ts';
-import { findSupervisingProcess, type SupervisingProcess } from '#src/app/processes/supervising-process.ts';
+import type { SupervisingProcess } from '#src/app/processes/supervising-process.ts';
 import type { Program } from '#src/app/run.ts';
-import { settingsProblems, unknownNames } from '#src/app/settings/check-settings.ts';
-import {
-  loadProcessSettings,
-  processSettingsSource,
-  type Settings,
-  SettingsError,
-  type SettingsSource,
-} from '#src/app/settings/config.ts';
+import type { Settings } from '#src/app/settings/config.ts';
+import { SettingsError } from '#src/app/settings/settings-error.ts';
+import { processSettingsSource, type SettingsSource } from '#src/app/settings/settings-source.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
+import { configFileOf, settingsOf } from '../../terminal/command-settings.ts';
 import { showProgress } from '../../terminal/long-command.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
-import { configFileOf } from '../../terminal/with-admin.ts';
 
 export const startCommand = (program: Command, output: Output): void => {
   program
@@ -27,13 +22,15 @@ export const startCommand = (program: Command, output: Output): void => {
       'give the demo restaurant of a first start a week of orders, customers, webhooks and refusals',
     )
     .action(async ({ demoData = false }: { demoData?: boolean }, command: Command) => {
+      const { settingsProblems, unknownNames } = await import('#src/app/settings/check-settings.ts');
       const source = processSettingsSource(configFileOf(command));
       const problems = settingsProblems(source);
       if (problems.length > 0) throw new SettingsError(problems);
-      const settings = loadProcessSettings({ configFile: configFileOf(command) });
+      const settings = await settingsOf(command);
       tuneMemory();
       const log = createLog({ level: settings.log_level, role: settings.role });
       const { processes: count } = settings;
+      const { findSupervisingProcess } = await import('#src/app/processes/supervising-process.ts');
       const supervising = findSupervisingProcess(count);
       if (supervising !== undefined) return await runOneOfSeveral({ settings, source, log }, supervising);
       // A warning, not an error: after a rollback to an older version the environment may name newer settings.

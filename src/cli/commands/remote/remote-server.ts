@@ -4,10 +4,9 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { RemoteServer } from '#src/app/remote/ask-server.ts';
 import { findLogin } from '#src/app/remote/login-file.ts';
-import { loadProcessSettings } from '#src/app/settings/config.ts';
 import { loginFile, remoteCaller } from '#src/app/settings/remote-caller.ts';
+import { settingsOf } from '../../terminal/command-settings.ts';
 import { UsageError } from '../../terminal/output.ts';
-import { configFileOf } from '../../terminal/with-admin.ts';
 
 /** Its origin. Credentials are sent without encryption to this machine alone. */
 export const originOf = (text: string): string => {
@@ -44,7 +43,7 @@ export const remoteServer = (url: string | undefined): RemoteServer => {
 };
 
 /** Undefined: this machine has an installation, or there is no login. */
-export const loginWithoutInstallation = (command: Command): RemoteServer | undefined => {
-  const { database_url, data_dir } = loadProcessSettings({ configFile: configFileOf(command) });
+export const loginWithoutInstallation = async (command: Command): Promise<RemoteServer | undefined> => {
+  const { database_url, data_dir } = await settingsOf(command);
   return database_url !== undefined || existsSync(resolve(data_dir)) ? undefined : findLogin(loginFile());
 };

@@ -4,8 +4,7 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { askServer, askToken, type Payload, type TokenWish } from '#src/app/remote/ask-server.ts';
 import { addLogin, headersOf, type LoginCredential, removeLogin } from '#src/app/remote/login-file.ts';
-import { triggerAt } from '#src/app/remote/remote-sandbox.ts';
-import { triggerable } from '#src/app/sandbox/trigger-event.ts';
+import { triggerableEvents } from '#src/app/sandbox/triggerable-events.ts';
 import { loginFile } from '#src/app/settings/remote-caller.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { readSecret } from '../../terminal/read-secret.ts';
@@ -42,7 +41,7 @@ const triggerCommand = (program: Command, output: Output): void => {
   program
     .command('trigger')
     .description('make a real example of an event in a sandbox, by what causes it')
-    .argument('<event>', triggerable().join(', '))
+    .argument('<event>', triggerableEvents.join(', '))
     .option(urlFlags, urlText)
     .option('--restaurant <restuid>', 'if the credential has several sandboxes')
     .addHelpText(
@@ -50,6 +49,7 @@ const triggerCommand = (program: Command, output: Output): void => {
       '\norder.timeout comes when the countdown of the order ends.\n\nExample:\n  orderpass trigger order.new',
     )
     .action(async (event: string, { url, restaurant }: Asked & { restaurant?: string }) => {
+      const { triggerAt } = await import('#src/app/remote/remote-sandbox.ts');
       const { uid } = await triggerAt(remoteServer(url), { event, restuid: restaurant });
       output.result({ event, uid });
     });

@@ -1,8 +1,8 @@
 import { Argument, type Command } from 'commander';
 import type { PlayedStep } from '#src/app/sandbox/play-script.ts';
 import { durationRule, readDuration } from '#src/app/sandbox/read-duration.ts';
-import { readScript, scriptNames } from '#src/app/sandbox/script.ts';
-import { triggerable } from '#src/app/sandbox/trigger-event.ts';
+import { scriptNames } from '#src/app/sandbox/script-names.ts';
+import { triggerableEvents } from '#src/app/sandbox/triggerable-events.ts';
 import { abortOnSignal } from '../../terminal/long-command.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { toNumber } from '../../terminal/to-number.ts';
@@ -73,6 +73,7 @@ const playCommand = (group: Command, output: Output): void => {
       if (speed < 1 || speed > 10_000) throw new UsageError('--speed is 1 to 10000');
       if (!Number.isInteger(seed) || seed < 0 || seed > 0xffffffff)
         throw new UsageError('--seed is a whole number from 0 to 4294967295');
+      const { readScript } = await import('#src/app/sandbox/script.ts');
       const script = readScript(source);
       const onStep = (step: PlayedStep, count: number): void => {
         if (!output.json) output.line(lineOf(step, count));
@@ -96,7 +97,7 @@ const triggerCommand = (group: Command, output: Output): void => {
     .description(
       'make a real example of an event in a sandbox, by what causes it; order.timeout moves its clock by 3 hours',
     )
-    .argument('<event>', triggerable().join(', '))
+    .argument('<event>', triggerableEvents.join(', '))
     .requiredOption(...restaurantOption)
     .action(async (event: string, { restaurant }: { restaurant: string }, command: Command) => {
       const { uid } = await withAdmin(command, ({ sandbox }) => sandbox.trigger({ restuid: restaurant, event }));

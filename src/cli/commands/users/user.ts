@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { roleNames } from '#src/app/admin/admin.ts';
+import { roleNames } from '#src/app/admin/terms.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';

@@ -1,6 +1,6 @@
 /** Commands that make endpoints and change their settings; `webhook …` shows and tests them. */
 import { type Command, Option } from 'commander';
-import { type SignatureScheme, signatureSchemes } from '#src/app/admin/admin-webhooks.ts';
+import { type SignatureScheme, signatureSchemes } from '#src/app/admin/terms.ts';
 import type { Output } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { callWebhook, onEndpoint } from './call-webhook.ts';

@@ -7,7 +7,6 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { remoteCaller } from '#src/app/settings/remote-caller.ts';
 import type { ForwardEvents } from '#src/app/webhooks/forward-events.ts';
-import { createRemoteEvents, isSecret, secretRule } from '#src/app/webhooks/remote-events.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { isHere, loginWithoutInstallation, remoteServer } from '../remote/remote-server.ts';
@@ -57,8 +56,9 @@ const withEvents = async (
   options: Options,
   run: (events: ForwardEvents) => Promise<void>,
 ): Promise<void> => {
-  const server = options.url === undefined ? loginWithoutInstallation(command) : remoteServer(options.url);
+  const server = options.url === undefined ? await loginWithoutInstallation(command) : remoteServer(options.url);
   if (server === undefined) return withAdmin(command, (admin) => run(admin.forwardEvents));
+  const { createRemoteEvents, isSecret, secretRule } = await import('#src/app/webhooks/remote-events.ts');
   const { secret } = remoteCaller();
   if (secret !== undefined && !isSecret(secret)) throw new UsageError(`ORDERPASS_WEBHOOK_SECRET must be ${secretRule}`);
   const events = createRemoteEvents({ ...server, secret, restuid: options.restaurant });

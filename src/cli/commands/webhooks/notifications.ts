@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { eventKinds } from '#src/app/admin/admin.ts';
+import { eventKinds } from '#src/app/admin/terms.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 

@@ -1,6 +1,6 @@
 /** Commands on the endpoints of a restaurant: the operations webhook/… of the interface. */
 import { type Command, Option } from 'commander';
-import { certificateEnds, type SignatureScheme, signatureSchemes } from '#src/app/admin/admin-webhooks.ts';
+import { certificateEnds, type SignatureScheme, signatureSchemes } from '#src/app/admin/terms.ts';
 import type { Output } from '../../terminal/output.ts';
 import { toLine } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';

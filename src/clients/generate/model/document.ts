@@ -1,6 +1,7 @@
 /** The OpenAPI document from which the clients are made: that of this program with the route table that it comes with. */
 import { buildOpenApi } from '#src/app/reference/document/openapi.ts';
-import { eventKinds, kindScopes } from '#src/app/webhooks/wire-engine.ts';
+import { eventKinds } from '#src/app/webhooks/event-kinds.ts';
+import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { describedSelfOperations } from '#src/gateway/index.ts';
 import { describedEvents, describedOperations } from '#src/ordering/index.ts';

@@ -31,11 +31,11 @@ export const createLimitUse = ({ limitRate, unitsOf, quotas, usage }: LimitUseDe
   const limitQuota = (exchange: Exchange): void | Promise<void> => {
     const { principal, rate } = exchange;
     if (principal === undefined) return;
-    const { id, limits } = principal;
+    const { id, limits, quotaOf = id } = principal;
     const units = unitsOf(exchange);
     if (limits === undefined || !hasQuota(limits)) return accept(exchange, id, units);
     if (rate === undefined) throw new Error('cannot spend a quota before the windows were charged');
-    const full = quotas.spend(id, limits, units, rate);
+    const full = quotas.spend({ id, quotaOf }, limits, units, rate);
     if (!(full instanceof Promise)) return accept(exchange, id, units, full);
     return full.then((decided) => accept(exchange, id, units, decided));
   };

@@ -3,8 +3,10 @@ import { policyField } from '../../limits/rate-standing.ts';
 import type { OwnLimits } from '../../model/own-limits.ts';
 import { openLeases, type QuotaLease } from './quota-lease.ts';
 
-export type QuotaCaller = {
-  id: string;
+/** `quotaOf`: the id under which its units are counted, which a key and its successors have in common. */
+export type CountedCaller = { id: string; quotaOf: string };
+
+export type QuotaCaller = CountedCaller & {
   limits: OwnLimits;
   leases: QuotaLease[];
   /** Their members of RateLimit-Policy, made once and not for each request. */
@@ -21,7 +23,7 @@ export type QuotaCaller = {
 
 export type QuotaCallers = {
   /** With leases of the running day and month under these limits. `limits`: the same object until they change. */
-  get(id: string, limits: OwnLimits, nowMs: number): QuotaCaller;
+  get(counted: CountedCaller, limits: OwnLimits, nowMs: number): QuotaCaller;
   all(): Iterable<QuotaCaller>;
   forget(id: string): void;
 };
@@ -32,7 +34,8 @@ const callersMax = 100_000;
 export const createQuotaCallers = (): QuotaCallers => {
   const callers = new Map<string, QuotaCaller>();
   return {
-    get: (id, limits, nowMs) => {
+    get: (counted, limits, nowMs) => {
+      const { id } = counted;
       const known = callers.get(id);
       if (known !== undefined) {
         if (known.limits !== limits || nowMs >= known.endsMs) renew(known, limits, nowMs);
@@ -40,7 +43,7 @@ export const createQuotaCallers = (): QuotaCallers => {
       }
       const first = callers.size >= callersMax ? callers.keys().next().value : undefined;
       if (first !== undefined) callers.delete(first);
-      const made = newCaller(id, limits, nowMs);
+      const made = newCaller(counted, limits, nowMs);
       callers.set(id, made);
       return made;
     },
@@ -51,11 +54,12 @@ export const createQuotaCallers = (): QuotaCallers => {
   };
 };
 
-const newCaller = (id: string, limits: OwnLimits, nowMs: number): QuotaCaller => {
+const newCaller = ({ id, quotaOf }: CountedCaller, limits: OwnLimits, nowMs: number): QuotaCaller => {
   const leases = openLeases(limits, nowMs, []);
   const endsMs = firstEnd(leases);
   const policyText = policyTextOf(leases);
-  return { id, limits, leases, policyText, endsMs, waitingUnits: 0, asking: undefined, aheadFromMs: 0, usedAtMs: 0 };
+  const idle = { waitingUnits: 0, asking: undefined, aheadFromMs: 0, usedAtMs: 0 };
+  return { id, quotaOf, limits, leases, policyText, endsMs, ...idle };
 };
 
 /** Leases that end, or whose quota is gone, are dropped with what they hold. */

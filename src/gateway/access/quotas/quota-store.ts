@@ -27,7 +27,7 @@ const grantOf = (leased: RawBuilder<unknown>): RawBuilder<number> => sql<number>
     least((a.quota - ${leased} + ${sql.lit(blockShare - 1)}) / ${sql.lit(blockShare)}, ${sql.lit(blockMax)})) - a.held))`;
 
 /**
- * Takes units of one caller. One statement, which locks each row and computes from its newest version: two gateways never
+ * Takes units of one caller (CountedCaller.quotaOf). One statement, which locks each row and computes from its newest version: two gateways never
  * get the same units. `requests`: at most one per period, day before month, so that two statements cannot deadlock.
  */
 export const leaseUnits = async (
@@ -56,13 +56,15 @@ export const leaseUnits = async (
 
 export type ReturnedUnits = { caller: string; period: QuotaPeriod; starts: Date; back: number };
 
-/** Returns units that were not spent. Rows are locked in the sequence in which `leaseUnits` locks them. */
+/** Returns units that were not spent; a key and its successor may return to the same row. Rows are locked in the sequence in which `leaseUnits` locks them. */
 export const returnUnits = async (db: Db, returned: readonly ReturnedUnits[]): Promise<void> => {
   await sql`
     with given as (
-      select * from unnest(${returned.map(({ caller }) => caller)}::text[],
+      select caller, period, starts, sum(back)::bigint as back from unnest(
+        ${returned.map(({ caller }) => caller)}::text[],
         ${returned.map(({ period }) => period)}::text[], ${returned.map(({ starts }) => starts)}::timestamptz[],
         ${returned.map(({ back }) => back)}::bigint[]) as g (caller, period, starts, back)
+      group by caller, period, starts
     ), locked as (
       select l.caller, l.period, l.starts, g.back from gateway.quota_leases l join given g using (caller, period, starts)
       order by l.caller, l.period, l.starts for update of l

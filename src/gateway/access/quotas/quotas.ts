@@ -16,7 +16,7 @@ import { addLimit, addPolicies, type RateStanding } from '../../limits/rate-stan
 import { secondsLeft } from '../../limits/rate-window.ts';
 import { storeUnavailable } from '../../model/faults.ts';
 import type { OwnLimits } from '../../model/own-limits.ts';
-import { createQuotaCallers, type QuotaCaller } from './quota-callers.ts';
+import { type CountedCaller, createQuotaCallers, type QuotaCaller } from './quota-callers.ts';
 import { areHeld, exhaustedOf, leftOf, type QuotaLease, runsLow } from './quota-lease.ts';
 import { createReturnUnspent } from './return-unspent.ts';
 import { createTakeUnits } from './take-units.ts';
@@ -31,7 +31,7 @@ export type Quotas = {
    * says when a full quota has room again.
    */
   spend(
-    callerId: string,
+    caller: CountedCaller,
     limits: OwnLimits,
     units: number,
     standing: RateStanding,
@@ -80,14 +80,14 @@ export const createQuotas = ({ db, clock, log, elapsedMs = () => performance.now
   };
 
   const decideLater = async (
-    id: string,
+    counted: CountedCaller,
     limits: OwnLimits,
     units: number,
     standing: RateStanding,
   ): Promise<QuotaLease | undefined> => {
     for (let round = 0; round < roundsMax; round += 1) {
       const nowMs = clock.now().getTime();
-      const caller = callers.get(id, limits, nowMs);
+      const caller = callers.get(counted, limits, nowMs);
       const decided = decide(caller, units, nowMs, standing);
       if (decided !== 'ask the store') return decided;
       caller.waitingUnits += units;
@@ -103,12 +103,12 @@ export const createQuotas = ({ db, clock, log, elapsedMs = () => performance.now
   };
 
   return {
-    spend: (id, limits, units, standing) => {
+    spend: (counted, limits, units, standing) => {
       const nowMs = clock.now().getTime();
-      const caller = callers.get(id, limits, nowMs);
+      const caller = callers.get(counted, limits, nowMs);
       caller.usedAtMs = elapsedMs();
       const decided = decide(caller, units, nowMs, standing);
-      return decided === 'ask the store' ? decideLater(id, limits, units, standing) : decided;
+      return decided === 'ask the store' ? decideLater(counted, limits, units, standing) : decided;
     },
     service: {
       name: 'quota-return',

@@ -18,13 +18,13 @@ export const createReturnUnspent = ({ db, clock, log, callers }: ReturnUnspentDe
   const takeUnspent = (idleBeforeMs: number): ReturnedUnits[] => {
     const nowMs = clock.now().getTime();
     const returned: ReturnedUnits[] = [];
-    for (const { id, leases, usedAtMs, asking } of callers.all()) {
+    for (const { id, quotaOf, leases, usedAtMs, asking } of callers.all()) {
       if (usedAtMs >= idleBeforeMs || asking !== undefined) continue;
       for (const lease of leases) {
         const back = lease.held + lease.back;
         if (back === 0) continue;
         if (nowMs < lease.endsMs)
-          returned.push({ caller: id, period: lease.period, starts: new Date(lease.startsMs), back });
+          returned.push({ caller: quotaOf, period: lease.period, starts: new Date(lease.startsMs), back });
         // After a failure it is not known whether they were returned, so they count as spent.
         Object.assign(lease, { held: 0, back: 0, free: undefined });
       }

@@ -30,7 +30,7 @@ export const createTakeUnits = ({ db, elapsedMs }: TakeUnitsDeps): TakeUnits => 
     });
     // Sent once: after a failure it is not known whether they were returned, so they count as spent.
     for (const lease of leases) lease.back = 0;
-    const answers = await leaseUnits(db, caller.id, requests);
+    const answers = await leaseUnits(db, caller.quotaOf, requests);
     const knownUntilMs = elapsedMs() + knownMs;
     for (const { period, leased, granted } of answers) {
       const lease = leases.find((one) => one.period === period);

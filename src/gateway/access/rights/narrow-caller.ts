@@ -18,6 +18,8 @@ export type SharedReach = {
   callerOf(route: Route): Principal | 'details' | 'audience';
   /** The upstream may get requests with the token. */
   isFor(upstream: string): boolean;
+  /** See Narrowing. */
+  namesTenants(route: Route | undefined): boolean;
   /** What the token is limited to, by its details. */
   text: string;
 };
@@ -110,6 +112,10 @@ const shareReach = ({ details, isFor, make, text, table }: Shared): SharedReach 
     base,
     text,
     isFor,
+    namesTenants: (route) => {
+      const open = route === undefined ? [] : (details ?? []).filter((detail) => opens(detail, route));
+      return tenantsOf(open.length === 0 ? (details ?? [{}]) : open) !== undefined;
+    },
     callerOf: (route) => {
       const before = decided.get(route);
       if (before !== undefined) return before;
@@ -147,6 +153,7 @@ export const narrowedCaller = (
     ancestors: limits.ancestors,
     text: shared.text,
     isOpen: (route) => typeof shared.callerOf(route) === 'object',
+    namesTenants: shared.namesTenants,
     callerFor: (route) => {
       const caller = shared.callerOf(route);
       if (caller === base) return principal;

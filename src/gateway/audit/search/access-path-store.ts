@@ -3,6 +3,7 @@
  * does not depend on the number of events.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { changesProcess } from '../chain/chain.ts';
 import { marksOf } from '../event/token-uses.ts';
 import { all, type EventFilter, isOfManyTokens, keyAsked, manyTokens, otherConditions } from './filter-store.ts';
 
@@ -20,11 +21,23 @@ type Part = {
 
 /**
  * `covers`: members of the filter that every event of the parts matches. No event is in two parts. `fewOnly`: unless
- * the path covers the whole filter, it is used only when it has few events.
+ * the path covers the whole filter, it is used only when it has few events. `sorting`: of the events that it returns.
  */
-export type AccessPath = { parts: readonly Part[]; covers: ReadonlySet<string>; fewOnly?: boolean };
+export type AccessPath = {
+  parts: readonly Part[];
+  covers: ReadonlySet<string>;
+  fewOnly?: boolean;
+  sorting: 'time' | 'position';
+};
 
-export const newestFirst = sql`order by at desc, chain desc, seq desc`;
+/**
+ * Both mean the newest first. Events of one chain may have times that differ from their positions by the wait for its
+ * lock, so a search that reads along the positions returns and continues by the positions.
+ */
+export const sortings = {
+  time: sql`order by at desc, chain desc, seq desc`,
+  position: sql`order by chain desc, seq desc`,
+} as const;
 
 /** Columns whose index does not contain the time. */
 const listColumns = ['tenants', 'request_ids', 'use_keys'] as const;
@@ -53,7 +66,9 @@ const unsorted = (condition: Condition): Part => ({
 /** `isRare`: few events have the wanted value in that column. The last path contains every event. */
 export const accessPathsOf = (filter: EventFilter, isRare: (column: ListColumn) => boolean): AccessPath[] => {
   const paths: AccessPath[] = [];
-  const add = (covers: readonly string[], ...parts: Part[]) => paths.push({ parts, covers: new Set(covers) });
+  const add = (covers: readonly string[], ...parts: Part[]) =>
+    paths.push({ parts, covers: new Set(covers), sorting: 'time' });
+  if (filter.actor !== undefined) return [{ parts: [changes], covers: new Set(), sorting: 'position' }];
   const { client, credential, tenant, requestId, action, route, address, outcome } = filter;
   const hasMany = isOfManyTokens(filter);
   if (!hasMany || isRare('use_keys')) paths.push(...tokenPaths(filter, hasMany));
@@ -75,11 +90,20 @@ export const accessPathsOf = (filter: EventFilter, isRare: (column: ListColumn) 
   return paths;
 };
 
+/** Every event with an actor is a change, and there are few of them beside the requests. */
+const changes: Part = {
+  rows: (bounds, limit) => sql`(
+    select each.* from (select chain from gateway.audit_chains where process = ${changesProcess}) as kept
+    cross join lateral (
+      select * from gateway.audit_events where audit_events.chain between kept.chain and kept.chain and ${bounds}
+      order by audit_events.chain desc, seq desc limit ${limit}) as each) few where true`,
+};
+
 const tokenPaths = (filter: EventFilter, hasMany: boolean): AccessPath[] => {
   const { fingerprint, tokenId } = filter;
   const many: Part[] = hasMany ? [{ rows: (bounds) => manyTokens(filter, bounds) ?? sql`` }] : [];
   if (tokenId !== undefined) {
-    return [{ parts: [alongValue('token_id', tokenId), ...many], covers: new Set(['tokenId']) }];
+    return [{ parts: [alongValue('token_id', tokenId), ...many], covers: new Set(['tokenId']), sorting: 'time' }];
   }
   if (fingerprint === undefined) return [];
   const values = typeof fingerprint === 'string' ? [fingerprint] : [...new Set(fingerprint)];
@@ -87,9 +111,11 @@ const tokenPaths = (filter: EventFilter, hasMany: boolean): AccessPath[] => {
   const more = isFailure ? sql`outcome = 'failure'` : sql`true`;
   const covers = new Set(isFailure ? ['fingerprint', 'outcome'] : ['fingerprint']);
   if (values.length <= rangesMax) {
-    return [{ parts: [...values.map((value) => alongValue('fingerprint', value, more)), ...many], covers }];
+    return [
+      { parts: [...values.map((value) => alongValue('fingerprint', value, more)), ...many], covers, sorting: 'time' },
+    ];
   }
-  return [{ parts: [ofEach(values, more), ...many], covers, fewOnly: true }];
+  return [{ parts: [ofEach(values, more), ...many], covers, fewOnly: true, sorting: 'time' }];
 };
 
 /** Looks up each value, and reads at most `limit` events of it. */
@@ -106,11 +132,17 @@ export const coversFilter = ({ covers }: AccessPath, filter: EventFilter): boole
     ([name, value]) => value === undefined || name === 'since' || name === 'until' || covers.has(name),
   );
 
-const boundsOf = ({ since, until }: EventFilter, before: Place | undefined): Condition => {
+const boundsOf = (
+  { since, until }: EventFilter,
+  before: Place | undefined,
+  sorting: AccessPath['sorting'],
+): Condition => {
   const bounds: Condition[] = [];
   if (since !== undefined) bounds.push(sql`at >= ${since}`);
   if (until !== undefined) bounds.push(sql`at < ${until}`);
-  if (before !== undefined) {
+  if (before !== undefined && sorting === 'position') {
+    bounds.push(sql`(chain, seq) < (${before.chain}::integer, ${before.seq}::bigint)`);
+  } else if (before !== undefined) {
     const { at, chain, seq, use } = before;
     const end = sql`(${at}::timestamptz, ${chain}::integer, ${seq}::bigint)`;
     // The separate condition on the time excludes newer partitions.
@@ -122,21 +154,21 @@ const boundsOf = ({ since, until }: EventFilter, before: Place | undefined): Con
 type Walk = { filter: EventFilter; before: Place | undefined; limit: number };
 
 /** A select of the newest events along a path. */
-export const along = ({ parts }: AccessPath, { filter, before, limit }: Walk): Condition => {
-  const bounds = boundsOf(filter, before);
+export const along = ({ parts, sorting }: AccessPath, { filter, before, limit }: Walk): Condition => {
+  const bounds = boundsOf(filter, before, sorting);
   const selects = parts.map(({ rows, sequence }) => {
-    const sorted = sequence === undefined ? newestFirst : sql`order by ${sequence}, chain desc, seq desc`;
+    const sorted = sequence === undefined ? sortings[sorting] : sql`order by ${sequence}, chain desc, seq desc`;
     return sql`(select * from ${rows(bounds, limit)} ${sorted} limit ${limit})`;
   });
-  return sql`select * from (${sql.join(selects, sql` union all `)}) ways ${newestFirst} limit ${limit}`;
+  return sql`select * from (${sql.join(selects, sql` union all `)}) ways ${sortings[sorting]} limit ${limit}`;
 };
 
 export type Reach = { events: number; oldest: Date | null };
 
 /** Number of events of each path, up to `walk.limit`, and the time to which they reach back. */
 export const probePaths = async (db: Kysely<unknown>, paths: readonly AccessPath[], walk: Walk): Promise<Reach[]> => {
-  const bounds = boundsOf(walk.filter, walk.before);
-  const probes = paths.map(({ parts }, path) => {
+  const probes = paths.map(({ parts, sorting }, path) => {
+    const bounds = boundsOf(walk.filter, walk.before, sorting);
     const selects = parts.map(({ rows, sequence }) => {
       const sorted = sequence === undefined ? sql`` : sql`order by ${sequence}`;
       return sql`(select at from ${rows(bounds, walk.limit)} ${sorted} limit ${walk.limit})`;

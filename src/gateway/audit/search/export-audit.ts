@@ -11,10 +11,8 @@ import { type ChainPage, type Gap, readChain } from '../chain/read-chain.ts';
 import { checkpointAction, completeEvent } from '../event/event.ts';
 import { toEcs, toFound } from '../event/found-event.ts';
 import type { ShownEvent } from '../event/token-uses.ts';
+import type { ExportFormat } from './export-formats.ts';
 import { type AuditReaderDeps, noteAuditRead } from './search-audit.ts';
-
-export const exportFormats = ['jsonl', 'csv'] as const;
-export type ExportFormat = (typeof exportFormats)[number];
 
 export type ExportRequest = {
   format: ExportFormat;

@@ -5,7 +5,8 @@
 
 import { markSigned } from '../chain/mark-signed.ts';
 import type { Place } from './access-path-store.ts';
-import { type ExportFormat, formatOf } from './export-audit.ts';
+import { formatOf } from './export-audit.ts';
+import type { ExportFormat } from './export-formats.ts';
 import type { EventFilter } from './filter-store.ts';
 import { type AskedFilter, resolveFilter } from './issued-use.ts';
 import { type AuditReaderDeps, assertNoCredential, noteAuditRead } from './search-audit.ts';

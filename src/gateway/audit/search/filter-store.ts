@@ -15,6 +15,8 @@ export type EventFilter = {
   route?: string | undefined;
   address?: string | undefined;
   outcome?: 'success' | 'failure' | undefined;
+  /** Changes by this actor. Of a user of the panel also the changes of the account, whose details contain its id. */
+  actor?: string | undefined;
   since?: Date | undefined;
   until?: Date | undefined;
 };
@@ -55,9 +57,17 @@ export const otherConditions = (filter: EventFilter): Condition[] => {
   // Written as a constant, so that the partial index of failures can be used.
   if (filter.outcome === 'failure') conditions.push(sql`outcome = 'failure'`);
   if (filter.outcome === 'success') conditions.push(sql`outcome = 'success'`);
+  if (filter.actor !== undefined) conditions.push(isBy(filter.actor));
   if (filter.since !== undefined) conditions.push(sql`at >= ${filter.since}`);
   if (filter.until !== undefined) conditions.push(sql`at < ${filter.until}`);
   return conditions;
+};
+
+/** Details are compact JSON, so a member and its value are one text. */
+const isBy = (actor: string): Condition => {
+  const [, user] = /^panel:(.+)$/.exec(actor) ?? [];
+  if (user === undefined) return sql`actor = ${actor}`;
+  return sql`(actor = ${actor} or strpos(details, ${`"user_id":${JSON.stringify(user)}`}) > 0)`;
 };
 
 /** True when events of many tokens can match: the filter names a token or fingerprint, and only allowed requests. */

@@ -35,8 +35,6 @@ export type FoundAudit = {
   searchedTo: Date | undefined;
 };
 
-export const searchLimitMax = 1_000;
-
 /** VALIDATION_ERROR for a malformed cursor, or when the filter contains a credential itself. */
 export const searchAudit = async (
   deps: AuditReaderDeps,

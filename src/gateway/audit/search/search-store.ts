@@ -10,9 +10,9 @@ import {
   along,
   coversFilter,
   findRare,
-  newestFirst,
   type Place,
   probePaths,
+  sortings,
 } from './access-path-store.ts';
 import { type EventFilter, fitsFilter, requestsOf } from './filter-store.ts';
 
@@ -44,7 +44,12 @@ export const searchEvents = async (
     const { path, isCovered } = await choosePath(tx, filter, before);
     const look = isCovered ? read : Math.max(lookMax, read);
     const fits = isCovered ? sql`true` : fitsFilter(filter);
-    return walk(tx, along(path, { filter, before, limit: look }), { fits, read, look });
+    return walk(tx, along(path, { filter, before, limit: look }), {
+      fits,
+      read,
+      look,
+      sorting: sortings[path.sorting],
+    });
   });
   const events: ShownEvent[] = [];
   for (const event of found.flatMap((row) => expandEvent(row, filter))) {
@@ -126,16 +131,21 @@ type Walked = ChainedEvent & { fits: boolean; place: number; looked: number };
 const walk = async (
   db: Db,
   path: RawBuilder<unknown>,
-  { fits, read, look }: { fits: RawBuilder<unknown>; read: number; look: number },
+  {
+    fits,
+    read,
+    look,
+    sorting,
+  }: { fits: RawBuilder<unknown>; read: number; look: number; sorting: RawBuilder<unknown> },
 ): Promise<{ found: Walked[]; last: ChainedEvent | undefined }> => {
   const { rows } = await sql<Walked>`
     with walked as materialized (select *, coalesce(${fits}, false) as fits from (${path}) candidates),
     counted as (
       select *, (row_number() over newest)::int as place, (count(*) over ())::int as looked,
         count(*) filter (where fits) over newest as nth
-      from walked window newest as (${newestFirst} rows between unbounded preceding and current row))
+      from walked window newest as (${sorting} rows between unbounded preceding and current row))
     select ${eventColumns}, fits, place, looked from counted
-    where (fits and nth <= ${read}) or place = looked ${newestFirst}`.execute(db);
+    where (fits and nth <= ${read}) or place = looked ${sorting}`.execute(db);
   const edge = rows.at(-1);
   return {
     found: rows.filter((row) => row.fits).slice(0, read),

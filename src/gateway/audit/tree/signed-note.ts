@@ -89,6 +89,23 @@ export const openCheckpointKey = (box: Pick<SecretBox, 'derive'>, pem?: string):
   };
 };
 
+/** The key that the settings have now: the same object until they have another one. */
+export const createReadKey = (
+  box: Pick<SecretBox, 'derive'>,
+  readPem: () => string | undefined,
+): (() => CheckpointKey) => {
+  let pem = readPem();
+  let key = openCheckpointKey(box, pem);
+  return () => {
+    const now = readPem();
+    if (now !== pem) {
+      key = openCheckpointKey(box, now);
+      pem = now;
+    }
+    return key;
+  };
+};
+
 /** The text and the signatures of a signed note; undefined when it is none. Lines of another form are left out. */
 export const openNote = (note: string): { text: string; signatures: NoteSignature[] } | undefined => {
   const end = note.lastIndexOf('\n\n');

@@ -17,7 +17,8 @@ type TreeWatchDeps = {
   box: Pick<SecretBox, 'derive'>;
   clock: Clock;
   log: Logger;
-  key: CheckpointKey;
+  /** The key of the settings now. */
+  readKey: () => CheckpointKey;
   /** Verifier keys of witnesses. */
   witnesses: readonly string[];
 };
@@ -29,6 +30,8 @@ export type TreeWatch = {
   onCosigned(checkpoint: string): void;
   /** Newest checkpoints of this process: with the signature of a witness where there is a witness. */
   newest(): string | null;
+  /** The key that signs, which the store has. */
+  key(): CheckpointKey;
   /** Body of /.well-known/audit-log. */
   document(): string;
 };
@@ -36,10 +39,11 @@ export type TreeWatch = {
 /** Bounds how long a backlog delays the next check of the heads. */
 const pagesMax = 20;
 
-export const createTreeWatch = ({ db, box, clock, log, key, witnesses }: TreeWatchDeps): TreeWatch => {
+export const createTreeWatch = ({ db, box, clock, log, readKey, witnesses }: TreeWatchDeps): TreeWatch => {
   const added = new Map<number, number>();
   let checkpoint: string | null = null;
   let witnessed: string | null = null;
+  let key = readKey();
   let keys = [{ vkey: key.vkey, since_iso: null as string | null, until_iso: null as string | null }];
   let isRegistered = false;
 
@@ -51,8 +55,14 @@ export const createTreeWatch = ({ db, box, clock, log, key, witnesses }: TreeWat
     }));
   };
   const addMoved = async (rows: readonly ChainRow[]): Promise<void> => {
-    if (!isRegistered) await registerCheckpointKey({ db, box, clock }, key);
-    isRegistered = true;
+    const next = readKey();
+    if (!isRegistered || next !== key) {
+      await registerCheckpointKey({ db, box, clock }, next);
+      // The newest checkpoint is signed anew, also without an event.
+      added.clear();
+      key = next;
+      isRegistered = true;
+    }
     const moved = rows.filter(({ chain, seq }) => added.get(chain) !== seq);
     if (moved.length === 0) return;
     await readKeys();
@@ -73,6 +83,7 @@ export const createTreeWatch = ({ db, box, clock, log, key, witnesses }: TreeWat
     onCosigned: (text) => {
       witnessed = text;
     },
+    key: () => key,
     newest: () => (witnesses.length === 0 ? checkpoint : witnessed),
     document: () => {
       const vkeys = keys.map(({ vkey }) => vkey);

@@ -21,6 +21,12 @@ export type IssuedSecret = { secretId: string; secret: string };
 export type IssuedKey = { keyId: string; value: string };
 
 const overlapHoursMax = 30 * 24;
+/** chosen: of the secrets and of the public keys of a client that work at a time. Gateways hold all of them in memory. */
+const liveMax = 20;
+
+const assertRoom = (live: number, what: string): void => {
+  if (live >= liveMax) throw new Fault('CONFLICT', `The client has ${live} ${what} that work; end one first`);
+};
 
 const endOf = (deps: CredentialsDeps, overlapHours: number): Date => {
   if (!Number.isFinite(overlapHours) || overlapHours < 0 || overlapHours > overlapHoursMax) {
@@ -50,14 +56,17 @@ export const issueSecret = async (
 };
 
 export const rotations = (deps: CredentialsDeps) => ({
-  /** Issues a new secret. Earlier ones end in `overlapHours` (0 to 720), or at their own expiry if that is sooner. */
+  /**
+   * Issues a new secret. Earlier ones end in `overlapHours` (0 to 720), or at their own expiry if that is sooner. CONFLICT: 20 of
+   * them would still work.
+   */
   rotateClientSecret: async (clientId: string, overlapHours: number, tx?: Tx): Promise<IssuedSecret> => {
     const end = endOf(deps, overlapHours);
     return change(deps, tx, only(clientId), async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
-      for (const secretId of await states.limitSecrets(inner, clientId, end, deps.clock.now())) {
-        await noteEnd(deps, inner, 'secret', secretId, end);
-      }
+      const live = await states.limitSecrets(inner, clientId, end, deps.clock.now());
+      if (overlapHours > 0) assertRoom(live.length, 'secrets');
+      for (const secretId of live) await noteEnd(deps, inner, 'secret', secretId, end);
       return issueSecret(deps, inner, clientId, null, true);
     });
   },
@@ -75,7 +84,7 @@ export const rotations = (deps: CredentialsDeps) => ({
     });
   },
 
-  /** Issues a new key with the same tenant, name, limits and networks; its quotas begin anew. The old one ends in `overlapHours` (0 to 720). */
+  /** Issues a new key with the same tenant, name, limits and networks. Both spend from the same quotas. The old one ends in `overlapHours` (0 to 720). */
   rotateApiKey: async (keyId: string, overlapHours: number, tx?: Tx): Promise<IssuedKey> => {
     const end = endOf(deps, overlapHours);
     const affected = (made: IssuedKey) => only([keyId, made.keyId]);
@@ -99,12 +108,14 @@ export const rotations = (deps: CredentialsDeps) => ({
   },
 
   /**
-   * `jwk`: public key for private_key_jwt. Its id is its `kid`, else its RFC 7638 thumbprint. CONFLICT: the id exists.
+   * `jwk`: public key for private_key_jwt. Its id is its `kid`, else its RFC 7638 thumbprint. CONFLICT: the id exists, or
+   * the client has 20.
    */
   addClientKey: async (clientId: string, jwk: unknown, tx?: Tx): Promise<{ clientId: string; keyId: string }> => {
     const key = await readPublicJwk(jwk);
     return change(deps, tx, only(clientId), async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
+      assertRoom(await states.countClientKeys(inner, clientId), 'public keys');
       const made = await states.insertClientKey(inner, { clientId, ...key, created: deps.clock.now() });
       if (!made) throw new Fault('CONFLICT', `The client has a key ${key.keyId} already`);
       await noteChange(deps, inner, {

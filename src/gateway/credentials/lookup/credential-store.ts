@@ -21,6 +21,8 @@ export type KeyRow = Bounds & {
   leakedMs: number | null;
   expiresMs: number | null;
   quarantinedReason: string | null;
+  /** Id under which its quotas are counted, of a successor. */
+  quotaOf: string | null;
   tenant: TenantState;
 };
 
@@ -70,7 +72,7 @@ export type Found<T> = { row: T | undefined; state: CredentialState };
 export const findApiKey = async (db: Db, digest: Buffer): Promise<Found<KeyRow>> => {
   const { rows } = await sql<ReadKey>`
     select ${stateColumns}, k.key_id, k.revoked_at is not null as revoked, k.leak_reported_at, k.expires, k.quarantined_reason, k.limits,
-      k.allow_ip, t.cell, t.id, t.api_enabled, t.gone_at is not null as gone
+      k.allow_ip, k.quota_of, t.cell, t.id, t.api_enabled, t.gone_at is not null as gone
     from gateway.credential_epoch e
     left join (gateway.api_keys k join gateway.tenants t on t.id = k.tenant) on k.digest = ${digest}`.execute(db);
   const row = stateRow(rows);
@@ -78,9 +80,9 @@ export const findApiKey = async (db: Db, digest: Buffer): Promise<Found<KeyRow>>
   const state = stateOf(row);
   if (keyId === null) return { state, row: undefined };
   const tenant = { id: row.id, apiEnabled: row.api_enabled, gone: row.gone, cell: row.cell };
-  const { revoked, quarantined_reason: quarantinedReason, limits, allow_ip: allowIp } = row;
+  const { revoked, quarantined_reason: quarantinedReason, limits, allow_ip: allowIp, quota_of: quotaOf } = row;
   const [expiresMs, leakedMs] = [row.expires?.getTime() ?? null, row.leak_reported_at?.getTime() ?? null];
-  return { state, row: { keyId, revoked, leakedMs, expiresMs, quarantinedReason, limits, allowIp, tenant } };
+  return { state, row: { keyId, revoked, leakedMs, expiresMs, quarantinedReason, limits, allowIp, quotaOf, tenant } };
 };
 
 type ReadKey = StateColumns & {
@@ -95,6 +97,7 @@ type ReadKey = StateColumns & {
   cell: string | null;
   limits: OwnLimits | null;
   allow_ip: string[] | null;
+  quota_of: string | null;
 };
 
 const stateRow = <T>([row]: readonly T[]): T => {

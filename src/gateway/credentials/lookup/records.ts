@@ -78,6 +78,7 @@ export const toKeyRecord = (row: KeyRow | undefined): KeyRecord | undefined =>
         quarantinedReason: row.quarantinedReason,
         limits: row.limits,
         allowIp: row.allowIp,
+        quotaOf: row.quotaOf,
         ...reachOf(row.keyId, [row.tenant]),
       };
 

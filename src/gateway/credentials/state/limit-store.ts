@@ -42,10 +42,11 @@ export const updateAllowIp = async (
     update ${tables[kind].table} set allow_ip = ${networks}::text[] where ${tables[kind].id} = ${id}`.execute(tx);
 };
 
-/** The successor of a rotated key has the same limits and networks, and its holder sees the requests of both. */
+/** The successor of a rotated key has the same limits and networks and goes on with its quotas; its holder sees the requests of both. */
 export const makeSuccessor = async (tx: Db, from: string, to: string): Promise<void> => {
   await sql`
-    update gateway.api_keys k set limits = o.limits, allow_ip = o.allow_ip, successor_of = o.key_id
+    update gateway.api_keys k set limits = o.limits, allow_ip = o.allow_ip, successor_of = o.key_id,
+      quota_of = coalesce(o.quota_of, o.key_id)
     from gateway.api_keys o where o.key_id = ${from} and k.key_id = ${to}`.execute(tx);
 };
 

@@ -119,6 +119,15 @@ export const revokeTenantKeys = async (tx: Db, tenant: string, reason: string, n
   return rows.map(({ key_id }) => key_id);
 };
 
+/** Those that work. Locks the client, so that their number stays bounded. */
+export const countClientKeys = async (tx: Db, clientId: string): Promise<number> => {
+  await sql`select from gateway.clients where client_id = ${clientId} for no key update`.execute(tx);
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from gateway.client_keys
+    where client_id = ${clientId} and revoked_at is null`.execute(tx);
+  return rows[0]?.count ?? 0;
+};
+
 /** False when the client already has a key with that id. */
 export const insertClientKey = (
   tx: Db,

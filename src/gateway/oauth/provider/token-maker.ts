@@ -9,12 +9,13 @@
  * - `save()` of such a token answers the JWT and stores nothing, and `expiration` is the lifetime of the configuration;
  * - `jkt` of the token becomes `cnf.jkt`, and `x5t#S256` the member of that name;
  * - `rar` becomes `authorization_details`, and `aud` may be set to a list;
- * - `exp` of the token, where it is set, is its end;
+ * - `iat` and `exp` of the token, where they are set, are its times;
  * - `extraTokenClaims` is asked with the token, without a request;
  * - an `ExternalSigningKey` (experimental: `ack: 'experimental-01'`) signs through its method `sign` and nothing else.
  */
 import Provider, { type Adapter, type ClientMetadata, type Configuration } from 'oidc-provider';
 import { isSandboxId } from '#src/contract/sandbox.ts';
+import type { Clock } from '#src/platform/clock.ts';
 import type { ClientRecord } from '../../credentials/lookup/records.ts';
 import type { SigningKey } from '../keys/signing-keys.ts';
 import { TokenKey } from './token-key.ts';
@@ -48,10 +49,11 @@ export type TokenContent = {
 
 export type MakeToken = (client: ClientRecord, content: TokenContent) => Promise<MadeToken>;
 
-type TokenMakerDeps = { origin: string; lifetimeS: number; key: SigningKey };
+/** `clock`: the one by which tokens are checked and revoked, since that of this machine may be another. */
+type TokenMakerDeps = { origin: string; lifetimeS: number; key: SigningKey; clock: Clock };
 
 export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
-  const { origin, key } = deps;
+  const { origin, key, clock } = deps;
   const lineages = new WeakMap<object, object>();
   const provider = new Provider(origin, createConfiguration(deps, lineages));
   // The records of the cache are the same object until the client changes.
@@ -82,19 +84,25 @@ export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
     // Releases that do not know these claims refuse a list, and with it a token that would be worth more to them.
     if (audiences !== undefined) token.aud = audiences.length === 1 ? audiences[0] : audiences;
     else if (details !== undefined || lineage !== undefined) token.aud = [origin];
-    const nowSeconds = Math.floor(Date.now() / 1000);
+    const nowSeconds = Math.floor(clock.now().getTime() / 1000);
     const seconds = Math.min(token.expiration, content.wantedSeconds ?? Number.POSITIVE_INFINITY);
-    if (endSeconds !== undefined) token.exp = Math.min(nowSeconds + seconds, endSeconds);
+    token.iat = nowSeconds;
+    token.exp = Math.min(nowSeconds + seconds, endSeconds ?? Number.POSITIVE_INFINITY);
     const access_token = await token.save();
-    const expires_in = token.exp === undefined ? seconds : token.exp - nowSeconds;
-    return { access_token, expires_in, scope, ...(details && { authorization_details: details }) };
+    return {
+      access_token,
+      expires_in: token.exp - nowSeconds,
+      scope,
+      ...(details && { authorization_details: details }),
+    };
   };
 };
 
 /** The members that the provider writes into the token, as wide as they are. */
-type ProviderToken = Omit<InstanceType<Provider['ClientCredentials']>, 'aud' | 'rar' | 'exp'> & {
+type ProviderToken = Omit<InstanceType<Provider['ClientCredentials']>, 'aud' | 'rar' | 'iat' | 'exp'> & {
   aud?: string | readonly string[] | undefined;
   rar?: unknown;
+  iat?: number | undefined;
   exp?: number | undefined;
 };
 

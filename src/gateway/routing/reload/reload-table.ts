@@ -40,7 +40,7 @@ export const createTableReloader = (deps: ReloadDeps): TableReloader => {
   const refuse = (actor: string, problems: readonly string[]): Reloaded => {
     refused = problems;
     log.error(
-      { actor, problems, version: served.version },
+      { actor, problems, routes_version: served.version },
       'the route table is not used; the earlier one stays in use',
     );
     return { result: 'refused', version: served.version, problems };
@@ -62,7 +62,7 @@ export const createTableReloader = (deps: ReloadDeps): TableReloader => {
     served = found;
     refused = [];
     if (version === from) return { result: 'unchanged', version, problems: [] };
-    log.warn({ actor, from, version }, 'a new route table is served');
+    log.warn({ actor, from, routes_version: version }, 'a new route table is served');
     return { result: 'reloaded', version, problems: [] };
   };
 

@@ -2,7 +2,8 @@
  * The connections to one address of an upstream, each for one request at a time. The connection released last is used next,
  * so no search is needed (undici's own pool searches twice per request), and connections of a burst close after it.
  */
-import { Client, type Dispatcher } from 'undici';
+import { type buildConnector, Client, type Dispatcher } from 'undici';
+import { createSkipInformational, type SkipInformational } from './undici/skip-informational.ts';
 
 /** A request that needs a connection. */
 export type Tracked = {
@@ -22,7 +23,12 @@ export type Connections = {
   destroy(): Promise<void>;
 };
 
-type Connection = { readonly client: Client; readonly release: () => void; releasedMs: number };
+type Connection = {
+  readonly client: Client;
+  readonly informational: SkipInformational;
+  readonly release: () => void;
+  releasedMs: number;
+};
 type Waiting = { options: Dispatcher.DispatchOptions; request: Tracked };
 
 /**
@@ -34,16 +40,33 @@ const freshMsMax = 2_000;
 /** Dead connections are removed when there may be this many. */
 const purgedMin = 64;
 
-export const createConnections = (origin: string, connectionsMax: number, options: Client.Options): Connections => {
+type ConnectionOptions = Client.Options & { connect: buildConnector.connector };
+
+/** What it reads of an answer has no informational answers. */
+const openClient = (origin: string, options: ConnectionOptions): Pick<Connection, 'client' | 'informational'> => {
+  const informational = createSkipInformational();
+  const client = new Client(origin, {
+    ...options,
+    connect: (asked, callback) =>
+      options.connect(asked, (...connected) => {
+        if (connected[0] === null) informational.watch(connected[1]);
+        callback(...connected);
+      }),
+  });
+  return { client, informational };
+};
+
+export const createConnections = (origin: string, connectionsMax: number, options: ConnectionOptions): Connections => {
   const all: Connection[] = [];
   const free: Connection[] = [];
   let waiting: Waiting[] = [];
   let purgedAt = purgedMin;
   let ended = false;
 
-  const begin = ({ client, release }: Connection, what: Dispatcher.DispatchOptions, request: Tracked): void => {
-    request.release = release;
-    client.dispatch(what, request.handler);
+  const begin = (connection: Connection, what: Dispatcher.DispatchOptions, request: Tracked): void => {
+    request.release = connection.release;
+    connection.informational.expectAnswer();
+    connection.client.dispatch(what, request.handler);
   };
 
   const serveWaiting = (): void => {
@@ -68,11 +91,12 @@ export const createConnections = (origin: string, connectionsMax: number, option
   };
 
   const open = (): Connection => {
-    const client = new Client(origin, options);
+    const { client, informational } = openClient(origin, options);
     // A request sent over it then fails at once.
     if (ended) void client.destroy();
     const connection: Connection = {
       client,
+      informational,
       releasedMs: 0,
       release: () => {
         connection.releasedMs = performance.now();

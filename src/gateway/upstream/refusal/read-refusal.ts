@@ -45,8 +45,10 @@ const codesByStatus: Readonly<Record<number, FaultCode>> = {
 export const codeFor = (status: number): FaultCode =>
   codesByStatus[status] ?? (status < 500 ? 'VALIDATION_ERROR' : 'INTERNAL_ERROR');
 
-const fixedSentenceFor = (status: number): string =>
-  fixedSentences[status] ?? (status < 500 ? 'The request was refused' : 'The service behind this address failed');
+const fixedSentenceFor = ({ status, anonymous }: Pick<RefusalParts, 'status' | 'anonymous'>): string =>
+  (anonymous && status === 401
+    ? 'The service behind this address asks for a sign-in of its own'
+    : fixedSentences[status]) ?? (status < 500 ? 'The request was refused' : 'The service behind this address failed');
 
 const oauthTexts: ReadonlySet<unknown> = new Set(Object.values(oauthErrors));
 const messageCharactersMax = 2_048;
@@ -62,6 +64,8 @@ type RefusalParts = {
   challenge: string | readonly string[] | undefined;
   /** Scopes of the caller. */
   granted: ReadonlySet<string>;
+  /** See isAnonymous. */
+  anonymous: boolean;
 };
 
 /** `scopes`: every scope there is, in the sequence in which they are listed. */
@@ -80,11 +84,11 @@ export const readRefusal = (parts: RefusalParts, scopes: readonly string[]): Ref
   const message =
     (isEnvelope ? printable(json.message) : undefined) ??
     readMessage({ status, json, plain, challenge: description }) ??
-    (lacksScopes ? insufficientScope(missing).publicText : fixedSentenceFor(status));
+    (lacksScopes ? insufficientScope(missing).publicText : fixedSentenceFor(parts));
   // What a failing service says is for its operator, so none of it is passed on.
   const foreign = status < 500 ? readForeignDetails(parsed, status) : [];
   const errors = isEnvelope ? readEnvelopeDetails(json.errors) : foreign;
-  const fault = new Fault(named ?? codeFor(status), isEnvelope || status < 500 ? message : fixedSentenceFor(status), {
+  const fault = new Fault(named ?? codeFor(status), isEnvelope || status < 500 ? message : fixedSentenceFor(parts), {
     status,
     ...(errors.length > 0 ? { errors } : undefined),
     extra: {

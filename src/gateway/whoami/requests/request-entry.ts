@@ -77,7 +77,7 @@ export const tokenEntry = (
 });
 
 /** The tenant that the request was for: the only one of the caller, else the one that the service or the address names. */
-const tenantOf = ({ principal, route, servedTenant, path, search }: Exchange): string | undefined => {
+export const tenantOf = ({ principal, route, servedTenant, path, search }: Exchange): string | undefined => {
   if (principal === undefined || route === undefined) return undefined;
   if (servedTenant !== undefined && principal.tenants.includes(servedTenant)) return servedTenant;
   try {

@@ -10,7 +10,8 @@ import type { Principal } from '../../model/principal.ts';
 import { isoSeconds } from '../../model/traced-fault.ts';
 import type { Exchange } from '../../request/exchange.ts';
 import type { RequestLists } from './list-requests.ts';
-import { type FoundRequest, statusClasses } from './request-store.ts';
+import type { FoundRequest } from './request-store.ts';
+import { statusClasses } from './status-class.ts';
 
 type OperationDeps = Parameters<typeof reportCallerUsage>[0] & {
   lists: RequestLists;

@@ -2,6 +2,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { timesOf } from '../../audit/event/request-id-times.ts';
 import type { RequestEntry } from './request-entry.ts';
+import type { statusClasses } from './status-class.ts';
 
 type Db = Kysely<unknown>;
 type Condition = RawBuilder<unknown>;
@@ -23,8 +24,6 @@ export const insertRequests = async (db: Db, entries: readonly RequestEntry[]): 
 
 /** Milliseconds and number of the last entry of a page. */
 export type RequestKey = readonly [atMs: number, number: number];
-
-export const statusClasses = ['2xx', '3xx', '4xx', '5xx', 'none'] as const;
 
 export type RequestFilter = {
   status?: (typeof statusClasses)[number] | undefined;

@@ -2,18 +2,24 @@
 import { type Answer, page, redirect } from '../../page/answer.ts';
 import { type Html, html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
-import { roles } from '../../ports/role.ts';
+import { type Role, roles } from '../../ports/role.ts';
 import { fieldNote } from '../../view/field.ts';
+import { secretOnce } from '../../view/secret-once.ts';
+import { time } from '../../view/time.ts';
 
 const accountPath = '/panel/account';
 const noticesPath = `${accountPath}/notices`;
+const verifyPath = '/docs/webhooks#verify';
+
+/** There is no notice for contacts of a client. */
+const noticeRoles: readonly Role[] = roles.filter((role) => role !== 'contact');
 
 export const noticePages: readonly Page[] = [
-  { method: 'GET', path: '/account/notices', roles, handle: (view) => showForm(view) },
+  { method: 'GET', path: '/account/notices', roles: noticeRoles, handle: (view) => showForm(view) },
   {
     method: 'POST',
     path: '/account/notices',
-    roles,
+    roles: noticeRoles,
     handle: async (view) => {
       const { ports, user, form, address, texts } = view;
       const url = (form.get('url') ?? '').trim();
@@ -23,18 +29,42 @@ export const noticePages: readonly Page[] = [
         url: url === '' ? undefined : url,
         removeUrl: form.has('remove'),
       };
-      const isSaved = await ports.staff.notices.save(user.id, given, address);
-      if (!isSaved) return showForm(view, texts.notices.urlProblem);
+      const saved = await ports.staff.notices.save(user.id, given, address);
+      if (saved.kind === 'refused') return showForm(view, texts.notices.urlProblem);
+      if (saved.secret !== undefined) return shownSecret(view, saved.secret);
       return redirect(accountPath, { tone: 'good', text: texts.notices.saved });
+    },
+  },
+  {
+    method: 'POST',
+    path: '/account/notices/secret',
+    roles: noticeRoles,
+    handle: async (view) => {
+      const secret = await view.ports.staff.notices.rotateSecret(view.user.id, view.address);
+      return secret === undefined ? redirect(noticesPath) : shownSecret(view, secret);
     },
   },
 ];
 
-/** The part of the account page. */
-export const noticesPart = async ({ ports, user, texts }: View): Promise<Html> => {
+const shownSecret = (view: View, secret: string): Answer => {
+  const t = view.texts.notices;
+  return page({
+    title: t.secretTitle,
+    body: html`${secretOnce(view, {
+      text: t.secretText,
+      values: [{ id: 'secret-value', label: t.secretFor, value: secret }],
+      done: { path: accountPath, label: t.secretSaved },
+    })}
+<p><a href="${verifyPath}">${t.verify}</a></p>`,
+  });
+};
+
+/** The part of the account page, for roles that may be notified of something. */
+export const noticesPart = async ({ ports, user, texts }: View): Promise<Html | false> => {
+  if (!noticeRoles.includes(user.role)) return false;
   const t = texts.notices;
   const { kinds } = await ports.staff.notices.read(user.id);
-  return html`${
+  return html`<h2>${t.title}</h2>${
     kinds.length === 0 ? html`<p>${t.none}</p>` : html`<ul>${kinds.map((kind) => html`<li>${t.kinds[kind]}</li>`)}</ul>`
   }
 <p><a class="button" href="${noticesPath}">${t.change}</a></p>`;
@@ -72,6 +102,19 @@ ${
 ${note.line}
 </fieldset>
 <div class="row"><button class="primary">${texts.users.save}</button><a class="button" href="${accountPath}">${texts.frame.cancel}</a></div>
-</form>`,
+</form>
+${stored.urlOrigin !== undefined && signaturePart(view, stored)}`,
   });
+};
+
+type Stored = Awaited<ReturnType<View['ports']['staff']['notices']['read']>>;
+
+const signaturePart = ({ texts, csrfField }: View, { isSigned, previousSecretEnds }: Stored): Html => {
+  const t = texts.notices;
+  return html`<h2>${t.signature}</h2>
+<p>${isSigned ? t.signed : t.unsigned} <a href="${verifyPath}">${t.verify}</a></p>
+${previousSecretEnds !== undefined && html`<p>${t.previousUntil} ${time(previousSecretEnds)}.</p>`}
+<form method="post" action="${noticesPath}/secret" data-once>${csrfField}
+${isSigned && html`<p class="hint">${t.rotateText}</p>`}
+<button>${t.rotate}</button></form>`;
 };

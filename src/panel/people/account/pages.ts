@@ -7,6 +7,7 @@ import type { Page, View } from '../../page/page.ts';
 import { roles } from '../../ports/role.ts';
 import { newPasswordFields } from '../../sign-in/pages.ts';
 import { badge } from '../../view/badge.ts';
+import { breakable } from '../../view/breakable.ts';
 import { confirmPage } from '../../view/confirm-page.ts';
 import { message } from '../../view/layout.ts';
 import { factorPages } from './factor-pages.ts';
@@ -101,7 +102,7 @@ const accountPage = async (view: View, problem?: string): Promise<Answer> => {
   return page({
     title: t.title,
     status: problem === undefined ? 200 : 422,
-    body: html`<dl class="facts"><dt>${texts.signIn.email}</dt><dd>${user.email}</dd><dt>${t.role}</dt><dd>${texts.frame.roles[user.role]}</dd></dl>
+    body: html`<dl class="facts"><dt>${texts.signIn.email}</dt><dd>${breakable(user.email)}</dd><dt>${t.role}</dt><dd>${texts.frame.roles[user.role]}</dd></dl>
 <div id="own" ${refreshOn('own', accountPath, ownTopic)}><h2>${t.secondFactor}</h2>
 ${secondFactorPart(view, codesLeft)}
 <h2>${texts.passkeys.title}</h2>
@@ -110,9 +111,8 @@ ${await passkeysPart(view)}
 ${sessionTable(view, sessions, `${accountPath}/sessions/end`)}
 ${
   sessions.length > 1 &&
-  html`<p><a class="button danger" id="end-others" href="${accountPath}/sessions/end-others">${t.endOthers}</a></p>`
+  html`<p><a class="button" id="end-others" href="${accountPath}/sessions/end-others">${t.endOthers}</a></p>`
 }</div>
-<h2>${texts.notices.title}</h2>
 ${await noticesPart(view)}
 ${user.hasPassword && passwordPart(view, problem)}`,
   });

@@ -1,4 +1,4 @@
-/** Passkeys of the own account: the list, adding with a name, removing. */
+/** Passkeys of the own account: the list, adding with a name, renaming, removing. */
 import { type Answer, page, redirect } from '../../page/answer.ts';
 import { type Html, html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
@@ -29,6 +29,8 @@ export const passkeyPages: readonly Page[] = [
       return redirect(accountPath, { tone: 'good', text: texts.passkeys.added(added) });
     },
   },
+  { method: 'GET', path: '/account/passkeys/rename', roles, handle: (view) => askName(view) },
+  { method: 'POST', path: '/account/passkeys/rename', roles, handle: (view) => rename(view) },
   { method: 'GET', path: '/account/passkeys/remove', roles, handle: (view) => askToRemove(view) },
   { method: 'POST', path: '/account/passkeys/remove', roles, handle: (view) => remove(view) },
 ];
@@ -49,7 +51,7 @@ ${
       name,
       time(createdAt, 'day'),
       usedAt === undefined ? t.never : time(usedAt, 'relative'),
-      html`<a class="button danger" href="${passkeysPath}/remove?passkey=${id}">${t.remove}</a>`,
+      html`<div class="row"><a class="button" href="${passkeysPath}/rename?passkey=${id}">${t.rename}<span class="visually-hidden"> ${name}</span></a><a class="button" href="${passkeysPath}/remove?passkey=${id}">${t.remove}<span class="visually-hidden"> ${name}</span></a></div>`,
     ]),
   })
 }
@@ -78,10 +80,10 @@ ${currentPasswordField(view)}
 };
 
 const begin = async (view: View): Promise<Answer> => {
-  const { ports, user, session, form, texts, csrfField } = view;
+  const { ports, user, session, texts, csrfField } = view;
   const t = texts.passkeys;
-  const name = (form.get('name') ?? '').trim();
-  if (name === '' || name.length > ports.staff.passkeys.nameLengthMax) return introPage(view, { name: t.nameProblem });
+  const name = givenName(view);
+  if (name === undefined) return introPage(view, { name: t.nameProblem });
   const problem = await problemOfPassword(view);
   if (problem !== undefined) return introPage(view, { password: problem });
   const begun = await ports.staff.passkeys.begin(user.id, session.id, name);
@@ -100,11 +102,45 @@ const begin = async (view: View): Promise<Answer> => {
   });
 };
 
-const askToRemove = async (view: View, problem?: string): Promise<Answer> => {
-  const { ports, user, texts, csrfField, query, form } = view;
-  const t = texts.passkeys;
+/** Undefined: it is empty or too long. */
+const givenName = ({ ports, form }: View): string | undefined => {
+  const name = (form.get('name') ?? '').trim();
+  return name === '' || name.length > ports.staff.passkeys.nameLengthMax ? undefined : name;
+};
+
+const requestedPasskey = async ({ ports, user, query, form }: View) => {
   const id = form.get('passkey') ?? query.get('passkey');
-  const passkey = (await ports.staff.passkeys.list(user.id)).find((one) => one.id === id);
+  return (await ports.staff.passkeys.list(user.id)).find((one) => one.id === id);
+};
+
+const askName = async (view: View, problem?: string): Promise<Answer> => {
+  const { ports, texts, csrfField, form } = view;
+  const t = texts.passkeys;
+  const passkey = await requestedPasskey(view);
+  if (passkey === undefined) return redirect(accountPath);
+  const note = fieldNote('name', problem, t.nameHint);
+  return page({
+    title: t.renameTitle(passkey.name),
+    status: problem === undefined ? 200 : 422,
+    body: html`<form method="post" action="${passkeysPath}/rename" class="card narrow">${csrfField}<input type="hidden" name="passkey" value="${passkey.id}">
+<label>${t.name}<input name="name" required maxlength="${ports.staff.passkeys.nameLengthMax}" autocomplete="off" value="${form.get('name') ?? passkey.name}"${note.attributes}></label>
+${note.line}
+<div class="row"><button class="primary">${t.renameNow}</button><a class="button" href="${accountPath}">${texts.frame.cancel}</a></div></form>`,
+  });
+};
+
+const rename = async (view: View): Promise<Answer> => {
+  const { ports, user, form, address, texts } = view;
+  const name = givenName(view);
+  if (name === undefined) return askName(view, texts.passkeys.nameProblem);
+  const renamed = await ports.staff.passkeys.rename(user.id, form.get('passkey') ?? '', name, address);
+  return redirect(accountPath, renamed ? { tone: 'good', text: texts.passkeys.renamed(name) } : undefined);
+};
+
+const askToRemove = async (view: View, problem?: string): Promise<Answer> => {
+  const { texts, csrfField } = view;
+  const t = texts.passkeys;
+  const passkey = await requestedPasskey(view);
   if (passkey === undefined) return redirect(accountPath);
   return page({
     title: t.removeTitle(passkey.name),

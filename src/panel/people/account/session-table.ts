@@ -24,7 +24,7 @@ export const sessionTable = (view: View, sessions: readonly StaffSession[], acti
         time(session.createdAt),
         time(session.seenAt, 'relative'),
         !isCurrent &&
-          html`<a class="button danger" id="end-${session.id}" href="${action}?session=${session.id}">${t.endSession}</a>`,
+          html`<a class="button" id="end-${session.id}" href="${action}?session=${session.id}">${t.endSession}</a>`,
       ];
     }),
   });

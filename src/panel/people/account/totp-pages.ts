@@ -4,9 +4,10 @@ import { html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
 import { roles } from '../../ports/role.ts';
 import type { ProposedTotp } from '../../ports/staff.ts';
+import { copyButton } from '../../view/copy-button.ts';
 import { message } from '../../view/layout.ts';
-import { qrCode } from '../../view/qr-code.ts';
 import { currentPasswordField, problemOfPassword } from './current-password.ts';
+import { qrCode } from './qr-code.ts';
 
 const accountPath = '/panel/account';
 const totpPath = `${accountPath}/totp`;
@@ -83,7 +84,7 @@ const addPage = ({ texts, csrfField }: View, proposed: ProposedTotp, problem?: s
     title: t.totpAdd,
     status: problem === undefined ? 200 : 422,
     body: html`<ol><li>${t.totpScan}<br>${qrCode(proposed.address, t.totpPicture)}
-<p>${t.totpKey} <code id="totp-key">${proposed.key.match(/.{1,4}/g)?.join(' ')}</code> <button type="button" data-copy="totp-key">${texts.frame.copy}</button></p></li>
+<p>${t.totpKey} <code id="totp-key">${proposed.key.match(/.{1,4}/g)?.join(' ')}</code> ${copyButton({ texts }, 'totp-key')}</p></li>
 <li>${t.totpEnter}
 ${problem !== undefined && message({ tone: 'bad', text: problem })}
 <form method="post" action="${totpPath}" class="card narrow">${csrfField}<input type="hidden" name="proof" value="${proposed.proof}">
@@ -98,7 +99,7 @@ const codesPage = ({ texts }: View, codes: readonly string[]): Answer => {
     title: t.recoveryTitle,
     body: html`${message({ tone: 'good', text: t.totpAdded })}
 <p>${t.recoveryText}</p>
-<div class="secret"><pre id="recovery">${codes.join('\n')}</pre><button type="button" data-copy="recovery">${texts.frame.copy}</button></div>
+<div class="secret"><pre id="recovery">${codes.join('\n')}</pre>${copyButton({ texts }, 'recovery')}</div>
 <p><a class="button primary" href="${accountPath}">${t.recoveryKept}</a></p>`,
   });
 };

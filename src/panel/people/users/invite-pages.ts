@@ -1,14 +1,11 @@
 /** New accounts and their one-time links, which are mailed or shown once. */
 import { Fault } from '#src/contract/fault.ts';
-import { type Answer, notFound, page, redirect } from '../../page/answer.ts';
-import { type Html, html } from '../../page/html.ts';
+import { type Answer, notFound, page } from '../../page/answer.ts';
+import { html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
-import type { OneTimeLink } from '../../ports/staff.ts';
 import { findField } from '../../support/restaurant-choice.ts';
 import { fieldNote } from '../../view/field.ts';
 import { message } from '../../view/layout.ts';
-import { secretOnce } from '../../view/secret-once.ts';
-import { time } from '../../view/time.ts';
 import {
   type Access,
   type AccessProblems,
@@ -17,6 +14,7 @@ import {
   readAccess,
   savedRestaurants,
 } from './access-form.ts';
+import { mailChoice, sendOrShowLink } from './one-time-link.ts';
 import { userPath, usersPath } from './paths.ts';
 
 const roles = ['admin'] as const;
@@ -50,7 +48,7 @@ const invite = async (view: View): Promise<Answer> => {
   const wanted = { email: given.email, role: given.role, restaurants: savedRestaurants(given) };
   const made = await createOrRefuse(() => ports.staff.users.create(actor, wanted));
   if (made === undefined) return showForm(view, given, { email: texts.users.emailTaken });
-  return handOver(view, made, 'invitation');
+  return sendOrShowLink(view, made, { kind: 'invitation', donePath: userPath(made.userId) });
 };
 
 /** As the HTML standard checks an email; the feature `staff` checks it again. */
@@ -71,36 +69,9 @@ const renewLink = async (view: View): Promise<Answer> => {
   const user = await ports.staff.users.find(params.user ?? '');
   if (user === undefined) return notFound();
   const made = await ports.staff.users.makeLink(actor, user.email);
-  return handOver(view, made, user.state === 'invited' ? 'invitation' : 'reset');
+  const kind = user.state === 'invited' ? 'invitation' : 'reset';
+  return sendOrShowLink(view, made, { kind, donePath: userPath(made.userId) });
 };
-
-/** Mails the link where the form asks for it. A link that was not mailed is shown, so that it is not lost. */
-const handOver = async (
-  view: View,
-  { userId, email, ...link }: { userId: string; email: string } & OneTimeLink,
-  kind: 'invitation' | 'reset',
-): Promise<Answer> => {
-  const { ports, form, texts, language } = view;
-  const t = texts.users;
-  const asked = form.has('mail') && ports.staff.mail.isOn;
-  if (asked && (await ports.staff.mail.sendLink(userId, kind, link, language)) === 'sent')
-    return redirect(userPath(userId), { tone: 'good', text: t.linkMailed(email) });
-  return page({
-    title: kind === 'invitation' ? t.invitedTitle(email) : t.makeLink,
-    body: html`${asked && message({ tone: 'bad', text: t.linkNotMailed(email) })}
-${secretOnce(view, {
-  text: t.linkText,
-  values: [{ id: 'link', label: t.linkOf(email), value: link.link }],
-  done: { path: userPath(userId), label: t.linkHanded },
-})}
-<p class="hint">${t.linkUntil} ${time(link.expires)}</p>`,
-  });
-};
-
-/** The choice to mail a link; nothing without a mail server. */
-export const mailChoice = ({ ports, texts }: Pick<View, 'ports' | 'texts'>): Html | false =>
-  ports.staff.mail.isOn &&
-  html`<label class="check"><input type="checkbox" name="mail" checked>${texts.users.mailLink}</label>`;
 
 const showForm = async (view: View, given: Given, problems: Problems = {}): Promise<Answer> => {
   const { texts, csrfField } = view;

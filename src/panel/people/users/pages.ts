@@ -2,6 +2,7 @@
 
 import { addressOf, refreshOn } from '../../live/refresh-on.ts';
 import { type Answer, notFound, page, redirect } from '../../page/answer.ts';
+import { historyFact } from '../../page/history-link.ts';
 import { type Html, html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
 import { withQuery } from '../../page/page-path.ts';
@@ -9,6 +10,8 @@ import { readCursor } from '../../page/read-query.ts';
 import { Refusal } from '../../page/refusal.ts';
 import type { Role } from '../../ports/role.ts';
 import type { ListedUser } from '../../ports/staff.ts';
+import { pathOfRestaurant } from '../../restaurant/paths.ts';
+import { clientPath } from '../../support/client-table.ts';
 import { badge } from '../../view/badge.ts';
 import { confirmPage } from '../../view/confirm-page.ts';
 import { pager } from '../../view/pager.ts';
@@ -17,7 +20,8 @@ import { time } from '../../view/time.ts';
 import { sessionFacts, sessionTable } from '../account/session-table.ts';
 import { accessPages } from './access-pages.ts';
 import { factorPages } from './factor-pages.ts';
-import { invitePages, mailChoice } from './invite-pages.ts';
+import { invitePages } from './invite-pages.ts';
+import { mailChoice } from './one-time-link.ts';
 import { usersPath } from './paths.ts';
 import { usersTopic } from './topics.ts';
 
@@ -108,7 +112,7 @@ const listPage = async (view: View): Promise<Answer> => {
   const last = shown.at(-1);
   return page({
     title: t.title,
-    body: html`<p><a class="button primary" href="${usersPath}/new">${t.invite}</a> <a class="button" href="${usersPath}/second-factor">${texts.factor.title}</a></p>
+    body: html`<p class="row"><a class="button primary" href="${usersPath}/new">${t.invite}</a><a class="button" href="${usersPath}/second-factor">${texts.factor.title}</a></p>
 <div id="users" ${refreshOn('users', addressOf({ path, query }), usersTopic)}>${table({
       caption: t.title,
       isCaptionHidden: true,
@@ -128,17 +132,42 @@ ${pager({ texts }, { next: found.length > pageMax ? last?.email : undefined, pat
 const stateBadge = ({ state }: ListedUser, { users: t }: View['texts']): Html =>
   badge(state === 'active' ? 'good' : state === 'disabled' ? 'bad' : 'warn', t.states[state]);
 
+type Link = { path: string; name: string };
+
+/** A row of facts; nothing without links. */
+const linkList = (title: string, links: readonly Link[]): Html | false =>
+  links.length > 0 &&
+  html`<dt>${title}</dt><dd>${links.map(({ path, name }, index) => html`${index > 0 && ', '}<a href="${path}">${name}</a>`)}</dd>`;
+
+/** One that is not there any more has its id as its name. */
+const linksOf = (ids: readonly string[], names: ReadonlyMap<string, string>, pathOf: (id: string) => string): Link[] =>
+  ids.map((id) => ({ path: pathOf(id), name: names.get(id) ?? id }));
+
+const restaurantLinks = async ({ ports }: View, { restaurants }: ListedUser): Promise<Link[]> => {
+  if (restaurants.length === 0) return [];
+  const found = await ports.support.namesOf(restaurants);
+  return linksOf(restaurants, new Map(found.map(({ restuid, name }) => [restuid, name])), (id) => pathOfRestaurant(id));
+};
+
+const clientLinks = async ({ ports }: View, { clients }: ListedUser): Promise<Link[]> => {
+  if (clients.length === 0) return [];
+  const found = await ports.portal.namesOf(clients);
+  return linksOf(clients, new Map(found.map(({ clientId, name }) => [clientId, name])), clientPath);
+};
+
 const userPage = async (view: View): Promise<Answer> => {
   const { ports, params, texts, csrfField } = view;
   const t = texts.users;
   const user = await ports.staff.users.find(params.user ?? '');
   if (user === undefined) return notFound();
   const sessions = await ports.staff.own.sessions(user.userId);
+  const restaurants = await restaurantLinks(view, user);
+  const clients = await clientLinks(view, user);
   const path = `${usersPath}/${user.userId}`;
   const button = (name: string, label: string, more?: Html | false): Html =>
     html`<form method="post" action="${path}/${name}" class="row">${csrfField}<button>${label}</button>${more}</form>`;
   const asking = (name: AskedName, label: string): Html =>
-    html`<a class="button danger" id="ask-${name}" href="${path}/${name}">${label}</a>`;
+    html`<a class="button" id="ask-${name}" href="${path}/${name}">${label}</a>`;
   const isOther = user.userId !== view.user.id;
   return page({
     title: user.email,
@@ -146,9 +175,9 @@ const userPage = async (view: View): Promise<Answer> => {
 <dt>${t.state}</dt><dd>${stateBadge(user, texts)}</dd>
 <dt>${t.secondFactor}</dt><dd>${user.totp ? t.yes : t.no}</dd>
 ${user.passkeys > 0 && html`<dt>${texts.passkeys.title}</dt><dd>${user.passkeys}</dd>`}
-${user.restaurants.length > 0 && html`<dt>${t.restaurants}</dt><dd>${user.restaurants.join(', ')}</dd>`}
-${user.clients.length > 0 && html`<dt>${texts.support.clients.title}</dt><dd>${user.clients.join(', ')}</dd>`}
-<dt>${t.created}</dt><dd>${time(user.created)}</dd></dl>
+${linkList(t.restaurants, restaurants)}${linkList(texts.support.clients.title, clients)}
+<dt>${t.created}</dt><dd>${time(user.created)}</dd>
+${historyFact(view, { user: user.userId })}</dl>
 ${
   isOther &&
   html`<div class="row"><a class="button" href="${path}/access">${t.changeAccess}</a>
@@ -157,7 +186,7 @@ ${user.totp && asking('remove-totp', texts.account.totpRemove)}
 ${user.passkeys > 0 && asking('remove-passkeys', texts.passkeys.removeAll)}
 ${user.state === 'disabled' ? button('enable', t.enable) : asking('disable', t.disable)}</div>`
 }
-<h2>${texts.account.sessions}</h2>
+<h2>${isOther ? t.sessions : texts.account.sessions}</h2>
 <div id="sessions" ${refreshOn('sessions', path, usersTopic)}>${sessionTable(view, sessions, isOther ? `${path}/end-session` : '/panel/account/sessions/end')}</div>
 ${isOther && sessions.length > 0 && html`<p>${asking('end-sessions', t.endSessions)}</p>`}`,
   });

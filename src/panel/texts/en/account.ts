@@ -11,7 +11,7 @@ export const account = {
   totpRemove: 'Remove one-time codes',
   totpIntro:
     'You need an authenticator app, such as Aegis, 2FAS, Google Authenticator or a password manager. At sign-in you then also type the code that it shows.',
-  totpBegin: 'Show the picture to scan',
+  totpBegin: 'Show the QR code',
   totpScan: 'Scan this picture with the app.',
   totpPicture: 'QR code of the key below',
   totpKey: 'Or type this key:',

@@ -94,9 +94,12 @@ const sentences = {
   'user.session_ended': ({ who, user }) =>
     user === '' || user === who ? `${who} signed out on another browser.` : `${who} signed out ${user}.`,
   'user.passkey_added': ({ who }) => `${who} added a passkey.`,
+  'user.passkey_renamed': ({ who, detail }) =>
+    `${who} renamed the passkey “${detail('former_name')}” to “${detail('name')}”.`,
   'user.passkey_removed': ({ who, user }) => `${who} removed a passkey of ${user}.`,
   'user.factor_policy_changed': ({ who }) => `${who} set the roles that need a second factor.`,
   'user.notices_changed': ({ who }) => `${who} changed the notices to receive.`,
+  'user.notice_secret_rotated': ({ who }) => `${who} rotated the secret that signs notices to an address.`,
   'user.search_saved': ({ who, detail }) => `${who} saved the search “${detail('name')}”.`,
   'user.search_removed': ({ who, detail }) => `${who} removed the saved search “${detail('name')}”.`,
   'config.reloaded': (w) =>
@@ -125,13 +128,14 @@ export const auditEvents = {
   unknownCaller: 'An unknown caller',
   /** Of an event that does not name its restaurant. */
   someRestaurant: 'a restaurant',
-  timelineTitle: 'Timeline',
+  timelineTitle: 'History',
   timelineOf: (name: string) => `What happened to ${name}`,
-  timelineIntro:
-    'Everything that the audit knows about one client or one restaurant, in sentences. Reading it is recorded, too.',
-  timelineAsk: 'Enter the id of a client or of a restaurant.',
-  timelineShow: 'Show the timeline',
-  timelineLink: (name: string) => `Timeline of ${name}`,
+  activityOf: (name: string) => `Activity of ${name}`,
+  timelineIntro: 'All events of one client, restaurant or user, in sentences. Your reading is recorded, too.',
+  timelineAsk: 'Enter the name or the id of a client or restaurant, or the email of a user.',
+  timelineShow: 'Show the history',
+  timelineLink: (name: string) => `History of ${name}`,
+  historyLead: 'All events, in sentences',
   asEvents: 'Show as a table',
   nothing: 'The audit has no event about it.',
   details: 'Details',

@@ -14,7 +14,6 @@ export const customers = {
   firstOrder: 'First order',
   points: 'Points',
   unnamed: 'Unnamed customer',
-  backToList: (name: string) => `All customers of ${name}`,
   email: 'Email',
   phone: 'Phone',
   address: 'Address',

@@ -33,8 +33,6 @@ export const frame = {
     admin: 'Administrator',
     contact: 'Contact of an API client',
   },
-  homeIntro: 'What would you like to do?',
-  nothingHere: 'There is nothing here for your account yet.',
   problems: {
     notFound: { title: 'Page not found', text: 'This page does not exist, or you cannot see it.' },
     forbidden: { title: 'Your role does not allow this', text: 'Your account cannot open this page.' },

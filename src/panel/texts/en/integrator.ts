@@ -124,7 +124,7 @@ export const integrator = {
     },
     rate_limited: {
       title: 'There were too many requests',
-      text: 'Wait for the seconds of Retry-After, and spread requests by the RateLimit headers.',
+      text: 'Wait as many seconds as Retry-After says, and pace requests by the RateLimit headers.',
     },
     parameters: {
       title: 'Something in the request was not valid',

@@ -23,8 +23,9 @@ export const security = {
   decision: 'Decision',
   decisions: { allow: 'Done or allowed', deny: 'Refused' },
   fields: {
-    client: 'Client id',
-    restaurant: 'Restaurant id',
+    client: 'Client',
+    restaurant: 'Restaurant',
+    user: 'User',
     action: 'Event',
     route: 'Route',
     address: 'Address',
@@ -35,6 +36,20 @@ export const security = {
     credential: 'Credential id',
     tokenId: 'Token id (jti)',
     issuedFor: 'Tokens of the secret',
+  },
+  names: {
+    which: {
+      client: (text: string) => `Several clients match “${text}”. Choose one:`,
+      restaurant: (text: string) => `Several restaurants match “${text}”. Choose one:`,
+      user: (text: string) => `Several users match “${text}”. Choose one:`,
+    },
+    none: {
+      client: (text: string) => `No client has the name or id “${text}”.`,
+      restaurant: (text: string) => `No restaurant has the name or id “${text}”.`,
+      user: (text: string) => `No user has the email or id “${text}”.`,
+    },
+    more: 'There are more. Enter more of the name, or the id.',
+    hints: { client: 'Name or id', restaurant: 'Name or id', user: 'Email or id' },
   },
   quickTimes: 'Only',
   lastHours: (hours: number) => ({ 1: 'last hour', 24: 'last day', 168: 'last week' })[hours] ?? `last ${hours} hours`,

@@ -134,7 +134,7 @@ export const support = {
       used_lately: 'Perhaps still used',
       safe: 'Safe to retire',
     },
-    longestPause: (seconds: number) => `longest pause between two uses: ${pause(seconds)}`,
+    longestPause: (seconds: number) => `Longest pause between two uses: ${pause(seconds)}`,
     retire: 'Retire',
     keys: 'Public keys',
     keysCaption: 'Keys with which the client signs (private_key_jwt)',
@@ -261,6 +261,7 @@ export const support = {
     nothing: 'nothing',
     none: 'On this page every client uses what it holds.',
     shrinkOf: (count: number, name: string) => `Withdraw ${many(count, 'scope', 'scopes')} of ${name}`,
+    shrinkTitle: (count: number, name: string) => `Withdraw ${many(count, 'scope', 'scopes')} of ${name}?`,
     silent: 'No allowed call; review it',
   },
 };

@@ -2,6 +2,7 @@
 import { passkeys } from './people.ts';
 
 export const users = {
+  sessions: 'Where this account is signed in',
   title: 'Users',
   invite: 'Invite a user',
   emailProblem: 'Type an email address, such as name@example.com.',

@@ -13,7 +13,7 @@ export const account: Texts['account'] = {
   totpRemove: 'Rimuovi i codici monouso',
   totpIntro:
     'Ti serve un’app di autenticazione, come Aegis, 2FAS, Google Authenticator o un gestore di password. All’accesso scriverai anche il codice che mostra.',
-  totpBegin: 'Mostra l’immagine da inquadrare',
+  totpBegin: 'Mostra il codice QR',
   totpScan: 'Inquadra questa immagine con l’app.',
   totpPicture: 'Codice QR della chiave qui sotto',
   totpKey: 'Oppure scrivi questa chiave:',

@@ -87,9 +87,12 @@ export const auditEvents: Texts['auditEvents'] = {
     'user.session_ended': ({ who, user }) =>
       user === '' || user === who ? `${who} si è disconnesso da un altro browser.` : `${who} ha disconnesso ${user}.`,
     'user.passkey_added': ({ who }) => `${who} ha aggiunto una passkey.`,
+    'user.passkey_renamed': ({ who, detail }) =>
+      `${who} ha rinominato la passkey «${detail('former_name')}» in «${detail('name')}».`,
     'user.passkey_removed': ({ who, user }) => `${who} ha rimosso una passkey di ${user}.`,
     'user.factor_policy_changed': ({ who }) => `${who} ha scelto i ruoli che richiedono un secondo fattore.`,
     'user.notices_changed': ({ who }) => `${who} ha modificato gli avvisi da ricevere.`,
+    'user.notice_secret_rotated': ({ who }) => `${who} ha sostituito il segreto che firma gli avvisi a un indirizzo.`,
     'user.search_saved': ({ who, detail }) => `${who} ha salvato la ricerca «${detail('name')}».`,
     'user.search_removed': ({ who, detail }) => `${who} ha eliminato la ricerca salvata «${detail('name')}».`,
     'config.reloaded': (w) =>
@@ -116,11 +119,13 @@ export const auditEvents: Texts['auditEvents'] = {
   someRestaurant: 'un ristorante',
   timelineTitle: 'Cronologia',
   timelineOf: (name) => `Che cosa è successo a ${name}`,
+  activityOf: (name) => `Attività di ${name}`,
   timelineIntro:
-    'Tutto ciò che il registro sa di un client o di un ristorante, in frasi. Anche questa lettura viene registrata.',
-  timelineAsk: 'Inserisci l’id di un client o di un ristorante.',
+    'Tutti gli eventi di un client, un ristorante o un utente, in frasi. Anche questa lettura viene registrata.',
+  timelineAsk: 'Inserisci il nome o l’id di un client o di un ristorante, oppure l’email di un utente.',
   timelineShow: 'Mostra la cronologia',
   timelineLink: (name) => `Cronologia di ${name}`,
+  historyLead: 'Tutti gli eventi, in frasi',
   asEvents: 'Mostra come tabella',
   nothing: 'Il registro non contiene eventi che lo riguardano.',
   details: 'Dettagli',

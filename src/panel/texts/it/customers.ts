@@ -16,7 +16,6 @@ export const customers: Texts['customers'] = {
   firstOrder: 'Primo ordine',
   points: 'Punti',
   unnamed: 'Cliente senza nome',
-  backToList: (name) => `Tutti i clienti di ${name}`,
   email: 'Email',
   phone: 'Telefono',
   address: 'Indirizzo',

@@ -47,8 +47,6 @@ export const frame: Texts['frame'] = {
     admin: 'Amministratore',
     contact: 'Referente di un client API',
   },
-  homeIntro: 'Che cosa vuoi fare?',
-  nothingHere: 'Per il tuo account qui non c’è ancora nulla.',
   problems: {
     notFound: { title: 'Pagina non trovata', text: 'Questa pagina non esiste, oppure non puoi vederla.' },
     forbidden: { title: 'Il tuo ruolo non lo permette', text: 'Il tuo account non può aprire questa pagina.' },

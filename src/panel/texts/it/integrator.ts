@@ -126,7 +126,7 @@ export const integrator: Texts['integrator'] = {
     },
     rate_limited: {
       title: 'C’erano troppe richieste',
-      text: 'Attendi i secondi di Retry-After e distribuisci le richieste secondo le intestazioni RateLimit.',
+      text: 'Attendi i secondi indicati da Retry-After e regola il ritmo delle richieste con le intestazioni RateLimit.',
     },
     parameters: {
       title: 'Qualcosa nella richiesta non era valido',

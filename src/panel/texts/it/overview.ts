@@ -23,7 +23,7 @@ export const overview: Texts['overview'] = {
     title: 'Ordini di oggi',
     restaurant: 'Ristorante',
     today: 'Oggi',
-    lastWeek: 'Una settimana fa a quest’ora',
+    lastWeek: 'Una settimana fa, stessa ora',
     none: 'Al tuo account non appartiene nessun ristorante. Chiedi all’assistenza di aggiungere il tuo.',
     quiet: 'Oggi non è arrivato nessun ordine. Controlla che la cassa li invii con una chiave attiva.',
     all: 'Tutti i ristoranti',
@@ -32,7 +32,7 @@ export const overview: Texts['overview'] = {
     title: 'Endpoint con errori',
     since: 'Errori dal',
     disabled: 'Disattivato',
-    none: 'Nessun endpoint ha errori. Un evento di prova, dalla sua pagina, mostra se il destinatario risponde.',
+    none: 'Nessun endpoint ha errori. Un evento di prova, dalla sua pagina, mostra se il ricevitore risponde.',
     show: 'Webhook',
   },
   ending: {
@@ -124,7 +124,9 @@ export const overview: Texts['overview'] = {
     table: 'Tabella dei percorsi',
     refused: 'la tabella dei percorsi più recente è stata rifiutata',
     none: 'Nessun processo si è ancora annunciato. Uno che parte compare entro dieci secondi.',
-    hint: 'I processi si annunciano ogni pochi secondi. Le loro versioni sono nella metrica build_info.',
+    older: 'precedente',
+    other: 'diversa da quella di questa pagina',
+    hint: 'I processi si annunciano ogni pochi secondi.',
     show: 'Guida operativa',
   },
   search: {

@@ -24,8 +24,9 @@ export const security: Texts['security'] = {
   decision: 'Decisione',
   decisions: { allow: 'Eseguito o consentito', deny: 'Rifiutato' },
   fields: {
-    client: 'Id del client',
-    restaurant: 'Id del ristorante',
+    client: 'Client',
+    restaurant: 'Ristorante',
+    user: 'Utente',
     action: 'Evento',
     route: 'Percorso',
     address: 'Indirizzo',
@@ -36,6 +37,20 @@ export const security: Texts['security'] = {
     credential: 'Id della credenziale',
     tokenId: 'Id del token (jti)',
     issuedFor: 'Token del segreto',
+  },
+  names: {
+    which: {
+      client: (text) => `Più client corrispondono a «${text}». Scegline uno:`,
+      restaurant: (text) => `Più ristoranti corrispondono a «${text}». Scegline uno:`,
+      user: (text) => `Più utenti corrispondono a «${text}». Scegline uno:`,
+    },
+    none: {
+      client: (text) => `Nessun client ha il nome o l’id «${text}».`,
+      restaurant: (text) => `Nessun ristorante ha il nome o l’id «${text}».`,
+      user: (text) => `Nessun utente ha l’email o l’id «${text}».`,
+    },
+    more: 'Ce ne sono altri. Scrivi una parte più lunga del nome, oppure l’id.',
+    hints: { client: 'Nome o id', restaurant: 'Nome o id', user: 'Email o id' },
   },
   quickTimes: 'Solo',
   lastHours: (hours) =>
@@ -257,7 +272,7 @@ export const security: Texts['security'] = {
       broken: 'modificato o tolto',
     },
     by: 'Autore',
-    heads: 'Fini firmate delle catene',
+    heads: 'Ultima firma di ogni catena',
     headsIntro:
       'Ogni processo scrive una propria catena e ne firma la fine; la catena «changes» contiene tutte le modifiche ed è firmata a ognuna.',
     chain: 'Catena',

@@ -3,6 +3,7 @@ import type { Texts } from '../en/en.ts';
 import { passkeys } from './people.ts';
 
 export const users: Texts['users'] = {
+  sessions: 'Dove questo account ha effettuato l’accesso',
   title: 'Utenti',
   invite: 'Invita un utente',
   emailProblem: 'Scrivi un indirizzo email, ad esempio nome@example.com.',

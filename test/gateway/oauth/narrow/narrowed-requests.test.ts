@@ -1,4 +1,5 @@
 /** What a narrowed token may do is checked at every request (interface 30.1). */
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { createReference } from '#src/app/reference/reference.ts';
@@ -58,6 +59,64 @@ test('A-395 the holder of a narrowed token reads why it was refused', async () =
   await until(async () => (await door.call(token, 'GET', `/api/whoami/denials/${id}`)).status === 200);
   const { json } = await door.call(token, 'GET', `/api/whoami/denials/${id}`);
   expect(json.denial).toMatchObject({ reason: 'token_limited', code: 'UNAUTHORIZED', status: 403 });
+});
+
+test('A-437 a token of one restaurant reads denials about that one alone, also of its parent and right after the refusal', async () => {
+  const plain = await door.tokenOf();
+  const answer = door.upstream.answer;
+  door.upstream.answer = (req, res) => {
+    req.resume();
+    res.writeHead(400, { 'content-type': 'application/json' });
+    res.end(JSON.stringify({ success: false, error: 'VALIDATION_ERROR', message: 'no', errors: [], request_id: 'r' }));
+  };
+  const first = [detail({ restaurants: ['rst_1'] })];
+  const [one, both, second] = [
+    await door.tokenOf(first),
+    await door.tokenOf([detail({ restaurants: ['rst_1', 'rst_2'] })]),
+    await door.tokenOf([detail({ restaurants: ['rst_2'] })]),
+  ];
+  const { json: exchanged } = await door.exchange(plain, { authorization_details: JSON.stringify(first) });
+  const refuse = async (token: string, target: string): Promise<string> => {
+    const { status, headers } = await door.call(token, 'GET', target);
+    expect([target, Math.floor(status / 100)]).toEqual([target, 4]);
+    return String(headers['x-request-id']);
+  };
+  const read = async (token: string, id: string): Promise<[number, unknown]> => {
+    const { status, json } = await door.call(token, 'GET', `/api/whoami/denials/${id}`);
+    return [status, status === 200 ? json.denial.tenants : json.message];
+  };
+  const unknown = await read(one, 'req_unknown');
+  expect(unknown[0]).toBe(404);
+  try {
+    const ofFirst = [
+      await refuse(plain, '/reports/rst_1'),
+      await refuse(both, '/reports/rst_1'),
+      await refuse(one, '/api/orders/list'),
+      await refuse(one, '/reports/rst_2'),
+      await refuse(one, '/api/whoami/usage'),
+    ];
+    const ofOthers = [
+      await refuse(plain, '/reports/rst_2'),
+      await refuse(both, '/reports/rst_2'),
+      await refuse(both, '/api/orders/list'),
+      await refuse(plain, '/api/orders/list'),
+      await refuse(second, '/api/orders/list'),
+    ];
+    const check = async (): Promise<void> => {
+      for (const token of [one, String(exchanged.access_token)]) {
+        expect(await Promise.all(ofFirst.map((id) => read(token, id)))).toEqual(ofFirst.map(() => [200, undefined]));
+        expect(await Promise.all(ofOthers.map((id) => read(token, id)))).toEqual(ofOthers.map(() => unknown));
+      }
+      for (const id of [...ofFirst, ...ofOthers]) expect((await read(plain, id))[0]).toBe(200);
+      for (const id of ofOthers.slice(0, 3)) expect((await read(both, id))[0]).toBe(200);
+    };
+    await check();
+    const last = sql`select from gateway.denials where request_id = ${ofOthers.at(-1)}`;
+    await until(async () => (await last.execute(door.door.database.db)).rows.length === 1);
+    await check();
+  } finally {
+    door.upstream.answer = answer;
+  }
 });
 
 test('A-395 restaurants: a service learns those of the object for the operation alone', async () => {
@@ -205,6 +264,7 @@ test('A-401 whoami shows the limits of a narrowed token, its restaurants, and nu
     narrowed: { authorization_details: details, resource: null, ancestors: [] },
     restaurants: [{ uid: 'rst_2' }],
     restaurants_count: 1,
+    refused_elsewhere: null,
   });
   const plain = await door.call(await door.tokenOf(), 'GET', '/api/whoami');
   expect(plain.json.credential).toMatchObject({ narrowed: null, restaurants_count: 2 });

@@ -15,16 +15,30 @@ export const cellText = (text: string): string => text.replaceAll('|', '\\|').re
 
 /** The members of `schema`, and below them the objects that it refers to, each once, in the order of their appearance. */
 export const schemaTables = (schema: Json, document: Json): string => {
+  const tables = createTables(document);
+  return `${tables.of(schema)}\n${tables.rest()}`;
+};
+
+/** Tables of several schemas that share the objects that they refer to. */
+export const createTables = (document: Json) => {
   const waiting: string[] = [];
   const typeText = createTypeText(document, waiting);
-  const parts = [membersTable(resolve(schema, document), document, typeText)];
-  // It grows while it is read.
-  for (const name of waiting) {
-    const named = schemasOf(document)[name] ?? {};
-    const about = typeof named.description === 'string' ? `${named.description}.\n\n` : '';
-    parts.push(`### ${name} {#${name}}\n\n${about}${membersTable(named, document, typeText)}`);
-  }
-  return parts.join('\n');
+  return {
+    typeText,
+    /** The members of `schema`. */
+    of: (schema: Json): string => membersTable(resolve(schema, document), document, typeText),
+    /** The objects that the schemas so far refer to, each once, in the order of their appearance. */
+    rest: (): string => {
+      const parts: string[] = [];
+      // It grows while it is read.
+      for (const name of waiting) {
+        const named = schemasOf(document)[name] ?? {};
+        const about = typeof named.description === 'string' ? `${named.description}.\n\n` : '';
+        parts.push(`### ${name} {#${name}}\n\n${about}${membersTable(named, document, typeText)}`);
+      }
+      return parts.join('\n');
+    },
+  };
 };
 
 const schemasOf = (document: Json): Record<string, Json> =>

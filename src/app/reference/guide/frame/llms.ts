@@ -32,6 +32,7 @@ ${area.groups
   .join('\n')}
 ## Documents for tools
 
+- [Reference](${origin}/docs/reference.md): every operation with its scopes, parameters and answers
 - [OpenAPI document](${origin}/api/openapi.json): every operation with its schemas, errors and examples
 - [AsyncAPI document](${origin}/docs/asyncapi.json): the events
 - [JSON Schema of the route table](${origin}/docs/routes.schema.json): for operators

@@ -7,7 +7,7 @@ import { startWait, type Wait } from '#src/platform/wake.ts';
 import { streamsWithEvents } from '../events/queue-store.ts';
 
 export type PollWaits = {
-  /** Ends when the stream has an event, after the longest wait, or when `signal` is aborted. */
+  /** Ends when the stream has an event, after the longest wait, or when `signal` is aborted; at once beyond a bound. */
   forEvent(streamId: string, signal: AbortSignal): Promise<void>;
   /** Ends every wait. */
   close(): void;
@@ -15,6 +15,8 @@ export type PollWaits = {
 
 /** chosen: with more, a poll is answered at once, and its receiver polls again. */
 const waitsMax = 200;
+/** chosen: one receiver must not use up the waits of the others. */
+const waitsOfStreamMax = 4;
 const waitMsMax = 25_000;
 const lookEveryMs = 250;
 
@@ -36,7 +38,8 @@ export const createPollWaits = (db: Kysely<unknown>): PollWaits => {
   };
   return {
     forEvent: async (streamId, signal) => {
-      if (waiting.size >= waitsMax || signal.aborted) return;
+      const ofStream = [...waiting.values()].filter((one) => one === streamId).length;
+      if (waiting.size >= waitsMax || ofStream >= waitsOfStreamMax || signal.aborted) return;
       const wait = startWait(waitMsMax);
       waiting.set(wait, streamId);
       signal.addEventListener('abort', wait.end, { once: true });

@@ -108,6 +108,11 @@ const pushStream = async (deps: PushDeps, by: string, streamId: string, signal: 
       if (error === undefined) end.pushedAt = clock.now();
       await deleteEvents(db, streamId, [event.jti]);
     }
+  } catch (error) {
+    // Such as a sealed authorization that cannot be opened. Without a pause the stream would be tried again at once, for ever.
+    end.failures += 1;
+    end.error = 'internal error, see the log of the worker';
+    throw error;
   } finally {
     const waitMs = end.failures === 0 ? 0 : Math.min(pauseMsMax, 500 * 2 ** Math.min(end.failures, 10));
     const now = clock.now();

@@ -16,7 +16,8 @@ import { readCosigned, saveCosigned } from './witness-store.ts';
 export type WitnessDeps = {
   db: Kysely<unknown>;
   log: Logger;
-  key: CheckpointKey;
+  /** The key that signs now. */
+  key: () => CheckpointKey;
   /** Submission prefix of the witness. */
   url: string;
   witness: WitnessKey;
@@ -65,7 +66,7 @@ const showCosigned = async ({ db, key, witness, onCosigned }: WitnessDeps): Prom
   const stored = await readCosigned(db, witness.vkey);
   if (stored === undefined || !isCosigned(witness, stored.checkpoint)) return 0;
   onCosigned(stored.checkpoint);
-  return stored.checkpoint.startsWith(`${key.origin}\n`) ? stored.size : 0;
+  return stored.checkpoint.startsWith(`${key().origin}\n`) ? stored.size : 0;
 };
 
 /** The newest checkpoint that the witness signed, and the key that signs now. Fault NOT_FOUND when there is none. */
@@ -82,7 +83,7 @@ const isCosigned = (witness: WitnessKey, checkpoint: string): boolean =>
 
 const submit = async (deps: WitnessDeps, signal: AbortSignal): Promise<void> => {
   const { db, key, witness } = deps;
-  const checkpoint = await signTree(db, key);
+  const checkpoint = await signTree(db, key());
   const size = Number(checkpoint.split('\n')[1]);
   let old = await showCosigned(deps);
   if (size <= old) return;

@@ -1,5 +1,6 @@
 /** What one version of a menu changed, in PostgreSQL: the rows that were kept for reverts, and the state after them. */
 import { type Kysely, sql } from 'kysely';
+import type { Option } from '../../menu/menu.ts';
 import { historyOwner } from './undo-store.ts';
 
 type State = {
@@ -7,6 +8,7 @@ type State = {
   /** Hundredths; null for a category. */
   price: number | null;
   removed_at: string | null;
+  options: readonly Option[];
 } & Readonly<Record<string, unknown>>;
 
 /** `before` null: the element did not exist. */

@@ -3,10 +3,8 @@
 /** The deliveries of a redelivery by result. */
 export type Sent = Readonly<Record<'queued' | 'arrived' | 'failed' | 'open', number>>;
 
-/** The deliveries of a span of time by result, and the number of failed attempts. */
-export type HealthSums = Readonly<
-  Record<'all' | 'confirmed' | 'failed' | 'retrying' | 'open' | 'failedAttempts', number>
->;
+/** The deliveries of a span of time by result. */
+export type HealthSums = Readonly<Record<'all' | 'confirmed' | 'failed' | 'retrying' | 'open', number>>;
 
 export const deliveries = {
   nav: 'Deliveries',
@@ -78,7 +76,7 @@ export const deliveries = {
   attempt: (number: number) => `Attempt ${number}`,
   failed: 'Failed',
   retryAfter: (seconds: number) => `The receiver asked to wait ${seconds} s.`,
-  sendAgain: 'Send again',
+  sendAgain: 'Send this event again',
   sendAgainHint: 'The event is sent to the endpoint again, with the same id.',
   endpointRemoved: 'Its endpoint was removed, so it cannot be sent again.',
   endpointDisabled: 'Its endpoint is disabled. Enable it to send this again:',
@@ -101,7 +99,7 @@ export const deliveries = {
       `The filter shows more than ${max} deliveries. Narrow it, for example to one endpoint, one state or a shorter time; or send again from the page of an endpoint all that it has not confirmed.`,
     changed: 'Meanwhile the filter shows something else. Nothing was sent; confirm again.',
   },
-  manyLink: 'Send again…',
+  manyLink: 'Send again what was not confirmed…',
   manyTitle: 'Send again what was not confirmed',
   manyText:
     'Every event since then that this endpoint has not confirmed is sent to it now: failed events, cancelled events, and events that were never sent to it.',
@@ -121,26 +119,23 @@ export const deliveries = {
     title: 'Health',
     spans: { day: 'Day', week: 'Week', month: 'Month' },
     span: 'Span',
-    view: 'Show as',
-    views: { chart: 'Chart', table: 'Table' },
-    /** The text alternative of the chart. */
-    summary: ({ all, confirmed, failed, retrying, open, failedAttempts }: HealthSums) =>
-      `${all} deliveries: ${confirmed} delivered, ${failed} failed or cancelled, ${retrying} failed so far and tried again, ${open} not tried yet. Failed attempts: ${failedAttempts}.`,
-    attempts: ({ attempts, confirmed, percent }: Readonly<Record<'attempts' | 'confirmed' | 'percent', number>>) =>
-      `Attempts: ${attempts}, confirmed: ${confirmed} (${percent} %).`,
-    none: 'No delivery was recorded in this span.',
+    summary: ({ all, confirmed, failed, retrying, open }: HealthSums) =>
+      `${all} deliveries: ${confirmed} delivered, ${failed} failed or cancelled, ${retrying} failed so far and tried again, ${open} not tried yet.`,
+    attempts: ({ attempts, succeeded, percent }: Readonly<Record<'attempts' | 'succeeded' | 'percent', number>>) =>
+      `Attempts: ${attempts}, succeeded: ${succeeded} (${percent}%).`,
+    none: 'Nothing was sent or recorded in this span.',
+    bars: (hours: string) => `A bar for each ${hours}, by the time at which an attempt began.`,
+    caption: 'Attempts that began in each step, and deliveries that were recorded in it',
     part: 'In a step with more deliveries only the newest 500 are counted.',
-    highest: 'Highest',
     start: 'From',
-    atOnce: 'At the first attempt',
-    later: 'At a later attempt',
+    succeededAttempts: 'Attempts that succeeded',
+    failedAttempts: 'Attempts that failed',
+    atOnce: 'Delivered at once',
+    later: 'Delivered later',
     failed: 'Failed',
     cancelled: 'Cancelled',
     retrying: 'Failed so far',
     open: 'Not tried yet',
-    failedAttempts: 'Failed attempts',
-    confirmed: 'Delivered',
-    notConfirmed: 'Failed, failed so far or cancelled',
   },
   failures: {
     dns: 'The name of the address was not found.',
@@ -166,6 +161,7 @@ export const deliveries = {
   response: 'Response of the receiver',
   noResponse: 'The response was empty.',
   took: 'Took',
+  firstByte: 'first byte',
   address: 'Address',
   status: 'Status',
 };

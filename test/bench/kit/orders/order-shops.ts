@@ -2,7 +2,7 @@
 
 import type { SocketConnection } from '#src/platform/db/driver/socket-connection.ts';
 import { embeddedConnection } from '#src/platform/db/embedded/embedded.ts';
-import { type RunningProgram, runJson } from '../../support/program.ts';
+import { type RunningProgram, runJson } from '../../../support/program.ts';
 
 const restaurantsCount = 4;
 const customersOfRestaurant = 16;

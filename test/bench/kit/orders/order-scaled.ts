@@ -10,7 +10,7 @@ import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createCursors } from '#src/platform/http/paging.ts';
-import { makeHistory } from '../../support/orders/order-history.ts';
+import { makeHistory } from '../../../support/orders/order-history.ts';
 
 export type Scaled = {
   /** `hasGoal`: the bench has a goal for this call. */

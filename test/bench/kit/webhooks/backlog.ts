@@ -1,7 +1,7 @@
 /** Deliveries that wait, in the proportions of a bad day. */
 import { sql } from 'kysely';
 import { idFloor, newId } from '#src/platform/ids.ts';
-import type { Harness } from './webhook-harness.ts';
+import type { Harness } from '../webhook-harness.ts';
 
 const chunkMax = 100_000;
 const endpointsCount = 100;

@@ -1,6 +1,6 @@
 /** A QR code as inline SVG with attributes only, as the content security policy requires. */
 import { encode } from 'uqr';
-import { type Html, html } from '../page/html.ts';
+import { type Html, html } from '../../page/html.ts';
 
 /** Dark on light in both colour schemes, because some cameras read no inverted code. */
 export const qrCode = (text: string, label: string): Html => {
