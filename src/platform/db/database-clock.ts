@@ -11,6 +11,8 @@ import { isTransient } from './transaction.ts';
 
 /** The monotonic clock of a machine drifts by some milliseconds a minute. */
 const everyMs = 60_000;
+/** The fastest that a time service slews the clock of a machine, in milliseconds a millisecond (RFC 5905: 500 ppm). */
+const driftMax = 0.0005;
 /** A suspended machine stops its monotonic clock. The wall clock then shows a jump, and the database is asked at once. */
 const lookMs = 1_000;
 const differenceMsMax = 500;
@@ -77,8 +79,9 @@ const readAgain = async (
 ): Promise<Reading> => {
   try {
     const after = await read(pool, opened);
-    // Beyond what the slowness can explain, the earlier reading is wrong: the machine slept, or the server is another one.
-    const isExplained = Math.abs(after.atMs - timeBy(before, after.countedMs)) <= after.tookMs / 2;
+    // Beyond what both readings can be off, the earlier one is wrong: the machine slept, or the server is another one.
+    const offMsMax = (after.tookMs + before.tookMs) / 2 + (after.countedMs - before.countedMs) * driftMax;
+    const isExplained = Math.abs(after.atMs - timeBy(before, after.countedMs)) <= offMsMax;
     return after.tookMs > Math.max(tookMsMax, before.tookMs) && isExplained ? before : after;
   } catch (error) {
     if (!isTransient(error)) throw error;

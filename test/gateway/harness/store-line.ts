@@ -13,8 +13,8 @@ export type StoreLine = {
   cut(): Promise<void>;
   /** Connections stay and nothing comes through any more; new ones are taken and silent. */
   freeze(): void;
-  /** Answers of the store arrive so many milliseconds later. */
-  slow(ms: number): void;
+  /** Answers of the store, or the questions to it, arrive so many milliseconds later. */
+  slow(ms: number, way?: 'answers' | 'questions'): void;
   restore(): Promise<void>;
   close(): Promise<void>;
 };
@@ -25,7 +25,7 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
   const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
   const sockets = new Set<Socket>();
   let frozen = false;
-  let lateMs = 0;
+  const lateMs = { answers: 0, questions: 0 };
   const track = (socket: Socket): Socket => {
     sockets.add(socket);
     return socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
@@ -34,9 +34,13 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
     track(near);
     if (frozen) return;
     const far = track(connect(target));
-    near.on('data', (chunk) => frozen || far.write(chunk)).on('close', () => far.destroy());
-    const answer = (chunk: Buffer): boolean => frozen || near.write(chunk);
-    far.on('data', (chunk) => (lateMs === 0 ? answer(chunk) : setTimeout(answer, lateMs, chunk)));
+    const pass = (to: Socket, way: 'answers' | 'questions') => (chunk: Buffer) => {
+      const write = (): boolean => frozen || to.write(chunk);
+      if (lateMs[way] === 0) write();
+      else setTimeout(write, lateMs[way]);
+    };
+    near.on('data', pass(far, 'questions')).on('close', () => far.destroy());
+    far.on('data', pass(near, 'answers'));
     far.on('close', () => near.destroy());
   });
   const address = new URL(await listen(server));
@@ -54,8 +58,8 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
     freeze: () => {
       frozen = true;
     },
-    slow: (ms) => {
-      lateMs = ms;
+    slow: (ms, way = 'answers') => {
+      lateMs[way] = ms;
     },
     restore: async () => {
       frozen = false;
