@@ -321,3 +321,26 @@ test('A-235 SIGTERM ends all processes after their running requests; wrong setti
   const { port } = upstream.address() as AddressInfo;
   await expect(start({ PORT: String(port) })).rejects.toThrow(/ended with 1[\s\S]*EADDRINUSE/);
 });
+
+test('A-461 the bounds on the connections and the waiting requests of an upstream hold for each process by itself', async () => {
+  await start({ ORDERPASS_UPSTREAM_CONNECTIONS_MAX: '1', ORDERPASS_UPSTREAM_WAITING_MAX: '0' });
+  await allServe();
+  const { token } = await newCaller();
+  const clients: Client[] = [];
+  // One after the other: at once they would need more connections than a process may have.
+  const withTwo = (): number[] => processes().filter((pid) => clients.filter((one) => one.pid === pid).length > 1);
+  while (withTwo().length < count) clients.push(...(await newClients(token, 1)));
+  const codes: number[] = [];
+  const calls = clients.map(async ({ agent, pid }) => {
+    const { status } = await call(token, { agent, query: '?hold=1' });
+    codes.push(status);
+    return { pid, status };
+  });
+  await until(() => codes.length === clients.length - count);
+  expect(new Set(codes)).toEqual(new Set([503]));
+  await until(() => held.length === count);
+  release();
+  const passed = (await Promise.all(calls)).filter(({ status }) => status === 200);
+  expect(new Set(passed.map(({ pid }) => pid))).toEqual(new Set(processes()));
+  expect(passed).toHaveLength(count);
+});
