@@ -110,6 +110,30 @@ test('F-48 all problems are reported in one pass, even beside invalid values', a
   expect([sound.code, sound.stderr]).toEqual([0, '']);
 });
 
+test('F-48 a value of the wrong kind is refused with what the setting must be', async () => {
+  const { code, stderr } = await runCommand(['config', 'check'], {
+    ORDERPASS_MASTER_KEY: key,
+    ORDERPASS_RATE_MINUTE_UNITS: 'many',
+    ORDERPASS_HSTS_SECONDS: '-1',
+    ORDERPASS_WATCH: 'maybe',
+    PORT: '99999',
+  });
+  expect(code).toBe(1);
+  expect(
+    stderr
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim())
+      .toSorted(),
+  ).toEqual([
+    'gateway.hsts_seconds (ORDERPASS_HSTS_SECONDS): must be at least 0',
+    'gateway.rate_minute_units (ORDERPASS_RATE_MINUTE_UNITS): must be a number',
+    'gateway.routes_watch (ORDERPASS_WATCH): must be on or off',
+    'port (PORT): must be at most 65535',
+  ]);
+});
+
 test('F-48 a start warns about an unknown name once and continues', async () => {
   const program = await startProgram({
     DATABASE_URL: database.url,

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
+import { foundText, plainIssues, plainTexts } from '#src/platform/files/plain-issues.ts';
 import { durationRule, readDuration } from './read-duration.ts';
 import { scriptNames } from './script-names.ts';
 
@@ -60,9 +61,14 @@ export const readScript = (source: string): Script => {
   const known = scriptNames.find((included) => included === source);
   const parsed = script.safeParse(
     contentOf(known === undefined ? source : new URL(`./scripts/${known}.json`, import.meta.url)),
+    plainTexts,
   );
   if (!parsed.success) {
-    const places = parsed.error.issues.slice(0, 10).map(({ path, message }) => `${path.join('.')}: ${message}`);
+    const places = plainIssues(parsed.error)
+      .slice(0, 10)
+      .map(
+        ({ path, message, input }) => `${path.length === 0 ? '' : `${path.join('.')}: `}${message}${foundText(input)}`,
+      );
     throw new Fault('VALIDATION_ERROR', `${source} is no script: ${places.join('; ')}`);
   }
   const { steps } = parsed.data;

@@ -14,6 +14,7 @@ import {
   turnedOnPaths,
   upstreamNamesIn,
 } from '#src/gateway/config.ts';
+import { plainIssues, plainTexts } from '#src/platform/files/plain-issues.ts';
 import { parseMasterKey } from '#src/platform/secret-box.ts';
 import { deleteAt } from './at-path.ts';
 import {
@@ -55,9 +56,9 @@ export const settingsProblems = (source: SettingsSource): SettingProblem[] => {
 };
 
 const problemsOf = (raw: Record<string, unknown>): SettingProblem[] => {
-  const parsed = settingsSchema.safeParse(raw);
+  const parsed = settingsSchema.safeParse(raw, plainTexts);
   if (parsed.success) return [...contradictions(parsed.data), ...outsideProblems(parsed.data)];
-  const wrong = parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
+  const wrong = plainIssues(parsed.error).map(({ path, message }) => ({ path: path.join('.'), message }));
   const problems = wrong.map(({ path, message }) => ({ path: nameOf(path), message }));
   // Wrong values are replaced by their defaults, so that the other values can be checked too.
   for (const { path } of wrong) deleteAt(raw, fieldOf(path));

@@ -10,6 +10,7 @@ import { gatewaySettings } from '#src/gateway/config.ts';
 import { orderingSettings } from '#src/ordering/config.ts';
 import { panelSettings } from '#src/panel/config.ts';
 import { addressProblem, hasSessionParameters } from '#src/platform/db/database-address.ts';
+import { plainIssues, plainTexts } from '#src/platform/files/plain-issues.ts';
 import { internalTlsSettings, tlsSettings } from '#src/platform/http/tls/config.ts';
 import { isCluster, redisAddressProblem, speaksTls } from '#src/platform/kv/redis-address.ts';
 import { number } from '#src/platform/settings.ts';
@@ -265,10 +266,10 @@ export const collectSettings = (source: SettingsSource): Collected => {
 export const loadSettings = (source: SettingsSource): Settings => {
   const { raw, problems: ofFiles } = collectSettings(source);
   if (ofFiles.length > 0) throw new SettingsError(ofFiles);
-  const parsed = settingsSchema.safeParse(raw);
+  const parsed = settingsSchema.safeParse(raw, plainTexts);
   if (!parsed.success) {
     throw new SettingsError(
-      parsed.error.issues.map((issue) => ({ path: nameOf(issue.path.join('.')), message: issue.message })),
+      plainIssues(parsed.error).map(({ path, message }) => ({ path: nameOf(path.join('.')), message })),
     );
   }
   const problems = contradictions(parsed.data);

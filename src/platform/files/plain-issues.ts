@@ -56,10 +56,18 @@ const textOf = (issue: RawIssue): string => {
       return issue.issues[0]?.message ?? 'is no name that can stand here';
     case 'invalid_format':
       return issue.pattern === undefined ? `must be of the form ${issue.format}` : `must match ${issue.pattern}`;
+    case 'invalid_union':
+      return 'options' in issue && Array.isArray(issue.options)
+        ? `must be ${listed(issue.options.map(String))}${foundText(memberOf(issue.input, issue.discriminator))}`
+        : 'has a wrong value';
     default:
       return 'has a wrong value';
   }
 };
+
+/** The member that decides between the forms of a union. */
+const memberOf = (value: unknown, name: string | undefined): unknown =>
+  typeof value === 'object' && value !== null && name !== undefined ? Reflect.get(value, name) : undefined;
 
 const countables: ReadonlySet<string> = new Set(['string', 'array']);
 

@@ -114,10 +114,10 @@ test('A-307 a real restaurant and scripts with mistakes are refused with the pla
   const order = { after: '1m', do: 'order', order: 'a', customer: 'ada' };
   for (const [steps, place] of [
     [[{ ...order, after: 'soon' }], 'steps.0.after'],
-    [[order, { ...order, do: 'steal' }], 'steps.1.do'],
+    [[order, { ...order, do: 'steal' }], 'steps.1.do: must be customer, points, order'],
     [[{ ...order, do: 'confirm', customer: undefined }], 'no step before makes a'],
-    [[{ ...order, price: 0 }], 'steps.0'],
-    [[], 'steps'],
+    [[{ ...order, price: 0 }], 'steps.0: has an unknown member: price'],
+    [[], 'steps: must not be empty'],
   ] as const) {
     const { code, stderr } = await play(file('wrong.json', { steps }));
     expect([place, code, stderr]).toEqual([place, 1, expect.stringContaining(place)]);
