@@ -340,6 +340,14 @@ test('A-434 a witness that checks proofs itself signs each newer checkpoint, and
   await harness.start({ audit_witness_url: witness.url, audit_witness_key: witness.vkey });
   await harness.changeHere();
   await until(async () => sizeOf((await published()).witnessed ?? '\n0') > Math.max(...sizes), 30_000);
+  // A size that a writer of the table forged, and a text that is no checkpoint, keep nothing from the witness.
+  for (const forged of ['size = 9000000000000000', "checkpoint = 'x'", "checkpoint = 'x', size = 9000000000000000"]) {
+    const last = Math.max(...witness.sizes());
+    await harness.attack(`update gateway.audit_cosigned set ${forged}`);
+    await harness.changeHere();
+    await until(() => Promise.resolve(Math.max(...witness.sizes()) > last), 30_000);
+    await until(async () => sizeOf((await published()).witnessed ?? '\n0') > last, 30_000);
+  }
   // An audit with another content is refused.
   await harness.stop();
   const signed = witness.sizes().length;
