@@ -269,6 +269,33 @@ test('A-395 a narrowed token without a restaurant is refused by its own limits, 
   await expectLimited(call, 'the restaurants rst_2');
 });
 
+test('A-395 A-054 a refused HEAD is asked again with GET only where the token has the same restaurants for GET', async () => {
+  const both = ['rst_1', 'rst_2'];
+  const answer = door.upstream.answer;
+  door.upstream.answer = (req, res) => {
+    req.resume();
+    res.writeHead(403, { 'content-type': 'text/plain' }).end('no');
+  };
+  try {
+    for (const [details, methods] of [
+      [[detail({ actions: ['HEAD'], restaurants: both })], ['HEAD']],
+      [
+        [detail({ actions: ['HEAD'], restaurants: both }), detail({ actions: ['GET'], restaurants: ['rst_1'] })],
+        ['HEAD'],
+      ],
+      [[detail({ actions: ['HEAD', 'GET'], restaurants: both })], ['HEAD', 'GET']],
+      [undefined, ['HEAD', 'GET']],
+    ] as const) {
+      const token = await door.tokenOf(details);
+      door.upstream.seen.length = 0;
+      expect((await door.call(token, 'HEAD', '/both')).status).toBe(403);
+      expect(door.upstream.seen.map(({ method }) => method)).toEqual(methods);
+    }
+  } finally {
+    door.upstream.answer = answer;
+  }
+});
+
 test('A-401 whoami shows the limits of a narrowed token, its restaurants, and null for any other credential', async () => {
   const details = [detail({ restaurants: ['rst_2'], operations: ['whoami'] })];
   const token = await door.tokenOf(details);
