@@ -187,4 +187,10 @@ test('a command prints, logs and ends the same in a process that stays as in one
   const [own, pooled] = [await run(runProcess, databases[0]), await run(runCommand, databases[1])];
   expect(pooled).toEqual(own);
   expect(own.map(({ code }) => code)).toEqual([0, 1, 1, 2, 0]);
+  // Nor does one command leave anything to those that follow in its process.
+  for (let count = 0; count < 12; count += 1) {
+    const [args, env] = cases[1] ?? [[], {}];
+    const { stderr } = await runCommand(args, { ...env, DATABASE_URL: databases[1]?.ownerUrl ?? '' });
+    expect(withoutMoments(stderr)).toBe(pooled[1]?.stderr);
+  }
 });

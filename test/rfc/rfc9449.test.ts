@@ -126,6 +126,27 @@ test('RFC 9449 4.3: htm is the method of the request', async () => {
   expect((await sendRequest(harness.url, 'HEAD', read, { headers })).status).toBe(401);
 });
 
+test('RFC 9449 4.3 and RFC 8705 5: htu may name the host for certificates, which the metadata names beside the public one', async () => {
+  const aliases = 'https://mtls.example';
+  const door = await plain.harness.openDoor({ settings: { mtls_origin: aliases } });
+  const there = async (origin: string): Promise<[number, number]> => {
+    const now = plain.harness.clock.now();
+    const { token } = plain;
+    const use = await makeProof(key, { method: 'GET', url: origin + read, now, token });
+    const ask = await makeProof(key, { method: 'POST', url: `${origin}/api/oauth/token`, now });
+    const headers = { authorization: `DPoP ${token}`, dpop: use };
+    const used = await sendRequest(door.url, 'GET', read, { headers });
+    const asked = await postToken(door.url, { grant_type: 'client_credentials', ...plain.client }, { dpop: ask });
+    return [used.status, asked.status];
+  };
+  expect(await there(aliases)).toEqual([200, 200]);
+  expect(await there(plain.harness.url)).toEqual([200, 200]);
+  expect(await there('https://mtls.example.evil.example')).toEqual([401, 400]);
+  await door.close();
+  // Without such a host only the public one.
+  await expectRefused({ claims: { htu: aliases + read } });
+});
+
 test('RFC 9449 4.3: htu is the address of the request, without its query and fragment', async () => {
   const { url } = plain.harness;
   for (const htu of [`${url}/`, `https://other.example${read}`, read, `${url}${read}/`])

@@ -2,6 +2,7 @@
 import { faultTitle } from '#src/contract/fault.ts';
 import type { SecretRow } from '../credentials/lookup/credential-store.ts';
 import type { ClientRecord, KeyRecord } from '../credentials/lookup/records.ts';
+import { limitedTo } from '../model/faults.ts';
 import type { CredentialKind, Principal } from '../model/principal.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import { notValid, type VerifiedToken } from './bearer-tokens.ts';
@@ -113,9 +114,12 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
   const anyNarrowed = (token: VerifiedToken, limits: TokenLimits, record: ClientRecord): SharedReach =>
     narrow(record, `${token.scopes.join(' ')}\n${limits.key}`, () => {
       const scopes = heldScopes(token, record);
-      const reach = deps.narrowCaller.share(limits, (tenants) =>
-        make(tenants === undefined ? record : withTenants(record, tenants), 'bearer', record.clientId, scopes),
-      );
+      const reach = deps.narrowCaller.share(limits, (tenants, text) => {
+        const kept = tenants === undefined ? record : withTenants(record, tenants);
+        // The client has other tenants, so what its record says about lost ones would be false here.
+        if (kept.tenants.length === 0 && record.tenants.length > 0) throw limitedTo(record.clientId, text);
+        return make(kept, 'bearer', record.clientId, scopes);
+      });
       if (reach === undefined) throw notValid(undefined, { callerId: record.clientId, reason: 'token_audience' });
       return reach;
     });

@@ -19,7 +19,7 @@ export type Dpop = {
 };
 
 type DpopDeps = {
-  settings: DpopSettings;
+  settings: DpopSettings & { mtls_origin?: string | undefined };
   origin: string;
   db: Kysely<unknown>;
   box: Pick<SecretBox, 'derive'>;
@@ -35,7 +35,8 @@ export const createDpop = (deps: DpopDeps): Dpop | undefined => {
   const nonceRequired = mode === 'nonce';
   const nonces = createProofNonces({ key: box.derive('dpop-nonce'), clock });
   const verifyProof = createVerifyProof({
-    origin,
+    // Clients with a certificate come by the aliases of the metadata, which name another host (RFC 8705 section 5).
+    origins: [origin, ...(settings.mtls_origin === undefined ? [] : [settings.mtls_origin])],
     clock,
     nonces,
     nonceRequired,

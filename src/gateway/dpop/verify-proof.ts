@@ -37,8 +37,8 @@ type ProofUse = {
 export type VerifyProof = (proof: string, use: ProofUse) => Promise<{ jkt: string } | ProofRefusal>;
 
 type VerifyProofDeps = {
-  /** Public address, which `htu` begins with. */
-  origin: string;
+  /** Public addresses of the operator, of which `htu` begins with one. The first one decides the scheme on routes of certain hosts. */
+  origins: readonly [string, ...string[]];
   clock: Clock;
   nonces: ProofNonces;
   nonceRequired: boolean;
@@ -61,8 +61,11 @@ const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
   const { clock, nonces } = deps;
-  const { protocol } = new URL(deps.origin);
-  const originOf = (host: string | undefined): string => (host === undefined ? deps.origin : `${protocol}//${host}`);
+  const { protocol } = new URL(deps.origins[0]);
+  const isTarget = (htu: string, { host, path }: ProofUse): boolean =>
+    host === undefined
+      ? deps.origins.some((origin) => namesTarget(htu, origin, path))
+      : namesTarget(htu, `${protocol}//${host}`, path);
   const invalid = (text: string): ProofRefusal => ({ error: 'invalid_dpop_proof', text });
   const askNonce = (text: string): ProofRefusal => ({ error: 'use_dpop_nonce', text, nonce: nonces.current() });
   return async (proof, use) => {
@@ -74,8 +77,7 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
     if (typeof jti !== 'string' || jti === '' || jti.length > jtiLengthMax)
       return invalid('jti is missing or too long');
     if (htm !== use.method) return invalid('htm is not the method of this request');
-    if (typeof htu !== 'string' || !namesTarget(htu, originOf(use.host), use.path))
-      return invalid('htu is not the address of this request');
+    if (typeof htu !== 'string' || !isTarget(htu, use)) return invalid('htu is not the address of this request');
     if (use.token !== undefined && ath !== digestOf(use.token).toString('base64url'))
       return invalid('ath is not the digest of the access token');
     const jkt = await calculateJwkThumbprint(jwk);

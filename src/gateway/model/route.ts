@@ -58,14 +58,17 @@ export const routeOfGateway = ({
 export const mayBeAnonymous = (route: Route | undefined): boolean =>
   route !== undefined && route.access !== 'credential';
 
-/** The routes that HEAD may meet and whose callers may send GET to the same path, under the same conditions. */
-export const headAsGet = (routes: readonly Route[]): ReadonlySet<Route> => {
-  const scopesOfGet = new Map(routes.flatMap((one) => (one.method === 'GET' ? [[one.id, one.scopes.join(' ')]] : [])));
-  // HEAD comes with a route for GET. A route of the file for both may need other scopes for each.
-  return new Set(
-    routes.filter(
-      ({ id, method, scopes }) => method === 'GET' || (method === 'HEAD' && scopesOfGet.get(id) === scopes.join(' ')),
-    ),
+/**
+ * The routes that HEAD may meet and whose callers may send GET to the same path, by their scopes, each with the route of that GET.
+ * HEAD comes with a route for GET. A route of the file for both may need other scopes for each.
+ */
+export const headAsGet = (routes: readonly Route[]): ReadonlyMap<Route, Route> => {
+  const byId = new Map(routes.flatMap((one) => (one.method === 'GET' ? [[one.id, one]] : [])));
+  return new Map(
+    routes.flatMap((one): [Route, Route][] => {
+      const get = one.method === 'GET' ? one : one.method === 'HEAD' ? byId.get(one.id) : undefined;
+      return get?.scopes.join(' ') === one.scopes.join(' ') ? [[one, get]] : [];
+    }),
   );
 };
 

@@ -31,7 +31,7 @@ import {
 import { readClientProof } from './read-client-proof.ts';
 import { exchangeGrant, type Form, readOAuthForm, readTokenRequest } from './read-token-request.ts';
 import { createRevoke, type RevokeDeps } from './revoke.ts';
-import { createTokenIssuer, type TokenIssuerDeps, tokenPath } from './token-issuer.ts';
+import { createTokenIssuer, requireRights, type TokenIssuerDeps, tokenPath } from './token-issuer.ts';
 
 export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
   Omit<AuthenticateClientDeps, 'credentials'> &
@@ -138,6 +138,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
       async (ctx) => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
         const proven = await authenticate(ctx, form);
+        requireRights(proven.client);
         const jkt = await bind(ctx, proven.client, proven.certificate !== undefined);
         const x5t = bindCertificate(deps, ctx.req, proven.client, proven.certificate, jkt);
         const isExchange = form.grant_type === exchangeGrant;

@@ -46,7 +46,6 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
   const loading = import('./provider/token-maker.ts');
   let made: { key: SigningKey; makeToken: MakeToken } | undefined;
   return async (form, client, binding, subject) => {
-    requireRights(client);
     const held = subject?.token.limits;
     const audiences = settleAudiences(deps, form.resource, held?.audiences);
     const scope = settleScope(deps.allScopes(), form.scope, client, subject);
@@ -74,11 +73,14 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
         'The token would be too long: ask for fewer resources and details',
       );
     }
+    // Last, so that a refused request uses up none of the exchanges.
+    await subject?.count();
     return token;
   };
 };
 
-const requireRights = (client: ClientRecord): void => {
+/** Before anything that needs the store or a proof, as interface 4.1 orders the errors. */
+export const requireRights = (client: ClientRecord): void => {
   if (!client.mayUseTokens) throw new OAuthRefusal('unauthorized_client', 400, 'This client may not use tokens');
   if (client.tenants.length === 0) {
     throw new OAuthRefusal('invalid_grant', 400, 'Nothing is granted to this client any more');

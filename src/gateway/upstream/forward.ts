@@ -34,7 +34,7 @@ type ForwardDeps = {
   passError: PassError;
   writeFault: WriteFault;
   /** Routes on which who may send HEAD may also send GET. */
-  headAsGet: ReadonlySet<Route>;
+  headAsGet: ReadonlyMap<Route, Route>;
   /** Called when a request that was sent could be sent again: whether the retry budget allows it. */
   repeated: (isAllowed: boolean) => void;
 };
@@ -165,11 +165,18 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
 };
 
 /** GET may be closed to the caller, and costs the service a second request, so it counts as a repeat. */
-const mayAskWithGet = (deps: ForwardDeps, { method, route, upstream }: Sending): boolean => {
-  if (method !== 'HEAD' || !deps.headAsGet.has(route)) return false;
+const mayAskWithGet = (deps: ForwardDeps, { exchange, method, route, upstream }: Sending): boolean => {
+  const get = method === 'HEAD' ? deps.headAsGet.get(route) : undefined;
+  if (get === undefined || !isSameCallerFor(exchange, get)) return false;
   const isAllowed = takeRepeat(upstream.budget, performance.now());
   deps.repeated(isAllowed);
   return isAllowed;
+};
+
+/** A narrowed token may reach fewer tenants with GET than with HEAD, or none. */
+const isSameCallerFor = ({ principal }: Exchange, get: Route): boolean => {
+  const narrow = principal?.narrow;
+  return narrow === undefined || (narrow.isOpen(get) && narrow.callerFor(get) === principal);
 };
 
 /** An error answer to HEAD has no body to translate, so the same target is asked once more with GET. */

@@ -104,13 +104,7 @@ const collect = (deps: TranslateDeps, exchange: Exchange, answer: ErrorAnswer, d
       bytes += chunk.length;
       if (bytes <= bodyBytesMax) return;
       if (dialect === 'oauth' || bytes > reportBytesMax || !isLongEnvelope(answer.headers, chunks)) stop();
-      else if (dialect === 'envelope')
-        finish(() => {
-          // Part of the answer was sent, so it does not wait for the audit.
-          const fault = new Fault(codeFor(answer.status), '', { status: answer.status });
-          deps.auditRefusal(exchange, fault, denialReasonOf(fault, 'foreign'))?.catch(() => undefined);
-          answer.passOn(chunks, passedStatus(deps, exchange, answer, chunks));
-        });
+      else if (dialect === 'envelope') finish(() => passLong(deps, exchange, answer, chunks));
     },
     end: () => finish(write(Buffer.concat(chunks, bytes))),
     fail: (error) => {
@@ -133,17 +127,20 @@ const isLongEnvelope = (headers: UpstreamHeaders, chunks: readonly Buffer[]): bo
   /^application\/json\b/i.test(firstValueOf(headers, 'content-type') ?? '') &&
   envelopeStart.test(chunks[0]?.subarray(0, 128).toString('latin1') ?? '');
 
-/** Status of an envelope that is not read as a whole; its code is at the front, as in every envelope of this interface. */
-const passedStatus = (
-  deps: TranslateDeps,
-  exchange: Exchange,
-  { status, headers }: ErrorAnswer,
-  chunks: readonly Buffer[],
-): number => {
-  if (headers[dialectHeader] === 'oauth') return status;
+/** Passes on an envelope that is not read as a whole. Its code is at the front, as in every envelope of this interface. */
+const passLong = (deps: TranslateDeps, exchange: Exchange, answer: ErrorAnswer, chunks: readonly Buffer[]): void => {
+  const { status, headers } = answer;
   const start = chunks[0]?.subarray(0, 256).toString('latin1') ?? '';
   const named = /^\s*\{\s*"success"\s*:\s*false\s*,\s*"error"\s*:\s*"([A-Z_]{1,64})"/.exec(start)?.[1];
-  return deps.statusFor(exchange, isFaultCode(named) ? named : codeFor(status), status);
+  const isKnown = isFaultCode(named);
+  const fault = new Fault(isKnown ? named : codeFor(status), '', { status });
+  const by = isKnown ? 'upstream' : 'foreign';
+  exchange.refusal = fault.code;
+  deps.noteDenial(exchange, fault, by);
+  // Part of the answer is sent with the first bytes, so it does not wait for the audit.
+  deps.auditRefusal(exchange, fault, denialReasonOf(fault, by))?.catch(() => undefined);
+  const isOAuth = headers[dialectHeader] === 'oauth';
+  answer.passOn(chunks, isOAuth ? status : deps.statusFor(exchange, fault.code, status));
 };
 
 const writeRefusal = (

@@ -93,7 +93,7 @@ test('only one of several gateways sends at a time, another continues where a ki
   await until(() => hasAll(harness, idsOf(lines().map((line) => JSON.parse(line) as Record<string, unknown>))));
   // A gateway cannot take a running lease; it takes one that has expired because its holder was killed.
   await harness.database.pool.query(
-    "insert into gateway.audit_sinks values ('http', 'killed', now() + interval '1 hour') on conflict (sink) do update set holder = 'killed', leased_until = excluded.leased_until",
+    "insert into gateway.audit_sinks values ('http', 'killed', now() + interval '80 seconds') on conflict (sink) do update set holder = 'killed', leased_until = excluded.leased_until",
   );
   const inFile = (id: string): boolean =>
     idsOf(lines().map((line) => JSON.parse(line) as Record<string, unknown>)).includes(id);
@@ -116,4 +116,18 @@ test('only one of several gateways sends at a time, another continues where a ki
   await harness.close();
   await receiver.close();
   rmSync(folder, { recursive: true, force: true });
+});
+
+test('F-21 a lease that a writer of the database made endless does not keep events from a sink', async () => {
+  const receiver = await startReceiver({ answer: 204 });
+  const harness = await openHarness({ settings: { audit_http_url: receiver.url } });
+  await until(() => hasAll(harness, idsOf(receiver.events)));
+  await harness.database.pool.query(
+    `insert into gateway.audit_sinks values ('http', 'forged', 'infinity')
+     on conflict (sink) do update set holder = 'forged', leased_until = 'infinity'`,
+  );
+  await harness.createTenant();
+  await until(() => hasAll(harness, idsOf(receiver.events)));
+  await harness.close();
+  await receiver.close();
 });

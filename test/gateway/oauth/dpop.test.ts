@@ -109,6 +109,21 @@ test('a client that must use DPoP gets no token without a proof', async () => {
   expect(shown.dpop).toBe('required');
 });
 
+test('a client without the right to tokens, or without a grant, is refused for that, whatever its proof', async () => {
+  const required = await callerOf(harness, true);
+  const { client_id } = required.client;
+  const error = async (proof: string | undefined): Promise<unknown> => (await ask(required, proof)).json.error;
+  const proof = await tokenProof(required);
+  await harness.credentials.setClientMayUseTokens(client_id, false);
+  await until(async () => (await error(proof)) === 'unauthorized_client');
+  expect(await error(undefined)).toBe('unauthorized_client');
+  expect(await error('x')).toBe('unauthorized_client');
+  await harness.credentials.setClientMayUseTokens(client_id, true);
+  const { tenants } = await harness.credentials.showClient(client_id);
+  for (const tenant of tenants) await harness.credentials.withdrawTenant(client_id, tenant);
+  await until(async () => (await error('x')) === 'invalid_grant');
+});
+
 const badProofs: [string, () => ProofChange][] = [
   ['another typ', () => ({ header: { typ: 'JWT' } })],
   ['no typ', () => ({ header: { typ: undefined } })],

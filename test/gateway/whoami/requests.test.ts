@@ -310,3 +310,27 @@ test('A-292 parameters that are not valid are refused, each by its name', async 
   for (const query of ['?days=0', '?days=401', '?days=x', `?cursor=${cursor}`])
     expect((await sendRequest(harness.url, 'GET', `/api/whoami/usage${query}`, { headers })).status).toBe(400);
 });
+
+test('A-290 a refusal with a report of more than 64 KiB is listed with its own status and code, also in legacy status mode', async () => {
+  const { headers } = await makeKey();
+  const door = await harness.openDoor({ settings: { legacy_status: 'on' } });
+  const errors = Array.from({ length: 3_000 }, (_, index) => ({ pointer: `/products/${index}`, code: 'TYPE' }));
+  for (const [status, error] of [
+    [422, 'IMPORT_ERROR'],
+    [400, 'VALIDATION_ERROR'],
+  ] as const)
+    for (const url of [door.url, harness.url]) {
+      answerOnce(status, { success: false, error, message: 'Refused', errors });
+      const answer = await sendRequest(url, 'POST', write, {
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: '{}',
+      });
+      expect([answer.status, answer.json.error]).toEqual([url === door.url ? 200 : status, error]);
+      const listed = find(await untilListed(url, headers, idOf(answer)), idOf(answer));
+      expect(listed).toMatchObject({ status, code: error });
+      if (status !== 400) continue;
+      const denial = await sendRequest(url, 'GET', `/api/whoami/denials/${idOf(answer)}`, { headers });
+      expect([denial.status, denial.json.denial?.code]).toEqual([200, error]);
+    }
+  await door.close();
+});

@@ -120,11 +120,13 @@ test('today is counted against the same day of last week up to this time, per re
 test('an owner sees the endpoints that fail and the keys that end soon, each with the page that shows it', async () => {
   const { pool } = harness.database;
   expect(plain(await cardOf('owner', 'failing'))).toContain('No endpoint fails.');
-  await pool.query(
-    `insert into webhooks.endpoint_health (endpoint_uid, failing_since) values ($1, now() - interval '1 hour')
-     on conflict (endpoint_uid) do update set failing_since = excluded.failing_since`,
-    [ids.endpoint],
-  );
+  const fail = `insert into webhooks.endpoint_health (endpoint_uid, failing_since) values ($1, now() - interval '1 hour')
+     on conflict (endpoint_uid) do update set failing_since = excluded.failing_since`;
+  // A delivery that succeeds meanwhile says that the endpoint works again.
+  await until(async () => {
+    await pool.query(fail, [ids.endpoint]);
+    return (await cardOf('owner', 'failing'))?.includes('No endpoint fails.') === false;
+  });
   expect(await cardOf('owner', 'failing')).toContain(`/panel/restaurants/${own}/webhooks/${ids.endpoint}"`);
   expect(plain(await cardOf('owner', 'ending'))).toContain('No key ends within 30 days.');
   await pool.query(`update gateway.api_keys set expires = now() + interval '9 days' where key_id = $1`, [ids.key]);

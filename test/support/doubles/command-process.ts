@@ -57,13 +57,24 @@ const leftOpen = async (before: readonly string[]): Promise<string[]> => {
   }
 };
 
+/** What the command would do at the end of a process of its own, such as writing the rest of its log. */
+const endAsProcess = (before: readonly unknown[], code: number): void => {
+  for (const listener of process.listeners('exit')) {
+    if (before.includes(listener)) continue;
+    listener.call(process, code);
+    process.off('exit', listener);
+  }
+};
+
 const run = async ({ args, env }: AskedCommand): Promise<CommandResult> => {
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, env);
   written = { stdout: '', stderr: '' };
   const before = process.getActiveResourcesInfo();
+  const listeners = process.listeners('exit');
   const code = await runCommandLine(args);
   const left = await leftOpen(before);
+  endAsProcess(listeners, code);
   if (left.length === 0) return { code, ...written };
   return { code: 1, stdout: written.stdout, stderr: `${written.stderr}the command leaves open: ${left.join(', ')}\n` };
 };

@@ -24,8 +24,11 @@ export type SharedReach = {
   text: string;
 };
 
-/** Makes a caller with some of the tenants of its record; undefined: with all of them. Throws when none is left. */
-type MakeCaller = (tenants: ReadonlySet<string> | undefined) => Principal;
+/**
+ * Makes a caller with some of the tenants of its record; undefined: with all of them. Throws when none is left. `text`: what the
+ * token is limited to.
+ */
+type MakeCaller = (tenants: ReadonlySet<string> | undefined, text: string) => Principal;
 
 export type NarrowCaller = {
   /** Undefined: the token has limits that this server does not understand, or is for no service that it has. */
@@ -90,7 +93,7 @@ type Shared = {
 };
 
 const shareReach = ({ details, isFor, make, text, table }: Shared): SharedReach => {
-  const base = make(tenantsOf(details ?? [{}]));
+  const base = make(tenantsOf(details ?? [{}]), text);
   const decided = new Map<Route, ReturnType<SharedReach['callerOf']>>();
   const byTenants = new Map<string, Principal>();
   const decide = (route: Route): ReturnType<SharedReach['callerOf']> => {
@@ -104,7 +107,7 @@ const shareReach = ({ details, isFor, make, text, table }: Shared): SharedReach 
     // The objects for this operation name tenants that the client has lost.
     if (kept.length === 0) return 'details';
     const key = kept.join(' ');
-    const caller = byTenants.get(key) ?? make(new Set(kept));
+    const caller = byTenants.get(key) ?? make(new Set(kept), text);
     byTenants.set(key, caller);
     return caller;
   };

@@ -6,13 +6,17 @@ import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
 
-/** True when `holder` has the lease for the next `seconds`: it held it before, or it was free. */
+/**
+ * True when `holder` has the lease for the next `seconds`: it held it before, or it was free. No gateway leases for longer, so a
+ * lease that ends a minute later than that was written by another program, or before the clock was set back, and counts as free.
+ */
 export const takeLease = async (db: Db, sink: string, holder: string, seconds: number): Promise<boolean> => {
   const { numAffectedRows } = await sql`
     insert into gateway.audit_sinks as s (sink, holder, leased_until)
     values (${sink}, ${holder}, now() + make_interval(secs => ${seconds}))
     on conflict (sink) do update set holder = excluded.holder, leased_until = excluded.leased_until
-    where s.holder = excluded.holder or s.leased_until <= now()`.execute(db);
+    where s.holder = excluded.holder or s.leased_until <= now()
+      or s.leased_until > excluded.leased_until + interval '1 minute'`.execute(db);
   return numAffectedRows === 1n;
 };
 

@@ -2,7 +2,9 @@
  * Adds the committed events of all chains to the tree. One process adds at a time, by a lock that ends with the transaction;
  * the primary key of the leaves excludes two trees in any case. Only events that a signed head covers are added.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { headLabel } from '../chain/chain.ts';
@@ -16,6 +18,8 @@ type End = { chain: number; seq: number };
 
 const pageLeaves = 2_000;
 const chainsPage = 500;
+const busyMsMax = 30_000;
+const busyLookMs = 100;
 
 /** 'busy': another process adds leaves now. */
 export type Added = 'all' | 'more' | 'busy';
@@ -36,15 +40,31 @@ export const addLeaves = (db: Db, ends: readonly End[], limit = pageLeaves): Pro
     return fresh.length < limit ? 'all' : 'more';
   });
 
-/** Adds everything that is committed now, for a command. A process that adds at the same time adds the rest. */
+/**
+ * Adds everything that is committed now, for a command. A process that adds at the same time may know fewer events, so the
+ * command waits for it and adds the rest. Fault OVERLOADED after 30 s of waiting.
+ */
 export const addAllLeaves = async ({ db, box }: { db: Db; box: Pick<SecretBox, 'derive'> }): Promise<void> => {
   const key = box.derive(headLabel);
   for (let after = -1; ; ) {
     const rows = await listChains(db, after, chainsPage);
-    const sound = rows.filter((row) => checkSignatures(key, row) === undefined);
-    while ((await addLeaves(db, sound)) === 'more');
+    await addUpTo(
+      db,
+      rows.filter((row) => checkSignatures(key, row) === undefined),
+    );
     const end = rows.at(-1);
     if (end === undefined || rows.length < chainsPage) return;
     after = end.chain;
+  }
+};
+
+const addUpTo = async (db: Db, ends: readonly End[]): Promise<void> => {
+  let leftMs = busyMsMax;
+  for (let added = await addLeaves(db, ends); added !== 'all'; added = await addLeaves(db, ends)) {
+    if (added === 'more') continue;
+    if (leftMs <= 0)
+      throw new Fault('OVERLOADED', 'Another process has been adding events to the audit tree for 30 s; try again');
+    leftMs -= busyLookMs;
+    await sleep(busyLookMs);
   }
 };

@@ -60,7 +60,7 @@ export const proveEvent = async (deps: TreeDeps, event: string, against?: string
   const checkpoint = against ?? (await newestCheckpoint(deps)).checkpoint;
   const { size } = await readKept(deps, checkpoint);
   const leaf = await findLeaf(deps.db, Number(chain), Number(seq));
-  if (leaf === undefined) throw refuse(`The audit has no event ${event}`);
+  if (leaf === undefined) throw refuse(`No event ${event} is in the tree of the audit: check its id, and run audit verify`);
   if (leaf.position >= size) throw refuse(`The event ${event} is newer than the checkpoint`);
   const path = await compute(deps.db, (node) => inclusionPath(leaf.position, size, node));
   const extra = Buffer.from(leafText(leaf)).toString('base64');

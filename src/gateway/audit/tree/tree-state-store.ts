@@ -9,7 +9,7 @@ export type TreeState = {
   last: 'same' | 'changed' | 'dropped';
   /** Time of that event. */
   newest: Date | null;
-  /** Signed events that are no leaves yet. */
+  /** Signed events that are no leaves yet, without those that the retention dropped. */
   waiting: number;
 };
 
@@ -20,9 +20,11 @@ export const describeTree = async (db: Kysely<unknown>): Promise<TreeState> => {
       join gateway.audit_events e on e.chain = l.chain and e.seq = l.seq
     where l.position = ${size - 1} limit 1`.execute(db);
   const { rows } = await sql<{ waiting: number }>`
-    select coalesce(sum(c.seq - added.seq), 0)::bigint as waiting from gateway.audit_chains c cross join lateral (
-      select coalesce(max(l.seq), 0) as seq from gateway.audit_tree_leaves l where l.chain = c.chain) as added
-    where not c.closed`.execute(db);
+    select coalesce(sum(c.seq - greatest(added.seq, c.anchor_seq)), 0)::bigint as waiting
+    from gateway.audit_chains c cross join lateral (
+      select coalesce(max(l.seq), 0) as seq from gateway.audit_tree_leaves l where l.chain = c.chain) as added`.execute(
+    db,
+  );
   const [event] = last.rows;
   return {
     size,

@@ -15,6 +15,8 @@ export type Subject = {
   token: VerifiedToken;
   /** Wanted lifetime in seconds; undefined: the longest one. */
   wantedSeconds: number | undefined;
+  /** Counts the exchange. Rejects with NarrowRefusal when as many were made as may be. */
+  count(): Promise<void>;
 };
 
 export type ReadSubjectDeps = {
@@ -71,13 +73,14 @@ export const createReadSubject = (deps: ReadSubjectDeps): ReadSubject => {
       );
     }
     const root = { jti: ancestors.at(-1) ?? token.jti, expires: new Date(token.expiresMs) };
-    if (!(await deps.countExchange(root, exchangesMax, deps.clock.now()))) {
+    const count = async (): Promise<void> => {
+      if (await deps.countExchange(root, exchangesMax, deps.clock.now())) return;
       throw new NarrowRefusal(
         'invalid_request',
         `${exchangesMax} tokens were exchanged from the first token of this one; get a new one`,
       );
-    }
-    return { token, wantedSeconds };
+    };
+    return { token, wantedSeconds, count };
   };
 };
 

@@ -10,6 +10,7 @@ import { appendToChain, chainStart, headLabel, signHead } from '#src/gateway/aud
 import { replaceHead } from '#src/gateway/audit/chain/chain-store.ts';
 import { listChainEvents, listChains } from '#src/gateway/audit/chain/event-store.ts';
 import { addLeaves } from '#src/gateway/audit/tree/add-leaves.ts';
+import { describeTree } from '#src/gateway/audit/tree/tree-state-store.ts';
 import {
   createCredentials,
   newestCheckpoint,
@@ -260,6 +261,44 @@ type Published = {
 const published = async (): Promise<Published> =>
   (await (await fetch(`${harness.url()}/.well-known/audit-log`)).json()) as Published;
 
+test('A-430 a proof and a checkpoint wait for a process that adds leaves, and have the events that it did not know', async () => {
+  await changes(3);
+  const client = await database.pool.connect();
+  await client.query('begin');
+  await client.query("select pg_advisory_xact_lock(hashtext('gateway.audit_tree'))");
+  const [proof, checkpoint] = [proveEvent(deps(), '0-3'), newest()];
+  let isDone = false;
+  void Promise.allSettled([proof, checkpoint]).then(() => {
+    isDone = true;
+  });
+  await until(async () => {
+    const asked = await harness.attack(
+      `select 1 from pg_stat_activity where datname = current_database() and query like '%pg_try_advisory_xact_lock%'`,
+    );
+    return asked.length > 0 || isDone;
+  });
+  expect(isDone).toBe(false);
+  await client.query('rollback');
+  client.release();
+  expect(await proof).toContain('index 2');
+  expect(sizeOf(await checkpoint)).toBe(3);
+  await expect(proveEvent(deps(), '0-4')).rejects.toThrow('No event 0-4 is in the tree');
+});
+
+test('events of a closed chain count as waiting until they are leaves', async () => {
+  await harness.start();
+  await harness.changeHere();
+  await harness.request();
+  await harness.stop();
+  const [ends] = await harness.attack(
+    `select sum(seq)::int as events, bool_or(closed) as closed from gateway.audit_chains`,
+  );
+  await harness.attack('delete from gateway.audit_tree_leaves');
+  expect([ends?.closed, (await describeTree(database.db)).waiting]).toEqual([true, ends?.events]);
+  await newest();
+  expect((await describeTree(database.db)).waiting).toBe(0);
+});
+
 test('A-431 a running gateway adds the events of every chain, and its public document has the key and the checkpoint', async () => {
   await harness.start();
   await harness.changeHere();
@@ -340,6 +379,14 @@ test('A-434 a witness that checks proofs itself signs each newer checkpoint, and
   await harness.start({ audit_witness_url: witness.url, audit_witness_key: witness.vkey });
   await harness.changeHere();
   await until(async () => sizeOf((await published()).witnessed ?? '\n0') > Math.max(...sizes), 30_000);
+  // A size that a writer of the table forged, and a text that is no checkpoint, keep nothing from the witness.
+  for (const forged of ['size = 9000000000000000', "checkpoint = 'x'", "checkpoint = 'x', size = 9000000000000000"]) {
+    const last = Math.max(...witness.sizes());
+    await harness.attack(`update gateway.audit_cosigned set ${forged}`);
+    await harness.changeHere();
+    await until(() => Promise.resolve(Math.max(...witness.sizes()) > last), 30_000);
+    await until(async () => sizeOf((await published()).witnessed ?? '\n0') > last, 30_000);
+  }
   // An audit with another content is refused.
   await harness.stop();
   const signed = witness.sizes().length;

@@ -114,6 +114,9 @@ test('A-400 four exchanges in a row and a thousand of one token, over all gatewa
   const child = await childOf(root);
   const { jti } = decodeJwt(root);
   await harness.database.pool.query('update gateway.token_exchanges set exchanged = 999 where root_jti = $1', [jti]);
+  // What is refused for another reason gives no token and counts as none.
+  const refused = await exchange(child, { scope: 'unknown:scope' });
+  expect([refused.status, refused.json.error]).toEqual([400, 'invalid_scope']);
   await childOf(child);
   for (const [subject, url] of [
     [root, harness.url],

@@ -58,6 +58,7 @@ const route = (id: string, path: string, upstream: string, members: Record<strin
 
 const moreRoutes = [
   route('reports.day', '/reports/{shop}', 'reports', { tenant: '{shop}', method: ['GET', 'POST'] }),
+  route('reports.both', '/both', 'reports', { method: ['GET', 'HEAD'] }),
   route('menus.all', '/menus/*', 'menus'),
   route('shops', '/shops', 'shops', { tenant: '?shop' }),
   route('live', '/live', 'live', { upgrade: true }),

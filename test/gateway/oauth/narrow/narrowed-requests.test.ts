@@ -252,8 +252,48 @@ test('A-395 restaurants that the client loses are lost to its narrowed tokens, a
     await door.call(both, 'GET', '/api/orders/list');
     return door.tenantsSeen().join() === 'rst_1';
   });
-  const { status, json } = await door.call(third, 'GET', '/api/orders/list');
-  expect([status, json.code]).toEqual([403, 'UNAUTHORIZED']);
+  await expectLimited(() => door.call(third, 'GET', '/api/orders/list'), 'the restaurants rst_3');
+});
+
+test('A-395 a narrowed token without a restaurant is refused by its own limits, also where its client lost another restaurant for good', async () => {
+  const tenants = ['rst_1', 'rst_2', 'rst_4'];
+  await door.credentials.createTenant('rst_4');
+  const made = await door.credentials.createClient({ name: 'loses two', tenants });
+  const own = { client_id: made.clientId, client_secret: made.secret };
+  const authorization_details = JSON.stringify([detail({ restaurants: ['rst_2'] })]);
+  const { json } = await door.post('token', { grant_type: 'client_credentials', ...own, authorization_details });
+  await door.credentials.removeTenant('rst_4');
+  await door.credentials.withdrawTenant(made.clientId, 'rst_2');
+  const call = () => door.call(String(json.access_token), 'GET', '/api/orders/list');
+  await until(async () => (await call()).status !== 200);
+  await expectLimited(call, 'the restaurants rst_2');
+});
+
+test('A-395 A-054 a refused HEAD is asked again with GET only where the token has the same restaurants for GET', async () => {
+  const both = ['rst_1', 'rst_2'];
+  const answer = door.upstream.answer;
+  door.upstream.answer = (req, res) => {
+    req.resume();
+    res.writeHead(403, { 'content-type': 'text/plain' }).end('no');
+  };
+  try {
+    for (const [details, methods] of [
+      [[detail({ actions: ['HEAD'], restaurants: both })], ['HEAD']],
+      [
+        [detail({ actions: ['HEAD'], restaurants: both }), detail({ actions: ['GET'], restaurants: ['rst_1'] })],
+        ['HEAD'],
+      ],
+      [[detail({ actions: ['HEAD', 'GET'], restaurants: both })], ['HEAD', 'GET']],
+      [undefined, ['HEAD', 'GET']],
+    ] as const) {
+      const token = await door.tokenOf(details);
+      door.upstream.seen.length = 0;
+      expect((await door.call(token, 'HEAD', '/both')).status).toBe(403);
+      expect(door.upstream.seen.map(({ method }) => method)).toEqual(methods);
+    }
+  } finally {
+    door.upstream.answer = answer;
+  }
 });
 
 test('A-401 whoami shows the limits of a narrowed token, its restaurants, and null for any other credential', async () => {

@@ -12,16 +12,16 @@ export const readCosigned = async (
   return rows[0];
 };
 
-/** Never replaces a checkpoint by a smaller one. */
+/** Replaces a smaller checkpoint, and `broken`, which somebody else has written. */
 export const saveCosigned = async (
   db: Db,
   witness: string,
-  { size, checkpoint }: { size: number; checkpoint: string },
+  { size, checkpoint, broken }: { size: number; checkpoint: string; broken: string | undefined },
 ): Promise<void> => {
   await sql`
     insert into gateway.audit_cosigned as c (witness, size, checkpoint, cosigned)
     values (${witness}, ${size}, ${checkpoint}, now())
     on conflict (witness) do update
     set size = excluded.size, checkpoint = excluded.checkpoint, cosigned = excluded.cosigned
-    where c.size <= excluded.size`.execute(db);
+    where c.size <= excluded.size or c.checkpoint = ${broken ?? null}`.execute(db);
 };

@@ -61,13 +61,29 @@ export const createWitness = (deps: WitnessDeps): Service => ({
   },
 });
 
-/** The stored cosignature is verified again, because a writer of the table could have replaced it. */
-const showCosigned = async ({ db, key, witness, onCosigned }: WitnessDeps): Promise<number> => {
-  const stored = await readCosigned(db, witness.vkey);
-  if (stored === undefined || !isCosigned(witness, stored.checkpoint)) return 0;
-  onCosigned(stored.checkpoint);
-  return stored.checkpoint.startsWith(`${key().origin}\n`) ? stored.size : 0;
+type Shown = {
+  /** How many events the checkpoint covers; 0: there is none for this audit. */
+  size: number;
+  /** A stored text that is not what a gateway wrote. */
+  broken: string | undefined;
 };
+
+/** The stored cosignature is verified again, because a writer of the table could have replaced it. */
+const showCosigned = async ({ db, key, witness, onCosigned }: WitnessDeps): Promise<Shown> => {
+  const stored = await readCosigned(db, witness.vkey);
+  if (stored === undefined) return { size: 0, broken: undefined };
+  const { checkpoint } = stored;
+  if (!isCosigned(witness, checkpoint)) return { size: 0, broken: checkpoint };
+  onCosigned(checkpoint);
+  const size = sizeOf(checkpoint);
+  return {
+    size: checkpoint.startsWith(`${key().origin}\n`) ? size : 0,
+    // The column is not signed.
+    broken: stored.size === size ? undefined : checkpoint,
+  };
+};
+
+const sizeOf = (checkpoint: string): number => Number(checkpoint.split('\n')[1]);
 
 /** The newest checkpoint that the witness signed, and the key that signs now. Fault NOT_FOUND when there is none. */
 export const witnessedCheckpoint = async (deps: TreeDeps, vkey = ''): Promise<{ checkpoint: string; vkey: string }> => {
@@ -84,9 +100,10 @@ const isCosigned = (witness: WitnessKey, checkpoint: string): boolean =>
 const submit = async (deps: WitnessDeps, signal: AbortSignal): Promise<void> => {
   const { db, key, witness } = deps;
   const checkpoint = await signTree(db, key());
-  const size = Number(checkpoint.split('\n')[1]);
-  let old = await showCosigned(deps);
-  if (size <= old) return;
+  const size = sizeOf(checkpoint);
+  const shown = await showCosigned(deps);
+  let old = shown.size;
+  if (size < old || (size === old && shown.broken === undefined)) return;
   let answer = await post(deps, await consistencyBody(db, old, { size, checkpoint }), signal);
   if (answer.status === conflict) {
     // The witness signed a checkpoint whose cosignature was lost, or the store was set back.
@@ -97,7 +114,7 @@ const submit = async (deps: WitnessDeps, signal: AbortSignal): Promise<void> => 
   if (answer.status !== ok) throw new Error(`the witness answered ${answer.status}`);
   const cosignature = findCosignature(witness, checkpoint, answer.text);
   if (cosignature === undefined) throw new Error('the answer of the witness has no signature by its key');
-  await saveCosigned(db, witness.vkey, { size, checkpoint: `${checkpoint}${cosignature}` });
+  await saveCosigned(db, witness.vkey, { size, checkpoint: `${checkpoint}${cosignature}`, broken: shown.broken });
   await showCosigned(deps);
 };
 
