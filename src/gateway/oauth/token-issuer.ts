@@ -79,7 +79,7 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
   };
 };
 
-/** Before anything that needs the store or a proof, as interface 4.1 orders the errors. */
+/** Comes before anything that needs the store or a proof (interface 4.1, the sequence of errors). */
 export const requireRights = (client: ClientRecord): void => {
   if (!client.mayUseTokens) throw new OAuthRefusal('unauthorized_client', 400, 'This client may not use tokens');
   if (client.tenants.length === 0) {

@@ -12,7 +12,7 @@ export const readCosigned = async (
   return rows[0];
 };
 
-/** Replaces a smaller checkpoint, and `broken`, which somebody else has written. */
+/** Replaces a smaller checkpoint, and `broken`, a text that no gateway wrote. */
 export const saveCosigned = async (
   db: Db,
   witness: string,
