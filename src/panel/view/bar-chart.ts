@@ -26,14 +26,25 @@ type Spans = {
   textOfValue: (at: Date, number: number) => string;
   /** How the times are shown; default: `axis`. */
   timeStyle?: 'axis' | 'day';
+  /** A number that a line marks, such as a quota. The chart reaches up to it at least. */
+  mark?: number | undefined;
 };
 
 /** The text of a value before the script of the page shows it in the viewer's zone. */
 export const utcValue = (at: Date, number: number): string =>
   `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC: ${number}`;
 
+const topOf = (numbers: readonly number[], ...more: (number | undefined)[]): number =>
+  Math.max(1, ...more.map((one) => one ?? 0), ...numbers);
+
+const markLine = (mark: number, most: number, width: number): Html => {
+  // Half a line below the edge, so that a mark at the very top is drawn whole.
+  const y = Math.max(1, height - Math.round((mark / most) * height));
+  return html`<line class="mark" x1="0" x2="${width}" y1="${y}" y2="${y}" stroke="currentColor" stroke-width="1.5" stroke-dasharray="6 4"></line>`;
+};
+
 const bars = (numbers: readonly number[], { label, tone, top }: Bars, spans?: Spans): Html => {
-  const most = Math.max(1, top ?? 0, ...numbers);
+  const most = topOf(numbers, top, spans?.mark);
   const width = numbers.length * step;
   return html`<svg class="bars ${tone}" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}">
 <line x1="0" x2="${width}" y1="${height}" y2="${height}" stroke="currentColor" stroke-width="1" opacity="0.5"></line>
@@ -46,6 +57,7 @@ ${numbers.map((number, index) => {
     html`<rect x="${index * step + gap / 2}" y="${height - tall}" width="${step - gap}" height="${tall}" fill="currentColor"></rect>`
   );
 })}
+${spans?.mark !== undefined && markLine(spans.mark, most, width)}
 ${spans && numbers.map((number, index) => valueArea(number, index, spans))}</svg>`;
 };
 
@@ -63,7 +75,7 @@ export const barChart = (numbers: readonly number[], given: Bars): Html => bars(
  * and the arrow keys, in the line below.
  */
 export const timeChart = (numbers: readonly number[], given: Bars & Spans): Html => {
-  const most = Math.max(1, given.top ?? 0, ...numbers);
+  const most = topOf(numbers, given.top, given.mark);
   const style = given.timeStyle ?? 'axis';
   // Of days the last one is named, and not the midnight after it.
   const spans = style === 'day' ? numbers.length - 1 : numbers.length;

@@ -69,14 +69,20 @@ const usedTable = ({ texts, ports }: View, caller: LimitedCaller): Html => {
   });
 };
 
-const chart = ({ texts }: View, { days }: LimitedCaller): Html => {
+/** A quota far above all days would press the bars flat, so then only the sentence names it. */
+const markedTimesMax = 4;
+
+const chart = ({ texts }: View, { days, limits }: LimitedCaller): Html => {
   const t = texts.limits;
+  const quota = limits.day;
   const units = days.map((day) => day.units);
   const [first] = days;
   const total = units.reduce((sum, one) => sum + one, 0);
   const most = Math.max(0, ...units);
+  const mark = quota !== undefined && quota <= most * markedTimesMax ? quota : undefined;
   return html`<div class="card"><h2>${t.chartTitle} <span class="figure">${t.number(total)}</span></h2>
-${first && timeChart(units, { label: t.chartLabel(t.number(total), t.number(most)), tone: 'used', from: first.day, seconds: daySeconds, textOfValue: utcValue, timeStyle: 'day' })}
+${first && timeChart(units, { label: t.chartLabel(t.number(total), t.number(most)), tone: 'used', from: first.day, seconds: daySeconds, textOfValue: utcValue, timeStyle: 'day', mark })}
+${quota !== undefined && html`<p class="hint">${t.quotaOfDay(t.number(quota), Math.round((most / quota) * 100), mark !== undefined)}</p>`}
 <details><summary>${t.asTable}</summary>${table({
     isStacked: false,
     columns: [t.day, ...[t.requests, t.units, t.limited].map((title) => ({ title, kind: 'number' as const }))],

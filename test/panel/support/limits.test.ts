@@ -83,6 +83,31 @@ test('A-228 A-225 support sets limits and addresses of a client, wrong ones are 
     .not.toContain('"day"');
 });
 
+test('A-228 the chart of use marks the quota of a day and says how much of it the busiest day used', async () => {
+  const { id } = await makeClient();
+  const ask = await visitor(await harness.user('support'));
+  const path = `/panel/clients/${id}/limits`;
+  await harness.database.pool.query(
+    `insert into gateway.caller_usage (caller, day, requests, units, limited, elsewhere)
+     select $1, date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' - n * interval '1 day', 100 * n, 100 * n, n, 0
+     from generate_series(1, 3) as n`,
+    [id],
+  );
+  const plain = (await ask(path)).text;
+  expect(plain).toContain('600 units in 30 days, at most 300 in one day');
+  expect(plain).not.toContain('class="mark"');
+  await ask(path, { day: '400' });
+  const marked = (await ask(path)).text;
+  expect(marked).toContain('The quota of a day is 400 units (the dashed line). The busiest day used 75% of it.');
+  // The bars are 60 high and reach up to the quota: 300 of 400 units are 45.
+  expect(marked).toMatch(/<rect [^>]*height="45"/);
+  expect(marked).toMatch(/<line class="mark" [^>]*y1="1"/);
+  await ask(path, { day: '100000' });
+  const far = (await ask(path)).text;
+  expect(far).toContain('The quota of a day is 100,000 units. The busiest day used 0% of it.');
+  expect(far).not.toContain('class="mark"');
+});
+
 test('A-228 an owner sets the addresses of a key of the restaurant and not its limits; of another restaurant there is nothing', async () => {
   const [restaurant = '', other = ''] = harness.restaurants;
   const { api_key: key = '', key_id: id = '' } = await harness.command('key', 'create', '--restaurant', restaurant);

@@ -20,6 +20,8 @@ export const limits = {
   },
   chartTitle: 'Units in the last 30 days',
   chartLabel: (total: string, most: string) => `${total} units in 30 days, at most ${most} in one day`,
+  quotaOfDay: (quota: string, percent: number, isMarked: boolean) =>
+    `The quota of a day is ${quota} units${isMarked ? ' (the dashed line)' : ''}. The busiest day used ${percent}% of it.`,
   asTable: 'As a table',
   day: 'Day',
   requests: 'Requests',

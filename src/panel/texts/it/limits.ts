@@ -23,6 +23,8 @@ export const limits: Texts['limits'] = {
   },
   chartTitle: 'Unità negli ultimi 30 giorni',
   chartLabel: (total, most) => `${total} unità in 30 giorni, al massimo ${most} in un giorno`,
+  quotaOfDay: (quota, percent, isMarked) =>
+    `La quota giornaliera è di ${quota} unità${isMarked ? ' (la linea tratteggiata)' : ''}. Il giorno più intenso ne ha usato il ${percent}%.`,
   asTable: 'Come tabella',
   day: 'Giorno',
   requests: 'Richieste',
