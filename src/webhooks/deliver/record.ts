@@ -14,7 +14,6 @@ import { startWait, type Wait } from '#src/platform/wake.ts';
 import { disableFailing, disableGone } from '../endpoints/endpoint-store.ts';
 import { recording } from '../pacing/bounds.ts';
 import {
-  type AttemptRecord,
   type Health,
   holdsLease,
   insertHealth,
@@ -135,8 +134,10 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
 };
 
 const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly AttemptResult[]): Promise<void> => {
-  for (const { attempt } of batch) if (attempt.status === 410) await disableGoneOf(deps, db, attempt);
-  const { failing, isReleased } = await inTransaction(db, (tx) => writeAll(deps, tx, batch));
+  const results: AttemptResult[] = [];
+  for (const result of batch)
+    results.push(result.attempt.status === 410 ? await withDisabling(deps, db, result) : result);
+  const { failing, isReleased } = await inTransaction(db, (tx) => writeAll(deps, tx, results));
   if (isReleased) deps.onReleased();
   const before = new Date(deps.clock.now().getTime() - failingMs);
   for (const { endpointUid, failingSince, failuresCount } of failing) {
@@ -149,19 +150,22 @@ const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly
   }
 };
 
-/** 410 disables the endpoint (interface 12.4). This happens before the result is written, so that no claim comes between. */
-const disableGoneOf = async (deps: RecordDeps, db: Kysely<unknown>, attempt: AttemptRecord): Promise<void> => {
-  const isDisabled = await inTransaction(
-    db,
-    async (tx) =>
-      (await holdsLease(tx, attempt)) && (await disableGone(tx, attempt.delivery.endpointUid, deps.clock.now())),
+/**
+ * 410 disables the endpoint and cancels its backlog (interface 12.4). This happens before the result is written, so that no
+ * claim comes between. An endpoint that has another address by now stays enabled, and the delivery is tried again there.
+ */
+const withDisabling = async (deps: RecordDeps, db: Kysely<unknown>, result: AttemptResult): Promise<AttemptResult> => {
+  const { attempt, endpoint } = result;
+  const { endpointUid: uid } = attempt.delivery;
+  const outcome = await inTransaction(db, async (tx) =>
+    (await holdsLease(tx, attempt)) ? disableGone(tx, { uid, url: endpoint.url }, deps.clock.now()) : 'stays',
   );
-  if (!isDisabled) return;
-  deps.log.info(
-    { endpoint: attempt.delivery.endpointUid },
-    'an endpoint was disabled because its receiver answered 410',
-  );
-  deps.onDisabled();
+  if (outcome === 'stays') return result;
+  if (outcome === 'disabled') {
+    deps.log.info({ endpoint: uid }, 'an endpoint was disabled because its receiver answered 410');
+    deps.onDisabled();
+  }
+  return { ...result, attempt: { ...attempt, state: 'cancelled', nextAttemptAt: null } };
 };
 
 /**
