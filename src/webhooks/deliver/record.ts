@@ -13,6 +13,7 @@ import { pause } from '#src/platform/supervisor.ts';
 import { startWait, type Wait } from '#src/platform/wake.ts';
 import { disableFailing, disableGone } from '../endpoints/endpoint-store.ts';
 import { recording } from '../pacing/bounds.ts';
+import { failuresToHold } from '../pacing/breaker.ts';
 import {
   type Health,
   holdsLease,
@@ -179,9 +180,7 @@ const writeAll = async (
 ): Promise<{ failing: Health[]; isReleased: boolean }> => {
   // Pipelined: results that are not needed are awaited with the commit.
   await withCommit(tx, lockEntityQueues(tx, batch.map(entityQueueOf)));
-  if (
-    batch.some(({ attempt, endpoint, endpointClass }) => attempt.failure !== null || endpoint.class !== endpointClass)
-  )
+  if (batch.some(changesSchedule))
     await withCommit(tx, lockSchedule(tx, [...new Set(batch.map(({ endpoint }) => endpoint.endpointUid))]));
   const written = await writeAttempts(
     tx,
@@ -212,5 +211,9 @@ const writeAll = async (
     deps.log.warn(one, 'an endpoint has only failed for three days and will be disabled in two days');
   return { failing, isReleased };
 };
+
+/** A retry, another class, or the end of a hold of the breaker. */
+const changesSchedule = ({ attempt, endpoint, endpointClass }: AttemptResult): boolean =>
+  attempt.failure !== null || endpoint.class !== endpointClass || endpoint.failuresCount >= failuresToHold;
 
 const entityQueueOf = ({ attempt: { delivery } }: AttemptResult): EntityQueue => delivery;
