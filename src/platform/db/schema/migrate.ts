@@ -6,7 +6,6 @@ import type { Logger } from 'pino';
 import { minuteMs } from '../../clock.ts';
 import { compareReleases } from '../../files/release.ts';
 import { allowSilence } from '../driver/pg-client.ts';
-import { isLockTimeout } from '../transaction.ts';
 import { grantAgain, schemasOf } from './grants.ts';
 import { digest, findPending, type Migration, MigrationError, readApplied, readPending, titleOf } from './pending.ts';
 
@@ -91,6 +90,8 @@ export const migrate = async (
 };
 
 const insufficientPrivilege = '42501';
+
+const isLockTimeout = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '55P03';
 
 /** MIGRATION_DENIED, when the role of the connection may not do what a migration does. */
 const deniedTo = async (pool: pg.Pool, error: unknown): Promise<MigrationError | undefined> => {
