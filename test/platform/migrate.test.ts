@@ -10,6 +10,7 @@ import { createPool } from '#src/platform/db/pool.ts';
 import { loadMigrations, migrate } from '#src/platform/db/schema/migrate.ts';
 import { assertCurrent, type Migration, readSchemaState } from '#src/platform/db/schema/pending.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -44,6 +45,13 @@ const tableOf = async (name: string): Promise<string | null> => {
   return rows[0]?.found ?? null;
 };
 
+const waitingForLocks = async (): Promise<number> => {
+  const { rows } = await database.pool.query<{ count: number }>(
+    `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rows[0]?.count ?? 0;
+};
+
 describe('migrations', () => {
   test('are applied once, in order, and a second start finds nothing to do', async () => {
     expect(await migrate(database.pool, [first, second], { log })).toEqual([first, second]);
@@ -64,6 +72,44 @@ describe('migrations', () => {
     const { rows } = await database.pool.query('select id, lit from kitchen.ovens');
     expect(rows).toEqual([{ id: 1, lit: true }]);
   });
+
+  test('A-505 that need a table which another transaction reads let later readers through, and are applied when it ends', async () => {
+    await migrate(database.pool, [first], { log });
+    const reader = await database.pool.connect();
+    try {
+      await reader.query('begin; select from kitchen.ovens');
+      const warned = Promise.withResolvers<string>();
+      const noting = pino({ level: 'warn' }, { write: warned.resolve });
+      const wider = { ...second, sql: 'alter table kitchen.ovens add column heat integer' };
+      const migrated = migrate(database.pool, [first, wider], { log: noting });
+      await until(async () => (await waitingForLocks()) > 0);
+      // It waits behind the migration, until this one gives up the first time.
+      await database.pool.query('select from kitchen.ovens');
+      expect(await warned.promise).toMatch(/its tables are in use by pid \d+ \(/);
+      await reader.query('commit');
+      expect(await migrated).toEqual([wider]);
+    } finally {
+      reader.release(true);
+    }
+  }, 60_000);
+
+  test('A-505 whose table stays in use fail after a while, and name the process of the database that uses it', async () => {
+    await migrate(database.pool, [first], { log });
+    const reader = await database.pool.connect();
+    try {
+      const { rows } = await reader.query<{ pid: number }>('select pg_backend_pid() as pid');
+      await reader.query('begin; select from kitchen.ovens');
+      const wider = { ...second, sql: 'alter table kitchen.ovens add column heat integer' };
+      await expect(migrate(database.pool, [first, wider], { log, triesMs: 1 })).rejects.toMatchObject({
+        code: 'MIGRATION_FAILED',
+        message: expect.stringContaining(`lock timeout; its tables are in use by pid ${rows[0]?.pid} (`),
+      });
+      await reader.query('commit');
+      expect(await migrate(database.pool, [first, wider], { log })).toEqual([wider]);
+    } finally {
+      reader.release(true);
+    }
+  }, 60_000);
 
   test('that were changed after they had been applied are refused by name', async () => {
     await migrate(database.pool, [first], { log });

@@ -112,6 +112,36 @@ test('A-120 A-129 kill -9 and a new start lose no order and no webhook, and a re
   expect(await second.stop()).toBe(0);
 });
 
+test('A-500 starts work after the endpoint of the demo was removed, and do not make it again', async () => {
+  const env = { ORDERPASS_DATA_DIR: dataDir() };
+  const first = await start(env);
+  await until(() => first.output().includes('/demo/receiver\n'));
+  const headers = {
+    'x-client-id': shown(first, 'Client id'),
+    'x-client-secret': shown(first, 'Client secret'),
+    'content-type': 'application/json',
+  };
+  const endpoints = async (url: string): Promise<{ uid: string }[]> => {
+    const response = await fetch(`${url}/api/webhook/endpoints`, { headers });
+    expect(response.status).toBe(200);
+    return ((await response.json()) as { endpoints: { uid: string }[] }).endpoints;
+  };
+  const [made] = await endpoints(first.url);
+  const removed = await fetch(`${first.url}/api/webhook/remove`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ uid: made?.uid }),
+  });
+  expect(removed.status).toBe(200);
+  expect(await first.stop()).toBe(0);
+  for (const round of [1, 2]) {
+    const later = await start(env);
+    expect(await endpoints(later.url), `start ${round}`).toEqual([]);
+    expect(later.errors()).toBe('');
+    expect(await later.stop()).toBe(0);
+  }
+});
+
 test('two installations run side by side on other ports and folders and know nothing of each other', async () => {
   const [left, right] = await Promise.all([
     start({ ORDERPASS_DATA_DIR: dataDir() }),

@@ -2,8 +2,8 @@
  * Restores a backup into an empty data folder. The store recovers, is checked and records its restore in a folder inside; its
  * parts get their names when all of that has succeeded. A start refuses a data folder with such an unfinished folder in it.
  */
-import { readdirSync } from 'node:fs';
-import { copyFile, readFile, rename, stat } from 'node:fs/promises';
+import { existsSync, readdirSync } from 'node:fs';
+import { copyFile, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { appendChange, isHeadsFile, type VerifiedAudit, verifyAudit } from '#src/gateway/index.ts';
 import {
@@ -76,9 +76,15 @@ export const restoreBackup = async (settings: Settings, log: Logger, request: Re
     await restoreCluster(draft, paths, log, (done) => progress(bytes + done));
     for (const { name } of manifest.files) if (isHeadsFile(name)) await copyFile(join(from, name), join(draft, name));
     const checked = await checkStore(draft, settings, log, master.key, manifest);
-    await publish(draft, dataDir, master);
+    if (master.place === 'data folder')
+      await writeBackupFile(draft, masterKeyName, `${master.key.toString('base64')}\n`);
+    await publish(draft, dataDir);
     return { manifest, dataDir, masterKey: master.place, ...checked };
   } catch (error) {
+    if (existsSync(join(dataDir, 'postgres')))
+      throw new BackupError(
+        `The store is restored in ${dataDir}, but the last step failed (${error instanceof Error ? error.message : String(error)}). Remove ${draft} if it is there, and start the program`,
+      );
     await removeDataFolder(draft);
     throw nameFullDisk(error, dataDir);
   }
@@ -139,11 +145,22 @@ const checkStore = async (
   }
 };
 
-/** The cluster comes last: with it the data folder counts as one that holds a store. */
-const publish = async (draft: string, dataDir: string, { key, place }: Key): Promise<void> => {
-  for (const name of readdirSync(draft).filter(isHeadsFile)) await rename(join(draft, name), join(dataDir, name));
-  if (place === 'data folder') await writeBackupFile(dataDir, masterKeyName, `${key.toString('base64')}\n`);
-  await moveCluster(draft, dataDir);
+/**
+ * The cluster comes last: with it the data folder counts as one that holds a store. Without it nothing stays, since a start would
+ * make an empty store beside what was moved.
+ */
+const publish = async (draft: string, dataDir: string): Promise<void> => {
+  const moved: string[] = [];
+  try {
+    for (const name of readdirSync(draft).filter((one) => isHeadsFile(one) || one === masterKeyName)) {
+      await rename(join(draft, name), join(dataDir, name));
+      moved.push(name);
+    }
+    await moveCluster(draft, dataDir);
+  } catch (error) {
+    for (const name of moved) await rm(join(dataDir, name), { force: true });
+    throw error;
+  }
   await syncFolder(dataDir);
   await removeDataFolder(draft);
   await syncFolder(dataDir);

@@ -97,7 +97,8 @@ export const createDemo = async (deps: DemoDeps): Promise<Demo | undefined> => {
     fresh = made.fresh;
   }
   const current = state;
-  // The port may differ from the last start; the receiver is at the address of this process.
+  // The port may differ from the last start; the receiver is at the address of this process. An endpoint that was removed
+  // is not made again: the receiver then gets no webhooks.
   await moveEndpoint(store.db, {
     tenant: current.restuid,
     uid: current.endpointUid,

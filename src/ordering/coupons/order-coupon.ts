@@ -32,7 +32,7 @@ export const readOrderCoupon = async (
 
 /**
  * Takes one use. Undefined when a parallel order took the last one; the order must then not be written. Lock order of
- * every order: customer, coupon, counter of order numbers.
+ * every order: customer, coupon, points, counter of order numbers.
  */
 export const takeOrderCoupon = (tx: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> =>
   takeUse(tx, restuid, code);

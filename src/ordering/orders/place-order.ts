@@ -178,6 +178,9 @@ const write = async (
     numbered: sent.redeem_points === null && priced.coupon === null,
   });
   const uid = newId('ord', now.getTime());
+  // A cancellation locks them in this sequence too: the coupon, then the points with their tally.
+  if (priced.coupon !== null && (await takeOrderCoupon(tx, restaurant.uid, priced.coupon.code)) === undefined)
+    return refuse([couponFault('The coupon is used up')]);
   if (sent.redeem_points !== null && customer !== undefined) {
     const taken = await redeemPoints(tx, {
       restuid: restaurant.uid,
@@ -191,8 +194,6 @@ const write = async (
     if (taken.kind === 'insufficient') return { kind: 'insufficient_points', balance: taken.balance };
     if (taken.kind !== 'posted') throw new Error(`redeeming the points of a new order failed: ${taken.kind}`);
   }
-  if (priced.coupon !== null && (await takeOrderCoupon(tx, restaurant.uid, priced.coupon.code)) === undefined)
-    return refuse([couponFault('The coupon is used up')]);
   const number = customer?.number ?? (await nextOrderNumber(tx, restaurant.uid));
   // Orders of one restaurant wait for the number: from here to the commit no statement waits for an answer.
   const first = newOrder({ restaurant, sent, clientId, actor, now }, location, priced, {

@@ -71,8 +71,9 @@ export const deleteReceipt = async (db: Kysely<unknown>, owner: string, key: str
 
 /** Deletes at most `limit` expired receipts; returns how many were deleted. */
 export const deleteExpiredReceipts = async (db: Kysely<unknown>, now: Date, limit: number): Promise<number> => {
+  // The outer condition is checked again on a receipt that another transaction has replaced meanwhile.
   const result = await sql`
-    delete from platform.receipts where (owner, key) in
+    delete from platform.receipts where expires <= ${now} and (owner, key) in
       (select owner, key from platform.receipts where expires <= ${now} order by expires limit ${limit})`.execute(db);
   return Number(result.numAffectedRows ?? 0n);
 };

@@ -120,6 +120,9 @@ const serverCodes = new Set([
   '25P03', // idle in transaction ended
 ]);
 
+/** A statement waited for a lock for as long as it may. */
+export const isLockTimeout = (error: unknown): boolean => codeOf(error) === '55P03';
+
 /** Messages of pg and its pool that carry no code. */
 const messages =
   /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|timeout expired|Query read timeout)/;

@@ -142,7 +142,7 @@ const resultOf = (
       retryAfterSeconds: asked ?? null,
       response: response === null || response === '' ? response : redactResponse(response, deps.secretsOf(delivery)),
       timings,
-      ...outcomeOf(failure, status, delayMs, ended),
+      ...outcomeOf(failure, delayMs, ended),
     },
     endpoint: delivery.endpoint,
     endpointClass: tookMs(result) <= slotting.slowMs ? quick : slow,
@@ -152,10 +152,8 @@ const resultOf = (
 
 type Outcome = Pick<AttemptResult['attempt'], 'state' | 'nextAttemptAt'>;
 
-const outcomeOf = (failure: Failure | null, status: number | null, delayMs: number | undefined, now: Date): Outcome => {
+const outcomeOf = (failure: Failure | null, delayMs: number | undefined, now: Date): Outcome => {
   if (failure === null) return { state: 'succeeded', nextAttemptAt: null };
-  // 410 disables the endpoint and cancels its backlog (interface 12.4).
-  if (status === 410) return { state: 'cancelled', nextAttemptAt: null };
   if (delayMs === undefined) return { state: 'exhausted', nextAttemptAt: null };
   return { state: 'pending', nextAttemptAt: new Date(now.getTime() + delayMs) };
 };

@@ -13,8 +13,8 @@ import { pause } from '#src/platform/supervisor.ts';
 import { startWait, type Wait } from '#src/platform/wake.ts';
 import { disableFailing, disableGone } from '../endpoints/endpoint-store.ts';
 import { recording } from '../pacing/bounds.ts';
+import { failuresToHold } from '../pacing/breaker.ts';
 import {
-  type AttemptRecord,
   type Health,
   holdsLease,
   insertHealth,
@@ -135,8 +135,10 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
 };
 
 const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly AttemptResult[]): Promise<void> => {
-  for (const { attempt } of batch) if (attempt.status === 410) await disableGoneOf(deps, db, attempt);
-  const { failing, isReleased } = await inTransaction(db, (tx) => writeAll(deps, tx, batch));
+  const results: AttemptResult[] = [];
+  for (const result of batch)
+    results.push(result.attempt.status === 410 ? await withDisabling(deps, db, result) : result);
+  const { failing, isReleased } = await inTransaction(db, (tx) => writeAll(deps, tx, results));
   if (isReleased) deps.onReleased();
   const before = new Date(deps.clock.now().getTime() - failingMs);
   for (const { endpointUid, failingSince, failuresCount } of failing) {
@@ -149,19 +151,22 @@ const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly
   }
 };
 
-/** 410 disables the endpoint (interface 12.4). This happens before the result is written, so that no claim comes between. */
-const disableGoneOf = async (deps: RecordDeps, db: Kysely<unknown>, attempt: AttemptRecord): Promise<void> => {
-  const isDisabled = await inTransaction(
-    db,
-    async (tx) =>
-      (await holdsLease(tx, attempt)) && (await disableGone(tx, attempt.delivery.endpointUid, deps.clock.now())),
+/**
+ * 410 disables the endpoint and cancels its backlog (interface 12.4). This happens before the result is written, so that no
+ * claim comes between. An endpoint that has another address by now stays enabled, and the delivery is tried again there.
+ */
+const withDisabling = async (deps: RecordDeps, db: Kysely<unknown>, result: AttemptResult): Promise<AttemptResult> => {
+  const { attempt, endpoint } = result;
+  const { endpointUid: uid } = attempt.delivery;
+  const outcome = await inTransaction(db, async (tx) =>
+    (await holdsLease(tx, attempt)) ? disableGone(tx, { uid, url: endpoint.url }, deps.clock.now()) : 'stays',
   );
-  if (!isDisabled) return;
-  deps.log.info(
-    { endpoint: attempt.delivery.endpointUid },
-    'an endpoint was disabled because its receiver answered 410',
-  );
-  deps.onDisabled();
+  if (outcome === 'stays') return result;
+  if (outcome === 'disabled') {
+    deps.log.info({ endpoint: uid }, 'an endpoint was disabled because its receiver answered 410');
+    deps.onDisabled();
+  }
+  return { ...result, attempt: { ...attempt, state: 'cancelled', nextAttemptAt: null } };
 };
 
 /**
@@ -175,9 +180,7 @@ const writeAll = async (
 ): Promise<{ failing: Health[]; isReleased: boolean }> => {
   // Pipelined: results that are not needed are awaited with the commit.
   await withCommit(tx, lockEntityQueues(tx, batch.map(entityQueueOf)));
-  if (
-    batch.some(({ attempt, endpoint, endpointClass }) => attempt.failure !== null || endpoint.class !== endpointClass)
-  )
+  if (batch.some(changesSchedule))
     await withCommit(tx, lockSchedule(tx, [...new Set(batch.map(({ endpoint }) => endpoint.endpointUid))]));
   const written = await writeAttempts(
     tx,
@@ -208,5 +211,9 @@ const writeAll = async (
     deps.log.warn(one, 'an endpoint has only failed for three days and will be disabled in two days');
   return { failing, isReleased };
 };
+
+/** A retry, another class, or the end of a hold of the breaker. */
+const changesSchedule = ({ attempt, endpoint, endpointClass }: AttemptResult): boolean =>
+  attempt.failure !== null || endpoint.class !== endpointClass || endpoint.failuresCount >= failuresToHold;
 
 const entityQueueOf = ({ attempt: { delivery } }: AttemptResult): EntityQueue => delivery;

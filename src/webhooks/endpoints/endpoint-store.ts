@@ -31,18 +31,17 @@ export const countEndpoints = async (
   return rows[0]?.count ?? 0;
 };
 
-/** Returns false when there is no such endpoint. */
+/** A removed endpoint keeps its address. */
 export const updateEndpointUrl = async (
   db: Kysely<unknown>,
   tenant: string,
   uid: string,
   url: string,
-): Promise<boolean> => {
-  const result = await sql`
+): Promise<void> => {
+  await sql`
     update webhooks.endpoints set url = ${url} where tenant = ${tenant} and uid = ${uid} and removed is null`.execute(
     db,
   );
-  return (result.numAffectedRows ?? 0n) > 0n;
 };
 
 const columns = sql`
@@ -198,11 +197,23 @@ const lockEnabled = async (tx: Kysely<unknown>, uid: string): Promise<boolean> =
   return rows.length > 0;
 };
 
-/** Disables an endpoint whose receiver answered 410. Returns false when it was disabled already. */
-export const disableGone = async (tx: Kysely<unknown>, uid: string, now: Date): Promise<boolean> => {
-  if (!(await lockEnabled(tx, uid))) return false;
+/**
+ * Disables an endpoint whose receiver at `url` answered 410. `stays`: its owner gave it another address during the attempt, or
+ * disabled and enabled it, so the answer says nothing about the endpoint as it is now.
+ */
+export const disableGone = async (
+  tx: Kysely<unknown>,
+  { uid, url }: { uid: string; url: string },
+  now: Date,
+): Promise<'disabled' | 'was_disabled' | 'stays'> => {
+  const { rows } = await sql<{ enabled: boolean; isAsked: boolean }>`
+    select enabled, url = ${url} and (not enabled or cancel_through is null) as "isAsked"
+    from webhooks.endpoints where uid = ${uid} for no key update`.execute(tx);
+  const [found] = rows;
+  if (found?.isAsked !== true) return 'stays';
+  if (!found.enabled) return 'was_disabled';
   await disableEndpoint(tx, uid, 'gone', now);
-  return true;
+  return 'disabled';
 };
 
 /** Applies the rule of interface 12.4 to the stored row, because a success may have been written since. */

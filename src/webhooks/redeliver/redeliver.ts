@@ -22,7 +22,7 @@ import { type Endpoint, sentKindsOf, type Viewer } from '../endpoints/endpoint.t
 import { dropPreviousSecrets, findEndpoint } from '../endpoints/endpoint-store.ts';
 import { attemptsMax } from '../pacing/retry-schedule.ts';
 import { joinEntityQueues, knownDeliveries, lockEntityQueues } from '../queue/entity-queue-store.ts';
-import { claimRedelivery, insertRedelivery, type Redelivery, saveProgress } from './redelivery-store.ts';
+import { claimRedelivery, insertRedelivery, putLast, type Redelivery, saveProgress } from './redelivery-store.ts';
 
 export type Redelivered = { uid: string; queued: number; state: 'running' | 'done' };
 
@@ -180,11 +180,13 @@ const queue = async (
   // fails, nothing would send the event again.
   const isEnding = ({ attemptsCount, leaseUntil }: (typeof known)[number]): boolean =>
     attemptsCount >= attemptsMax - 1 && leaseUntil !== null && leaseUntil > now;
-  const unfinished = known.filter(
-    (one) =>
-      (one.state === 'pending' || one.state === 'waiting') &&
-      (cancelThrough === null || one.created > cancelThrough) &&
-      !isEnding(one),
+  const unfinished = firstOfEach(
+    known.filter(
+      (one) =>
+        (one.state === 'pending' || one.state === 'waiting') &&
+        (cancelThrough === null || one.created > cancelThrough) &&
+        !isEnding(one),
+    ),
   );
   const succeeded = new Set(known.filter(({ state }) => state === 'succeeded').map(({ eventId }) => eventId));
   const moving = new Set(unfinished.map(({ eventId }) => eventId));
@@ -202,6 +204,15 @@ const queue = async (
     now,
   );
   return wanted.length;
+};
+
+/**
+ * The oldest delivery of each event. An event has two unfinished ones when the worker of a last attempt ended without its result
+ * after the event was queued again; a redelivery has one of an event only.
+ */
+const firstOfEach = <T extends { eventId: string; created: Date }>(deliveries: readonly T[]): T[] => {
+  const latestFirst = deliveries.toSorted((left, right) => right.created.getTime() - left.created.getTime());
+  return [...new Map(latestFirst.map((one) => [one.eventId, one])).values()];
 };
 
 type RedeliverDeps = { db: Kysely<unknown>; clock: Clock; onDeliveries: () => void; poll: Poll };
@@ -222,15 +233,22 @@ export const createRedeliver = ({ db, clock, onDeliveries, poll }: RedeliverDeps
   },
 });
 
-/** Runs one step of one redelivery. Returns false when none is running. */
-const redeliverOnce = (db: Kysely<unknown>, now: Date): Promise<boolean> =>
-  inTransaction(db, async (tx) => {
-    const running = await claimRedelivery(tx);
-    if (running === undefined) return false;
-    const viewer = { tenant: running.tenant, client: undefined };
-    const endpoint = await findEndpoint(tx, viewer, running.endpointUid, { lock: true });
-    // The endpoint was removed or disabled, or its owner may read nothing any more: the redelivery ends.
-    if (endpoint?.enabled === true && sentKindsOf(endpoint).length > 0) await step(tx, running, endpoint, now);
-    else await saveProgress(tx, { ...running, state: 'done' }, now);
-    return true;
-  });
+/** Runs one step of one redelivery. Returns false when none is running. After a failure the others go first. */
+const redeliverOnce = async (db: Kysely<unknown>, now: Date): Promise<boolean> => {
+  let claimed: Redelivery | undefined;
+  try {
+    return await inTransaction(db, async (tx) => {
+      claimed = await claimRedelivery(tx);
+      if (claimed === undefined) return false;
+      const viewer = { tenant: claimed.tenant, client: undefined };
+      const endpoint = await findEndpoint(tx, viewer, claimed.endpointUid, { lock: true });
+      // The endpoint was removed or disabled, or its owner may read nothing any more: the redelivery ends.
+      if (endpoint?.enabled === true && sentKindsOf(endpoint).length > 0) await step(tx, claimed, endpoint, now);
+      else await saveProgress(tx, { ...claimed, state: 'done' }, now);
+      return true;
+    });
+  } catch (error) {
+    if (claimed !== undefined) await putLast(db, claimed.uid, now);
+    throw error;
+  }
+};

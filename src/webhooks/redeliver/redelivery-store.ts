@@ -92,3 +92,8 @@ export const saveProgress = async (tx: Kysely<unknown>, row: Redelivery, now: Da
       touched = ${now}
     where uid = ${row.uid}`.execute(tx);
 };
+
+/** The other running redeliveries are claimed before it. */
+export const putLast = async (db: Kysely<unknown>, uid: string, now: Date): Promise<void> => {
+  await sql`update webhooks.redeliveries set touched = ${now} where uid = ${uid}`.execute(db);
+};

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { isHeadsFile } from '#src/gateway/index.ts';
 import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
 import { embeddedConnection } from '#src/platform/db/embedded/embedded.ts';
 import { createEmptyDatabase } from '../../support/database.ts';
@@ -186,6 +187,17 @@ const startHeldBackup = async (to: string) => {
   };
   return { drafts, end, connection: found.connection };
 };
+
+test('A-508 a restore that fails when its files get their names leaves none of them', async () => {
+  expect(readdirSync(backup).filter(isHeadsFile)).not.toEqual([]);
+  const target = join(folder, 'half');
+  const restoring = runCommand(['restore', '--from', backup], at('half'));
+  await until(() => existsSync(join(target, 'restore.unfinished')));
+  mkdirSync(join(target, 'master.key', 'foreign'), { recursive: true });
+  const { code, stderr } = await restoring;
+  expect([code, stderr]).toEqual([1, expect.stringContaining('master.key')]);
+  expect(readdirSync(target)).toEqual(['master.key']);
+}, 120_000);
 
 test('A-275 a backup that is killed in its middle leaves no folder that a restore takes, and one that is interrupted leaves nothing', async () => {
   const held = join(folder, 'held');

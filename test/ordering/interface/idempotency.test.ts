@@ -3,6 +3,8 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAssertionSigner } from '#src/contract/assertion.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
+import { deleteExpiredReceipts } from '#src/platform/db/receipts.ts';
+import { whileLocked } from '../../support/contention.ts';
 import { type Answer, clientOf, orderingAudience, startOrdering, type TestOrdering } from '../../support/ordering.ts';
 import { until } from '../../support/until.ts';
 
@@ -274,4 +276,14 @@ test('A-120 a caller that never saw the answer gets the committed one on the nex
   expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
   expect(await core.events({ entity: again.json.customer.uid })).toHaveLength(1);
   expect(await countOf('lost@example.com')).toBe(1);
+});
+
+test('A-507 a receipt that replaces an expired one while expired ones are deleted stays', async () => {
+  expect((await create('k-507', { email: 'a507@example.com' })).status).toBe(200);
+  const after = new Date(core.clock.now().getTime() + 49 * 3_600_000);
+  const later = new Date(after.getTime() + 48 * 3_600_000);
+  const replaced = sql`update platform.receipts set expires = ${later} where key = 'k-507'`;
+  await whileLocked(core.db, replaced, 1, () => deleteExpiredReceipts(core.db, after, 1000));
+  const { rows } = await sql`select from platform.receipts where key = 'k-507'`.execute(core.db);
+  expect(rows).toHaveLength(1);
 });

@@ -100,6 +100,19 @@ test('A-100 a dry run shows the exact difference and changes nothing; applying i
   expect((await accepted(replaced, second)).counts).toEqual(plan.counts);
 });
 
+test('A-509 a plan that expires while it is applied, so that parts of it are deleted, is not applied in part', async () => {
+  const restaurant = await core.addRestaurant();
+  await accepted(restaurant, first);
+  const before = await menuOf(restaurant);
+  const plan = await planned(restaurant, second);
+  // As another import of the restaurant does when a plan has expired. The first part has the categories.
+  await sql`delete from ordering.menu_plan_parts where plan_id = ${plan.plan_id} and part > 0`.execute(core.db);
+  const { status, json } = await apply(restaurant, plan.plan_id);
+  expect([status, json.error]).toEqual([404, 'NOT_FOUND']);
+  expect(await menuOf(restaurant)).toEqual(before);
+  expect(await menuEvents(restaurant)).toHaveLength(1);
+});
+
 test('A-101 a plan is applied once, within a day, by its client, while the menu stays', async () => {
   const restaurant = await core.addRestaurant();
   await accepted(restaurant, first);

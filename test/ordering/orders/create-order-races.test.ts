@@ -1,8 +1,11 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createGenerator } from '#src/ordering/index.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import { whileLocked } from '../../support/contention.ts';
 import { type Answer, clientOf, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
 import { openShop, refusalOf, type Shop } from '../../support/orders/order-sender.ts';
+import { until } from '../../support/until.ts';
 
 let core: TestOrdering;
 let shop: Shop;
@@ -149,4 +152,33 @@ test('a customer is matched by email in any case, else by phone digits, the olde
   expect([oldest, byEmail]).not.toContain(await customerOf({ phone: '055123' }));
   const { customer } = (await own.call('GET', '/customerstats/customer', { query: { uid: oldest } })).json;
   expect(customer).toMatchObject({ email: null, first_name: null, phone: '+39 055 123', orders_count: 2 });
+});
+
+test('A-507 an order with a coupon and points locks the coupon before the tally of points, as a cancellation does', async () => {
+  await withPoints('both@example.com', 20);
+  const terms = { gencode: 'RACE', discountPerc: 10 };
+  await inTransaction(core.db, (tx) => createGenerator(tx, shop.restuid, terms, core.clock.now()));
+  const { code } = (await shop.call('POST', '/coupon/generate', { body: { gencode: 'RACE' } })).json.coupon;
+  // Each backend has one of 16 tallies.
+  await sql`insert into ordering.tallies (restuid, name, slot, count)
+    select ${shop.restuid}, 'loyalty_entries', slot, 0 from generate_series(0, 15) as slot on conflict do nothing`.execute(
+    core.db,
+  );
+  const client = { first_name: 'Ada', email: 'both@example.com' };
+  let created: Promise<Answer> | undefined;
+  await inTransaction(core.db, async (tx) => {
+    await sql`select from ordering.coupons where restuid = ${shop.restuid} and code = ${code} for update`.execute(tx);
+    created = shop.create({ client, coupon: { code }, redeem_points: 10 });
+    await until(async () => {
+      const { rows } = await sql`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%ordering.coupons%'`.execute(
+        core.db,
+      );
+      return rows.length > 0;
+    });
+    const { rows } = await sql`select from ordering.tallies
+      where restuid = ${shop.restuid} and name = 'loyalty_entries' for update skip locked`.execute(core.db);
+    expect(rows).toHaveLength(16);
+  });
+  expect((await created)?.status).toBe(200);
 });

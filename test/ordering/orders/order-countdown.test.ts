@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createOrderToken } from '#src/ordering/orders/order/order-token.ts';
-import { timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
+import { createTimeOutOrders, timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import { whileLocked } from '../../support/contention.ts';
 import { type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
 import { openShop, type Shop } from '../../support/orders/order-sender.ts';
@@ -23,9 +25,14 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   // Orders of one test must not be found by the automatic step of the next.
-  await timeOutOnce(core.db, new Date('2027-01-01T00:00:00Z'), createOrderToken(core.orderTokenKey));
+  await timeOutAt('2027-01-01T00:00:00Z');
 });
 afterAll(() => core.close());
+
+const timeOutAt = (now: Date | string): Promise<number> => {
+  const clock = { now: () => new Date(now) };
+  return timeOutOnce({ db: core.db, clock, tokenOf: createOrderToken(core.orderTokenKey) });
+};
 
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 
@@ -45,7 +52,7 @@ test('the end of the countdown is exclusive: a millisecond before it confirms, a
   expect([cancel.status, cancel.json.error, cancel.json.order]).toEqual([409, 'CONFLICT', answer.json.order]);
   expect(await lastEventOf(late.uid)).toEqual([]);
   core.clock.advance(4000);
-  expect(await timeOutOnce(core.db, core.clock.now(), createOrderToken(core.orderTokenKey))).toBe(1);
+  expect(await timeOutAt(core.clock.now())).toBe(1);
   const { uid, status, seq, confirmation, updated_iso } = await shop.read(late.uid);
   expect({ uid, status, seq, confirmation }).toEqual(answer.json.order);
   expect(await lastEventOf(late.uid)).toEqual([['order.timeout', 3, 2]]);
@@ -57,14 +64,14 @@ test('A-090 confirms at the very end while the step runs: each of 100 orders lea
   const orders = await Promise.all(times(100, () => shop.placed()));
   core.clock.set(beforeEnd);
   const steps = async (): Promise<void> => {
-    for (let i = 0; i < 4; i += 1) await timeOutOnce(core.db, new Date(end), createOrderToken(core.orderTokenKey));
+    for (let i = 0; i < 4; i += 1) await timeOutAt(end);
   };
   const [answers] = await Promise.all([
     Promise.all(orders.map((order) => shop.act('confirm', order))),
     steps(),
     steps(),
   ]);
-  await timeOutOnce(core.db, new Date(end), createOrderToken(core.orderTokenKey));
+  await timeOutAt(end);
   const outcomes: Record<string, number> = { confirmed: 0, timed_out: 0 };
   for (const [index, { uid }] of orders.entries()) {
     const { status } = await shop.read(uid);
@@ -85,8 +92,9 @@ test('A-090 an order that a confirm and two steps wait for together leaves new o
     const order = await shop.placed();
     core.clock.set(beforeEnd);
     const row = sql`select 1 from ordering.orders where restuid = ${shop.restuid} and uid = ${order.uid} for update`;
-    await whileLocked(core.db, row, 3, () => {
-      const step = (): Promise<Json> => timeOutOnce(core.db, new Date(end), createOrderToken(core.orderTokenKey));
+    // A step waits for half a second only, so it need not be among those that wait.
+    await whileLocked(core.db, row, 1, () => {
+      const step = (): Promise<Json> => timeOutAt(end);
       const confirm = (): Promise<Json> => shop.act('confirm', order);
       return Promise.all(round % 2 === 0 ? [confirm(), step(), step()] : [step(), confirm(), step()]);
     });
@@ -122,10 +130,60 @@ test('a failing time-out of one order does not delay the others', async () => {
   await fail.execute(core.db);
   await sql`create trigger fail_one before update on ordering.orders for each row
     when (old.uid = ${sql.lit(broken.uid)}) execute function fail_one()`.execute(core.db);
-  await expect(timeOutOnce(core.db, new Date(end), createOrderToken(core.orderTokenKey))).rejects.toThrow('broken');
+  await expect(timeOutAt(end)).rejects.toThrow('broken');
   expect([(await shop.read(broken.uid)).status, (await shop.read(fine.uid)).status]).toEqual(['new', 'timed_out']);
   await sql`drop trigger fail_one on ordering.orders`.execute(core.db);
-  expect(await timeOutOnce(core.db, new Date(end), createOrderToken(core.orderTokenKey))).toBe(1);
+  expect(await timeOutAt(end)).toBe(1);
+});
+
+test('A-504 orders whose customer is locked for long are left for the next look, and later ones time out beside them', async () => {
+  const held = await Promise.all(
+    times(2, () => shop.placed({ client: { first_name: 'Bea', email: 'bea@example.com' } })),
+  );
+  core.clock.advance(1000);
+  const free = await shop.placed();
+  const { uid } = await shop.customer('bea@example.com');
+  const row = sql`select 1 from ordering.customers where restuid = ${shop.restuid} and uid = ${uid} for update`;
+  const late = '2026-03-01T11:10:01.000Z';
+  await inTransaction(core.db, async (tx) => {
+    await row.execute(tx);
+    expect(await timeOutAt(late)).toBe(1);
+  });
+  const statuses = async (): Promise<string[]> =>
+    Promise.all([...held, free].map(async (order) => (await shop.read(order.uid)).status));
+  expect(await statuses()).toEqual(['new', 'new', 'timed_out']);
+  expect(await timeOutAt(late)).toBe(2);
+  expect(await statuses()).toEqual(['timed_out', 'timed_out', 'timed_out']);
+});
+
+test('A-504 each order is changed at the time of its own step, so that a reader of changes does not miss it after a long step', async () => {
+  const orders = [await shop.placed(), await shop.placed()];
+  let nowMs = new Date(end).getTime();
+  const clock = {
+    now: () => {
+      nowMs += 1000;
+      return new Date(nowMs);
+    },
+  };
+  expect(await timeOutOnce({ db: core.db, clock, tokenOf: createOrderToken(core.orderTokenKey) })).toBe(2);
+  const changed = await Promise.all(orders.map(async ({ uid }) => (await shop.read(uid)).updated_iso));
+  expect(changed.sort()).toEqual(['2026-03-01T12:10:02+01:00', '2026-03-01T12:10:03+01:00']);
+});
+
+test('A-504 the service tries again by itself after failures, without a pause that grows', async () => {
+  const order = await shop.placed();
+  const logged: unknown[] = [];
+  const stop = new AbortController();
+  const log = pino({ level: 'error' }, { write: (line: string) => void logged.push(line) });
+  const clock = { now: () => new Date(end) };
+  const tokenOf = createOrderToken(core.orderTokenKey);
+  await sql`alter table ordering.orders rename to orders_away`.execute(core.db);
+  const running = createTimeOutOrders({ db: core.db, clock, tokenOf, log }).run(stop.signal);
+  await until(() => logged.length === 2, 20_000);
+  await sql`alter table ordering.orders_away rename to orders`.execute(core.db);
+  await until(async () => (await shop.read(order.uid)).status === 'timed_out', 20_000);
+  stop.abort();
+  await running;
 });
 
 test('of 20 parallel confirms one succeeds; orders that move while their customer is removed all come to an end', async () => {

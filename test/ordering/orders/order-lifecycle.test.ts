@@ -17,7 +17,8 @@ const countdownMs = 10 * 60_000;
 
 /** Runs the automatic step as if the countdown of every order so far had ended. */
 const endCountdowns = async (): Promise<void> => {
-  await timeOutOnce(core.db, new Date(core.clock.now().getTime() + countdownMs), createOrderToken(core.orderTokenKey));
+  const clock = { now: () => new Date(core.clock.now().getTime() + countdownMs) };
+  await timeOutOnce({ db: core.db, clock, tokenOf: createOrderToken(core.orderTokenKey) });
 };
 
 const orderIn = async (status: string, change: Json = {}): Promise<Json> => {

@@ -33,7 +33,7 @@ test('answers, statistics, balances, sequences and events of parallel clients eq
       const step = async (): Promise<number> => {
         let count = 0;
         for (let found = 1; found > 0; count += found)
-          found = await timeOutOnce(core.db, core.clock.now(), createOrderToken(core.orderTokenKey));
+          found = await timeOutOnce({ ...core, tokenOf: createOrderToken(core.orderTokenKey) });
         return count;
       };
       const counts = await Promise.all([step(), step(), step()]);

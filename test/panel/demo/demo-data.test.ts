@@ -1,5 +1,7 @@
 /** A start with `--demo-data`: what is in the store afterwards, and what a second start, a crash and a used store do. */
 import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { allPages } from '#src/panel/pages.ts';
 import { embeddedConnection } from '#src/platform/db/embedded/embedded.ts';
@@ -137,8 +139,8 @@ const expectPagesOfYear = async (env: Record<string, string>, program: RunningPr
   expect(wrong).toEqual([]);
 };
 
-test('a week that a crash interrupted is finished by the next start, without a second order for any of its steps', async () => {
-  const env = newFolder();
+/** Kills the first start with `--demo-data` while at most so many days of its week are missing. */
+const killWeek = async (env: Record<string, string>, daysLeft: number): Promise<void> => {
   const child = spawn(process.execPath, ['src/cli/launch.mjs', 'start', '--demo-data'], {
     cwd: root,
     env: { ...plainEnv(), PORT: '0', ...env },
@@ -151,10 +153,15 @@ test('a week that a crash interrupted is finished by the next start, without a s
       env,
       `select value::jsonb ->> 'done' as done from platform.facts where name = 'demo.week'`,
     ).catch(() => undefined);
-    return Number(rows?.[0]?.done ?? 0) > Date.now() - 4 * 86_400_000;
+    return Number(rows?.[0]?.done ?? 0) > Date.now() - daysLeft * 86_400_000;
   }, 120_000);
   child.kill('SIGKILL');
   await ended;
+};
+
+test('a week that a crash interrupted is finished by the next start, without a second order for any of its steps', async () => {
+  const env = newFolder();
+  await killWeek(env, 4);
   const next = await start(env);
   expect(next.output()).toContain('The demo data is complete.');
   // The credentials are shown by the start that finishes.
@@ -168,6 +175,27 @@ test('a week that a crash interrupted is finished by the next start, without a s
   expect(await next.stop()).toBe(0);
   expect((await runCommand(['audit', 'verify'], env)).code).toBe(0);
 }, 240_000);
+
+test('A-501 a week whose credentials were shown before it was complete stays as it is, and later starts work', async () => {
+  const env = newFolder();
+  await killWeek(env, 7);
+  const table = JSON.parse(readFileSync('config/routes.json', 'utf8')) as RouteFile;
+  const scopes = table.scopes.filter(({ name }) => name !== 'write:orders');
+  const routes = table.routes.filter((route) => !JSON.stringify(route).includes('write:orders'));
+  const file = join(env.ORDERPASS_DATA_DIR ?? '', 'routes-without-orders.json');
+  writeFileSync(file, JSON.stringify({ scopes, routes, apiKeyScopes: table.apiKeyScopes }));
+  const without = await start({ ...env, ORDERPASS_ROUTES_FILE: file });
+  await until(() => /Client secret +ops_/.test(without.output()));
+  expect(await without.stop()).toBe(0);
+  for (const flags of [[], ['--demo-data']]) {
+    const later = await start(env, ...flags);
+    expect(later.output()).not.toContain('The demo data is complete.');
+    expect(later.output().includes('The demo data stays incomplete')).toBe(flags.length > 0);
+    expect(await later.stop()).toBe(0);
+  }
+}, 240_000);
+
+type RouteFile = { scopes: { name: string }[]; routes: unknown[]; apiKeyScopes: string[] };
 
 test('a store that is in use and a store of a database server get no demo data, and the start says why', async () => {
   const env = newFolder();

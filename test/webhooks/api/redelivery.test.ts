@@ -346,3 +346,51 @@ test('a redelivery while the last attempt of a delivery is in flight sends the e
   await until(async () => (await inState('succeeded')).length === 1);
   expect(await inState('exhausted')).toHaveLength(1);
 });
+
+test('A-506 an event with two unfinished deliveries, after a worker lost its last attempt, can be redelivered, and one of them joins', async () => {
+  const receiver = await api.receiver(() => undefined);
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  const stop = api.startWorker();
+  const event = await api.record({ entity: 'cus_1', seq: 1 });
+  await until(() => receiver.received.length === 1);
+  await sql`update webhooks.deliveries set attempts_count = ${attemptsMax - 1}`.execute(api.db);
+  const first = await redeliver({ endpoint_uid: uid, event_id: event?.id });
+  expect(first.json.redelivery.queued).toBe(1);
+  // The end of the worker cuts the attempt, which then does not count.
+  await stop();
+  const unfinished = async (): Promise<number> => {
+    const { counts } = (await api.get('/webhook/deliveries')).json;
+    return counts.pending + counts.waiting;
+  };
+  await sql`update webhooks.deliveries set lease_token = null, lease_until = null`.execute(api.db);
+  expect(await unfinished()).toBe(2);
+  receiver.behave(status(204));
+  const second = await redeliver({ endpoint_uid: uid, event_id: event?.id });
+  expect([second.status, second.json.redelivery?.queued]).toEqual([200, 1]);
+  expect((await redeliver({ endpoint_uid: uid, since: start })).status).toBe(200);
+  api.startWorker();
+  await until(async () => (await unfinished()) === 0);
+});
+
+test('A-506 a redelivery whose step fails does not hold up that of another endpoint', async () => {
+  const ends = [await api.receiver(), await api.receiver()];
+  const uids: string[] = [];
+  for (const { url } of ends) uids.push((await api.endpoint(url, { kinds: ['orders'] })).uid);
+  for (let number = 0; number < 150; number += 1) await api.record({ entity: `cus_${number}`, seq: 1 });
+  const stop = api.startWorker();
+  await until(isDispatched);
+  await stop();
+  for (const uid of uids) await api.post('/webhook/update', { uid, kinds: ['customers'] });
+  for (const endpoint_uid of uids) {
+    api.clock.advance(10);
+    expect((await redeliver({ endpoint_uid, since: start })).json.redelivery.state).toBe('running');
+  }
+  await sql`create function public.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`.execute(
+    api.db,
+  );
+  await sql`create trigger refuse before insert on webhooks.deliveries for each row
+    when (new.endpoint_uid = ${sql.lit(uids[0])}) execute function public.refuse()`.execute(api.db);
+  api.clock.advance(10);
+  api.startWorker();
+  await until(() => ends[1]?.received.length === 150, 30_000);
+});

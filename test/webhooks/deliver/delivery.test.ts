@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { updateEndpoint } from '#src/webhooks/endpoints/endpoints.ts';
 import { listDisabled } from '#src/webhooks/index.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
-import { type DeliveryRow, type Engine, startEngine } from '../harness/engine.ts';
+import { type DeliveryRow, type Engine, startEngine, tenant } from '../harness/engine.ts';
 
 let engine: Engine;
 const receivers: WebhookReceiver[] = [];
@@ -115,6 +117,49 @@ test('A-135 410 disables the endpoint at once: unfinished deliveries are cancell
     disabled_reason: string;
   }>`select disabled_reason from webhooks.endpoints where uid = ${uid}`.execute(engine.db);
   expect(rows[0]?.disabled_reason).toBe('gone');
+});
+
+const viewer = { tenant, client: undefined };
+
+test('A-502 a 410 of an address that the endpoint has no more leaves it enabled, and the delivery goes to the new address', async () => {
+  let answer = (): void => undefined;
+  const old = await open((response) => {
+    answer = () => void response.writeHead(410).end();
+  });
+  const next = await open();
+  const { endpointUid: uid } = await engine.addEndpoint(old.url);
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  engine.startWorker();
+  await until(() => old.received.length === 1);
+  await inTransaction(engine.db, (tx) => updateEndpoint(tx, viewer, uid, { url: next.url }, engine.clock.now()));
+  answer();
+  const delivery = await afterAttempts(1);
+  expect(delivery.state).toBe('pending');
+  expect((await engine.attempts(delivery.uid))[0]).toMatchObject({ status: 410, failure: 'status' });
+  expect(await listDisabled(engine.db, new Date(0), 10)).toEqual([]);
+  engine.advance(6_000);
+  await until(() => next.received.length === 1);
+  expect((await afterAttempts(2)).state).toBe('succeeded');
+  expect(old.received).toHaveLength(1);
+});
+
+test('A-503 a 410 to an attempt from before its owner disabled and enabled the endpoint leaves it enabled', async () => {
+  let answer = (): void => undefined;
+  const receiver = await open((response, _, number) => {
+    answer = () => void response.writeHead(410).end();
+    if (number > 1) response.writeHead(204).end();
+  });
+  const { endpointUid: uid } = await engine.addEndpoint(receiver.url);
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  engine.startWorker();
+  await until(() => receiver.received.length === 1);
+  for (const enabled of [false, true])
+    await inTransaction(engine.db, (tx) => updateEndpoint(tx, viewer, uid, { enabled }, engine.clock.now()));
+  answer();
+  await until(async () => (await engine.deliveries())[0]?.state === 'cancelled');
+  await engine.record({ entity: 'cus_1', seq: 2 });
+  await until(() => receiver.received.length === 2);
+  expect(await listDisabled(engine.db, new Date(0), 10)).toEqual([]);
 });
 
 test('a failure that is recorded after an endpoint was disabled does not make it look disabled anew', async () => {

@@ -122,3 +122,28 @@ test('A-136 one success in between starts the five days over, and fewer than ten
   expect((await endpoint()).failures_count).toBeLessThan(10);
   expect((await endpoint()).enabled).toBe(true);
 });
+
+test('A-507 a success that ends a hold of the breaker locks the schedule of its endpoint before its health, as a failure does', async () => {
+  const stop = engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(() => receiver.received.length === 1);
+  await until(async () => (await engine.deliveries())[0]?.attempts_count === 1);
+  await stop();
+  await sql`update webhooks.endpoint_health set failures_count = 40`.execute(engine.db);
+  receiver.behave(status(204));
+  engine.advance(hour);
+  await inTransaction(engine.db, async (tx) => {
+    await sql`select from webhooks.endpoint_health for update`.execute(tx);
+    engine.startWorker();
+    await until(async () => {
+      const { rows } = await sql`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%endpoint_health%'`.execute(
+        engine.db,
+      );
+      return rows.length > 0;
+    });
+    const { rows } = await sql`select from webhooks.ready for update skip locked`.execute(engine.db);
+    expect(rows).toEqual([]);
+  });
+  await until(async () => (await engine.deliveries())[0]?.state === 'succeeded');
+});

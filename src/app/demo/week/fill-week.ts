@@ -46,7 +46,11 @@ export const createDemoWithWeek = async (deps: WeekDeps): Promise<Demo | undefin
   if (kept === undefined) await writeWeek(db, state);
   const clock = createMovedClock(state.done ?? state.from);
   const demo = await createDemo({ ...deps, installation: { ...deps.installation, clock } });
-  if (demo?.fresh === undefined) throw new Error('the demo has no credentials to fill its week with');
+  if (demo?.fresh === undefined) {
+    // A start that could not finish the week has shown them, and they are stored nowhere else.
+    if (deps.wanted) deps.progress.end(`The demo data stays incomplete: an earlier start has shown the credentials.`);
+    return demo;
+  }
   await fillWeek(deps, demo, demo.fresh, state, clock);
   return withOrigin(demo);
 };

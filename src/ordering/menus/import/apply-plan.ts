@@ -1,8 +1,10 @@
 /** Applies the stored plan of a dry run, if the menu is still at the version that the plan was made for. */
 import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { ChangeNames } from './plan/change-names.ts';
 import { type Progress, stages, within } from './progress.ts';
 import type { Finding } from './report/report.ts';
-import { lockMenu } from './write/import-store.ts';
+import { type Batch, lockMenu } from './write/import-store.ts';
 import {
   deletePlanParts,
   type ImportRecord,
@@ -33,6 +35,7 @@ type Application = {
   now: Date;
 };
 
+/** Throws NOT_FOUND for a plan that expires while it is applied. */
 export const applyPlan = async (tx: Kysely<unknown>, application: Application): Promise<ApplyPlanResult> => {
   const { restuid, owner, planId, confirmRemoval, progress, now } = application;
   // The menu is locked before the plan, as everywhere: an import that holds the menu may be about to delete old plans.
@@ -56,7 +59,7 @@ export const applyPlan = async (tx: Kysely<unknown>, application: Application): 
     cause: 'import',
     baseVersion: version,
     names: plan,
-    batches: readPlanParts(tx, restuid, planId),
+    batches: wholePlan(readPlanParts(tx, restuid, planId), plan),
     onWritten: (share) => progress(within(0, stages.written, share)),
     now,
   });
@@ -65,3 +68,13 @@ export const applyPlan = async (tx: Kysely<unknown>, application: Application): 
   await saveImport(tx, restuid, { ...done, plan: null });
   return { kind: 'applied', record: done, report };
 };
+
+/** Throws NOT_FOUND after a plan of which parts are missing: it expired meanwhile, and another import deleted them. */
+async function* wholePlan(parts: AsyncIterable<Batch>, { categories, products }: ChangeNames): AsyncGenerator<Batch> {
+  let missing = [categories, products].reduce((sum, { created, updated }) => sum + created.length + updated.length, 0);
+  for await (const part of parts) {
+    missing -= part.count;
+    yield part;
+  }
+  if (missing > 0) throw new Fault('NOT_FOUND', 'The plan has expired');
+}

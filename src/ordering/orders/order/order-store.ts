@@ -72,6 +72,11 @@ export const lastChanges = async (db: Kysely<unknown>, restuid: string): Promise
   return rows.map(({ change }) => change).join();
 };
 
+/** A statement of this transaction that waits for a lock for longer fails with a transient error. */
+export const boundLockWait = async (tx: Kysely<unknown>, waitMs: number): Promise<void> => {
+  await sql`select set_config('lock_timeout', ${`${waitMs}ms`}, true)`.execute(tx);
+};
+
 /** The row stays locked until the transaction ends, so an order makes one move at a time. */
 export const lockOrder = async (tx: Kysely<unknown>, restuid: string, uid: string): Promise<Order | undefined> => {
   const { rows } = await sql<Order>`
@@ -148,20 +153,27 @@ export const forgetClient = async (tx: Kysely<unknown>, restuid: string, custome
 export type OverdueOrder = { restuid: string; uid: string; aheadMs: number };
 
 /**
- * New orders whose countdown has ended, the oldest end first, and those of sandboxes whose clock is beyond the end. `aheadMs`: how far
- * the clock of the restaurant is ahead. They are not locked, so the caller checks each one again.
+ * New orders whose countdown has ended, the oldest end first, and those of sandboxes whose clock is beyond the end, without those
+ * with the uids `except`. `aheadMs`: how far the clock of the restaurant is ahead. They are not locked, so the caller checks each
+ * one again.
  */
-export const listOverdueOrders = async (db: Kysely<unknown>, now: Date, limit: number): Promise<OverdueOrder[]> => {
+export const listOverdueOrders = async (
+  db: Kysely<unknown>,
+  now: Date,
+  { limit, except }: { limit: number; except: readonly string[] },
+): Promise<OverdueOrder[]> => {
   const { rows } = await sql<OverdueOrder>`
     (select o.restuid, o.uid, coalesce(c.ahead_ms, 0)::float8 as "aheadMs"
      from ordering.orders o left join ordering.sandbox_clocks c on c.restuid = o.restuid
-     where o.status = 'new' and o.countdown_end <= ${now} order by o.countdown_end limit ${limit})
+     where o.status = 'new' and o.countdown_end <= ${now} and o.uid <> all(${except}::text[])
+     order by o.countdown_end limit ${limit})
     union all
     (select o.restuid, o.uid, c.ahead_ms::float8
      from ordering.sandbox_clocks c cross join lateral (
        select restuid, uid from ordering.orders
        where restuid = c.restuid and status = 'new' and countdown_end > ${now}
          and countdown_end <= ${now}::timestamptz + make_interval(secs => c.ahead_ms / 1000.0)
+         and uid <> all(${except}::text[])
        limit ${limit}) o
      limit ${limit})`.execute(db);
   return rows;

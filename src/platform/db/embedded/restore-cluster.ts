@@ -75,12 +75,12 @@ export const restoreCluster = async (
   if (account !== undefined) await giveTree(home.cluster, account);
 };
 
-/** Moves a stopped cluster, or the link to its home elsewhere, into another data folder on the same disk. */
+/** Moves a stopped cluster, or the link to its home elsewhere, into another data folder on the same disk. It is all or nothing. */
 export const moveCluster = async (from: string, to: string): Promise<void> => {
-  const place = path.join(to, 'postgres');
-  await rename(path.join(from, 'postgres'), place);
+  const place = path.join(from, 'postgres');
   const cluster = await readlink(place).catch(() => undefined);
   if (cluster !== undefined) await writeFile(path.join(path.dirname(cluster), 'belongs-to'), `${to}\n`);
+  await rename(place, path.join(to, 'postgres'));
 };
 
 /** Removes a data folder and, if its cluster lies elsewhere, that home. No server may run on it. */

@@ -1,7 +1,9 @@
 /** Forward-only, numbered migrations. Each feature has its own list and its own PostgreSQL schema. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { minuteMs } from '../../clock.ts';
 import { compareReleases } from '../../files/release.ts';
 import { allowSilence } from '../driver/pg-client.ts';
 import { grantAgain, schemasOf } from './grants.ts';
@@ -10,6 +12,12 @@ import { digest, findPending, type Migration, MigrationError, readApplied, readP
 /** Any constant works, as long as no other advisory lock of this program uses it. */
 const lockKey = 7203517000;
 const lockWait = '5min';
+
+/**
+ * A statement that waits for the lock of a table makes every later reader and writer of the table wait behind it. So the wait is
+ * short, and what waited behind it has a pause to run before the next try.
+ */
+const tableLock = { wait: '2s', pauseMs: 3_000, triesMs: 5 * minuteMs };
 
 const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 
@@ -43,12 +51,13 @@ export const loadMigrations = (feature: string, folder: URL): Migration[] => {
 
 /**
  * Applies the missing migrations and returns them. Several processes may call this at the same time. A role that may not
- * change the schema may call it too, as long as nothing is missing; else MIGRATION_DENIED.
+ * change the schema may call it too, as long as nothing is missing; else MIGRATION_DENIED. `triesMs`: for how long a migration
+ * is tried again while other transactions hold its tables.
  */
 export const migrate = async (
   pool: pg.Pool,
   migrations: readonly Migration[],
-  { log }: { log: Logger },
+  { log, triesMs = tableLock.triesMs }: { log: Logger; triesMs?: number },
 ): Promise<Migration[]> => {
   if ((await readPending(pool, migrations)).length === 0) return [];
   const client = await pool.connect();
@@ -57,6 +66,7 @@ export const migrate = async (
     allowSilence(client);
     await client.query(`set statement_timeout = 0; set lock_timeout = '${lockWait}'`);
     await client.query('select pg_advisory_lock($1)', [lockKey]);
+    await client.query(`set lock_timeout = '${tableLock.wait}'`);
     await client.query(`
       create schema if not exists platform;
       create table if not exists platform.migrations (
@@ -69,7 +79,7 @@ export const migrate = async (
       )`);
     const pending = findPending(migrations, await readApplied(client));
     const schemas = schemasOf(migrations);
-    for (const migration of pending) await apply(client, migration, { schemas, log });
+    for (const migration of pending) await apply(client, migration, { schemas, log, triesMs });
     return pending;
   } catch (error) {
     throw (await deniedTo(pool, error)) ?? error;
@@ -80,6 +90,8 @@ export const migrate = async (
 };
 
 const insufficientPrivilege = '42501';
+
+const isLockTimeout = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '55P03';
 
 /** MIGRATION_DENIED, when the role of the connection may not do what a migration does. */
 const deniedTo = async (pool: pg.Pool, error: unknown): Promise<MigrationError | undefined> => {
@@ -93,29 +105,61 @@ const deniedTo = async (pool: pg.Pool, error: unknown): Promise<MigrationError |
   );
 };
 
+const apply = async (
+  client: pg.PoolClient,
+  migration: Migration,
+  { schemas, log, triesMs }: { schemas: readonly string[]; log: Logger; triesMs: number },
+): Promise<void> => {
+  const endMs = performance.now() + triesMs;
+  for (;;) {
+    try {
+      await applyOnce(client, migration, schemas);
+      break;
+    } catch (error) {
+      const isLocked = isLockTimeout(error);
+      if (isLocked) await client.query('rollback');
+      const holders = isLocked ? await holdersOf(client, migration) : '';
+      if (!isLocked || performance.now() >= endMs)
+        throw new MigrationError(
+          'MIGRATION_FAILED',
+          `migration ${titleOf(migration)} failed${reasonOf(error, migration)}${holders}`,
+          error,
+        );
+      log.warn(
+        { migration: titleOf(migration) },
+        `a migration is tried again, because its tables are locked${holders}`,
+      );
+      await setTimeout(tableLock.pauseMs);
+    }
+  }
+  log.info({ migration: titleOf(migration) }, 'migration applied');
+};
+
 /**
  * The statements, the rights of other roles to what they made, and the row that remembers them commit together, so a crash
  * leaves either all or none.
  */
-const apply = async (
-  client: pg.PoolClient,
-  migration: Migration,
-  { schemas, log }: { schemas: readonly string[]; log: Logger },
-): Promise<void> => {
-  try {
-    await client.query('begin');
-    await client.query(migration.sql);
-    await grantAgain(client, schemas);
-    await record(client, migration);
-    await client.query('commit');
-  } catch (error) {
-    throw new MigrationError(
-      'MIGRATION_FAILED',
-      `migration ${titleOf(migration)} failed${reasonOf(error, migration)}`,
-      error,
-    );
-  }
-  log.info({ migration: titleOf(migration) }, 'migration applied');
+const applyOnce = async (client: pg.PoolClient, migration: Migration, schemas: readonly string[]): Promise<void> => {
+  await client.query('begin');
+  await client.query(migration.sql);
+  await grantAgain(client, schemas);
+  await record(client, migration);
+  await client.query('commit');
+};
+
+/** The oldest transactions that hold a table which the migration names. They may have ended meanwhile. */
+const holdersOf = async (client: pg.PoolClient, migration: Migration): Promise<string> => {
+  const { rows } = await client.query<{ holder: string }>(
+    `select format('pid %s (%s) since %s', pid, coalesce(nullif(application_name, ''), usename, '?'), xact_start) as holder
+     from pg_stat_activity where pid <> pg_backend_pid() and pid in (
+       select lock.pid from pg_locks as lock join pg_class as class on class.oid = lock.relation
+         join pg_namespace as schema on schema.oid = class.relnamespace
+       where lock.granted and lock.database = (select oid from pg_database where datname = current_database())
+         and position(schema.nspname || '.' || class.relname in $1) > 0)
+     order by xact_start limit 3`,
+    [migration.sql],
+  );
+  return rows.length === 0 ? '' : `; its tables are in use by ${rows.map(({ holder }) => holder).join(', ')}`;
 };
 
 const record = async (client: pg.PoolClient, migration: Migration): Promise<void> => {
