@@ -70,7 +70,8 @@ test.skipIf(browserBinary === undefined)(
     await harness.database.pool.query(
       `insert into ordering.loyalty_entries select (jsonb_populate_record(e, jsonb_build_object('uid', 'lyl_more' || n,
        'seq', 1000 + n, 'created', timestamptz '2020-01-01T00:00:00Z', 'notes', 'entry ' || n || '.', 'cause', null))).*
-     from (select * from ordering.loyalty_entries where customer_uid = $1 and type = 'manual' limit 1) e, generate_series(1, 120) n`,
+     from ordering.loyalty_entries e, generate_series(1, 120) n
+     where e.uid = (select uid from ordering.loyalty_entries where customer_uid = $1 and type = 'manual' limit 1)`,
       [uid],
     );
     const seen: string[] = [];
