@@ -41,7 +41,7 @@ type StaffCustomers = {
   movePoints(change: PointsByStaff, note: (tx: Kysely<unknown>) => Promise<void>): Promise<void>;
 };
 
-/** Entries of one moment are told apart by their number in the ledger of the customer. */
+/** Entries of one moment differ in their number in the ledger of the customer. */
 const writeEntryPlace = ([created = 0, seq = 0, uid = '']: Key): string =>
   writePlace({ created: new Date(created), id: `${seq}-${uid}` });
 

@@ -230,7 +230,7 @@
     clearTimeout(waiting);
     document.body.removeAttribute('data-busy');
   };
-  /** Requests that the page sends by itself interrupt nobody. @param {Event} event */
+  /** Not a request that the page sends by itself. @param {Event} event */
   const isAsked = (event) => {
     const { detail } = /** @type {CustomEvent} */ (event);
     return !(detail.requestConfig?.triggeringEvent?.type ?? '').startsWith('sse:');

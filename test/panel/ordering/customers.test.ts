@@ -66,7 +66,7 @@ test.skipIf(browserBinary === undefined)(
   'A-475 the ledger of a customer has further pages, without a gap between them',
   async () => {
     const uid = /customers\/(cus_\w+)"/.exec((await harness.ask('GET', '/customers')).text)?.[1] ?? '';
-    // At one moment, so that only their numbers tell them apart.
+    // At one moment, so that they differ in their numbers only.
     await harness.database.pool.query(
       `insert into ordering.loyalty_entries select (jsonb_populate_record(e, jsonb_build_object('uid', 'lyl_more' || n,
        'seq', 1000 + n, 'created', timestamptz '2020-01-01T00:00:00Z', 'notes', 'entry ' || n || '.', 'cause', null))).*
