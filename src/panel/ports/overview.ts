@@ -93,7 +93,7 @@ export type ProgramState = {
 /** Restaurants of an owner in which customers, keys, endpoints and requests are searched. */
 export const searchedRestaurants = 200;
 
-export type FoundCustomer = {
+type FoundCustomer = {
   restuid: string;
   uid: string;
   firstName: string | null;
