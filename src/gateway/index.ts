@@ -103,6 +103,7 @@ export { readGivenCertificate } from './credentials/change/certificates.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export { readChangedCredentials, readClientRights } from './credentials/lookup/client-rights-store.ts';
 export { type CredentialState, credentialVersion, readEpoch } from './credentials/lookup/epoch-store.ts';
+export { findKeysOf, keysNamed } from './credentials/lookup/key-name-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
 export {
   listElsewhere,
@@ -132,6 +133,7 @@ export { listLiveTokens } from './incident/live-tokens.ts';
 export { readHashedTrace, readTrace } from './incident/read-trace.ts';
 export { revokeHashed, revokeTraced } from './incident/revoke-traced.ts';
 export type { Traced } from './incident/trace-credential.ts';
+export { readNetworks } from './limits/address-list.ts';
 export { createSourceOf } from './limits/source-address.ts';
 export { rotateSigningKey } from './oauth/keys/rotate-signing-key.ts';
 export { revokePresentedToken } from './oauth/revoke-presented-token.ts';

@@ -33,6 +33,7 @@ import { onItsClock } from './restaurants/sandbox-clock.ts';
 
 export { createGenerator, generatorView, type NewGenerator } from './coupons/create-generator.ts';
 export { createStaffCustomers } from './customer-operations/staff-customers.ts';
+export { findCustomersByContact, findCustomersByStart } from './customers/find-customers-store.ts';
 export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu/menu-list-store.ts';

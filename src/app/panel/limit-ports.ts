@@ -1,5 +1,5 @@
 /** The port of the panel's pages about limits. */
-import { createCredentials, readBounds, reportCallerUsage } from '#src/gateway/index.ts';
+import { createCredentials, readBounds, readNetworks, reportCallerUsage } from '#src/gateway/index.ts';
 import type { LimitPorts } from '#src/panel/index.ts';
 import type { PortDeps } from './port-deps.ts';
 
@@ -15,6 +15,7 @@ export const createLimitPorts = ({ installation, settings }: PortDeps): LimitPor
       const usage = await reportCallerUsage({ db, clock }, { kind, id, days });
       return { ...usage, ...(await readBounds(db, kind, id)) };
     },
+    readAllowIp: readNetworks,
     setLimits: async (actor, kind, id, limits) => {
       await createCredentials({ db, box, clock, actor }).setLimits(kind, id, limits);
     },

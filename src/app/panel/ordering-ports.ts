@@ -68,11 +68,10 @@ export const createOrderingPorts = ({ installation }: PortDeps, users: FindUser)
       const customer = await customers.find(restuid, uid);
       return customer && { ...shown(customer), currency: (await requireRestaurant(store.db, restuid)).currency };
     },
-    entriesOf: async (restuid, uid, limit) =>
-      (await customers.entries(restuid, uid, limit)).map(({ loyaltyPoints: balance, ...entry }) => ({
-        ...entry,
-        balance,
-      })),
+    entriesOf: async (restuid, uid, asked) => {
+      const { items, next } = await customers.entries(restuid, uid, asked);
+      return { items: items.map(({ loyaltyPoints: balance, ...entry }) => ({ ...entry, balance })), next };
+    },
     movePoints: (actor, restuid, uid, change) =>
       customers.movePoints({ restuid, uid, ...change, now: clock.now() }, (tx) =>
         appendChange(tx, box, clock.now(), {

@@ -1,8 +1,11 @@
 /** The port of the panel's start page, of its search and of the choice of restaurants. */
+import { isSandboxId } from '#src/contract/sandbox.ts';
 import {
   clientOfId,
   findCallingKeys,
+  findKeysOf,
   findRefusedCallers,
+  keysNamed,
   listElsewhere,
   listEndingKeysOf,
   listFailingCallers,
@@ -15,12 +18,15 @@ import {
 } from '#src/gateway/index.ts';
 import {
   countOrders,
+  findCustomersByContact,
+  findCustomersByStart,
   legacyDate,
   listRestaurants,
   ordersCountMax,
   requireRestaurant,
   restaurantOf,
   restaurantsWithOrders,
+  searchRestaurants,
   startOfDay,
 } from '#src/ordering/index.ts';
 import type { FirstStep, LocatedKind, OverviewPorts } from '#src/panel/index.ts';
@@ -28,6 +34,7 @@ import { dayMs, hourMs } from '#src/platform/clock.ts';
 import { programVersion } from '#src/platform/files/release.ts';
 import { findUsersByStart } from '#src/staff/index.ts';
 import {
+  findEndpointsByUrl,
   listFailingEndpoints,
   readEndpointProgress,
   tenantOfDelivery,
@@ -37,7 +44,10 @@ import {
 import { listKeyHolders } from '../installation/key-holder.ts';
 import type { PortDeps } from './port-deps.ts';
 
-const restaurantsMax = 20;
+/** Restaurants whose orders of today are counted. */
+const daysMax = 20;
+/** Restaurants that are looked through for what fails, ends or is not done yet, and in a search. */
+const restaurantsMax = 200;
 const rowsMax = 5;
 const endingDays = 30;
 /** Units from which a caller is near its limit. */
@@ -49,21 +59,29 @@ export const createOverviewPorts = ({ installation }: Pick<PortDeps, 'installati
   owner: async (restuids) => {
     const restaurants = await firstRestaurants(installation, restuids);
     const known = restaurants.map(({ uid }) => uid);
-    const now = installation.clock.now();
-    const { db } = installation.store;
-    const span = { now, until: new Date(now.getTime() + endingDays * dayMs) };
-    const failing = await listFailingEndpoints(db, known, rowsMax);
-    const ending = await listEndingKeysOf(db, known, span, rowsMax);
     return {
-      days: await ordersOfDays(installation, restaurants),
+      days: await ordersOfDays(installation, restaurants.slice(0, daysMax)),
+      looked: restaurants.length,
       countMax: ordersCountMax,
-      failing: failing.map(({ tenant, disabledReason, ...endpoint }) => ({
-        ...endpoint,
-        restuid: tenant,
-        isDisabled: disabledReason !== null,
-      })),
-      ending: ending.map(({ tenant, ...key }) => ({ ...key, restuid: tenant })),
+      ...(await attentionOf(installation, known)),
       begun: await firstBegun(installation, restaurants),
+    };
+  },
+  installation: async () => {
+    const { store, clock } = installation;
+    const found = await searchRestaurants(store.db, { search: '', before: undefined, limit: restaurantsMax });
+    const known = found.map(({ uid }) => uid).filter((uid) => !isSandboxId(uid));
+    const now = clock.now();
+    const from = new Date(Math.floor(now.getTime() / dayMs) * dayMs);
+    const until = new Date(now.getTime() + 1);
+    const counts = await countOrders(
+      store.db,
+      known.map((restuid) => ({ restuid, from, until })),
+    );
+    return {
+      ...(await attentionOf(installation, known)),
+      orders: counts.reduce((sum, count) => sum + count, 0),
+      looked: known.length === restaurantsMax ? restaurantsMax : undefined,
     };
   },
   ...callerFigures(installation),
@@ -87,6 +105,22 @@ export const createOverviewPorts = ({ installation }: Pick<PortDeps, 'installati
 
 type Installation = PortDeps['installation'];
 type Named = { uid: string; name: string };
+
+/** Endpoints that fail and keys that end soon, of these restaurants. */
+const attentionOf = async ({ store, clock }: Installation, known: readonly string[]) => {
+  const now = clock.now();
+  const span = { now, until: new Date(now.getTime() + endingDays * dayMs) };
+  const failing = await listFailingEndpoints(store.db, known, rowsMax);
+  const ending = await listEndingKeysOf(store.db, known, span, rowsMax);
+  return {
+    failing: failing.map(({ tenant, disabledReason, ...endpoint }) => ({
+      ...endpoint,
+      restuid: tenant,
+      isDisabled: disabledReason !== null,
+    })),
+    ending: ending.map(({ tenant, ...key }) => ({ ...key, restuid: tenant })),
+  };
+};
 
 const firstRestaurants = ({ store }: Installation, among: readonly string[]): Promise<Named[]> =>
   listRestaurants(store.db, { among, text: '', after: undefined, limit: restaurantsMax });
@@ -185,6 +219,22 @@ const searches = ({ store }: Installation) => {
           : await findCallingKeys(db, among.slice(0, restaurantsMax), requestId, rowsMax);
       return found.map(withRestaurant);
     },
+    customers: async (text, among, limit) =>
+      among === undefined
+        ? findCustomersByContact(db, text, limit)
+        : findCustomersByStart(db, among.slice(0, restaurantsMax), text, limit),
+    keysByName: async (text, among, limit) => {
+      const found =
+        among === undefined
+          ? await keysNamed(db, text, limit)
+          : await findKeysOf(db, among.slice(0, restaurantsMax), text, limit);
+      return found.map(({ tenant, ...key }) => ({ ...key, restuid: tenant }));
+    },
+    endpointsByUrl: async (text, among, limit) =>
+      (await findEndpointsByUrl(db, among.slice(0, restaurantsMax), text, limit)).map(({ tenant, ...endpoint }) => ({
+        ...endpoint,
+        restuid: tenant,
+      })),
     usersByStart: (start, limit) => findUsersByStart(db, start, limit),
   } satisfies Partial<OverviewPorts>;
 };

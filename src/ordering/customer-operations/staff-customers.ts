@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import { type Page, readPlace, writePlace } from '#src/platform/db/age-pages.ts';
-import { firstItems } from '#src/platform/db/bounded-list.ts';
+import { firstItems, type Key } from '#src/platform/db/bounded-list.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Customer } from '../customers/customer.ts';
 import { findCustomer } from '../customers/customer-store.ts';
@@ -32,13 +32,26 @@ type StaffCustomers = {
   /** Newest first. A page may have fewer customers than `limit`, and a next page. */
   list(restuid: string, search: CustomerSearch): Promise<Page<Customer>>;
   find(restuid: string, uid: string): Promise<Customer | undefined>;
-  /** The newest entries of the ledger. */
-  entries(restuid: string, uid: string, limit: number): Promise<readonly ShownEntry[]>;
+  /** Entries of the ledger, newest first. */
+  entries(restuid: string, uid: string, page: { after: string | undefined; limit: number }): Promise<Page<ShownEntry>>;
   /**
    * `note` runs in the transaction of the entry. Throws NOT_FOUND, INSUFFICIENT_POINTS, and VALIDATION_ERROR above the largest
    * balance.
    */
   movePoints(change: PointsByStaff, note: (tx: Kysely<unknown>) => Promise<void>): Promise<void>;
+};
+
+/** Entries of one moment differ in their number in the ledger of the customer. */
+const writeEntryPlace = ([created = 0, seq = 0, uid = '']: Key): string =>
+  writePlace({ created: new Date(created), id: `${seq}-${uid}` });
+
+/** Undefined for an invalid cursor: the list then starts at its beginning. */
+const readEntryPlace = (text: string | undefined): Key | undefined => {
+  const place = readPlace(text);
+  const [, seq, uid] = /^(\d{1,9})-(\w+)$/.exec(place?.id ?? '') ?? [];
+  return place === undefined || seq === undefined || uid === undefined
+    ? undefined
+    : [place.created.toISOString(), Number(seq), uid];
 };
 
 export const createStaffCustomers = (db: Kysely<unknown>): StaffCustomers => ({
@@ -50,7 +63,12 @@ export const createStaffCustomers = (db: Kysely<unknown>): StaffCustomers => ({
     return { items: rows, next: next && writePlace(next) };
   },
   find: (restuid, uid) => findCustomer(db, restuid, { uid }),
-  entries: async (restuid, clientUid, limit) => (await listEntries(db, restuid, { clientUid }, firstItems(limit))).rows,
+  entries: async (restuid, clientUid, { after, limit }) => {
+    const place = readEntryPlace(after);
+    const query = { ...firstItems(limit), ...(place && { after: place }) };
+    const { rows, more, last } = await listEntries(db, restuid, { clientUid }, query);
+    return { items: rows, next: more && last !== undefined ? writeEntryPlace(last) : undefined };
+  },
   movePoints: ({ restuid, uid, diffOp, points, reason, now: realNow }, note) =>
     inTransaction(db, async (tx) => {
       const restaurant = await requireRestaurant(tx, restuid);

@@ -216,6 +216,41 @@
   };
   Object.assign(/** @type {any} */ (window).htmx ?? {}, { createEventSource: restingSource });
 
+  /* A bar at the top, after 300 ms: shorter ones would only flicker. */
+  let waits = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let waiting;
+  const beginWait = () => {
+    waits += 1;
+    if (waits === 1) waiting = setTimeout(() => document.body.setAttribute('data-busy', ''), 300);
+  };
+  const endWait = () => {
+    waits = Math.max(0, waits - 1);
+    if (waits > 0) return;
+    clearTimeout(waiting);
+    document.body.removeAttribute('data-busy');
+  };
+  /** Not a request that the page sends by itself. @param {Event} event */
+  const isAsked = (event) => {
+    const { detail } = /** @type {CustomEvent} */ (event);
+    return !(detail.requestConfig?.triggeringEvent?.type ?? '').startsWith('sse:');
+  };
+  document.addEventListener('htmx:beforeRequest', (event) => isAsked(event) && beginWait());
+  document.addEventListener('htmx:afterRequest', (event) => isAsked(event) && endWait());
+  let isDownload = false;
+  document.addEventListener('click', ({ target }) => {
+    isDownload = target instanceof Element && target.closest('[data-download]') !== null;
+  });
+  // Every link and form that leaves the page; a download stays on it.
+  addEventListener('beforeunload', () => {
+    if (!isDownload) beginWait();
+  });
+  // The user came back to the page, which the browser kept as it was.
+  addEventListener('pageshow', () => {
+    waits = 0;
+    endWait();
+  });
+
   /* Forms that create something are sent only once. */
   document.addEventListener('submit', (event) => {
     const form = event.target;

@@ -4,7 +4,7 @@ import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import type { OwnClient } from '../ports/portal.ts';
-import { overlapHours } from '../support/client-pages.ts';
+import { overlapHours, trustTable } from '../support/client-pages.ts';
 import { readOverlap } from '../support/secret-pages.ts';
 import { isLive, secretTable } from '../support/secret-table.ts';
 import { credentialBadge } from '../view/badge.ts';
@@ -67,7 +67,8 @@ const show = async (view: View, problems: Partial<Record<Kind, string>> = {}): P
 <div id="secrets">${secretTable(texts, client, client.mayChange ? home : undefined)}</div>
 ${client.mayRotate && rotateForm(view, home)}
 ${(client.keys.length > 0 || client.mayHaveKeys) && keySection(view, client, problems.keys)}
-${(client.certificates.length > 0 || client.mayHaveCertificates) && certificateSection(view, client, problems.certificates)}`,
+${(client.certificates.length > 0 || client.mayHaveCertificates) && certificateSection(view, client, problems.certificates)}
+${client.trusts.length > 0 && trustTable(texts, client)}`,
   });
 };
 

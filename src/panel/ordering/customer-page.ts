@@ -3,20 +3,24 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
+import { withQuery } from '../page/page-path.ts';
+import { readCursor } from '../page/read-query.ts';
 import type { CustomerWithCurrency, LedgerEntry } from '../ports/ordering.ts';
 import { requestedRestaurant, restaurantRoles } from '../restaurant/paths.ts';
 import { breakable } from '../view/breakable.ts';
 import { copyButton } from '../view/copy-button.ts';
 import { message } from '../view/layout.ts';
+import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { customersPath } from './customer-list-page.ts';
-import { fact, money, nameOfCustomer } from './order-parts.ts';
+import { fact, money, nameOfCustomer, orderBadge, orderNumber } from './order-parts.ts';
 import { pathOfCustomer, pathOfOrder, pathOfOrders } from './paths.ts';
 
 const customerPath = `${customersPath}/:customer`;
 
 const entriesShown = 50;
+const ordersShown = 5;
 /** As in loyaltylog/create. */
 const reasonMax = 500;
 const pointsMax = 1_000_000;
@@ -28,7 +32,8 @@ const showCustomer = async (view: View, problem?: string): Promise<Answer> => {
   const uid = view.params.customer ?? '';
   const customer = await view.ports.ordering.customer(restuid, uid);
   if (customer === undefined) return notFound();
-  const entries = await view.ports.ordering.entriesOf(restuid, uid, entriesShown);
+  const after = readCursor(view);
+  const entries = await view.ports.ordering.entriesOf(restuid, uid, { after, limit: entriesShown });
   const t = view.texts.customers;
   return page({
     title: nameOfCustomer(customer) ?? t.unnamed,
@@ -38,11 +43,11 @@ const showCustomer = async (view: View, problem?: string): Promise<Answer> => {
       t.code,
       customer.code,
     )}${fact(t.added, time(customer.added))}${fact(t.id, html`<code id="customer-uid">${uid}</code> ${copyButton(view, 'customer-uid')}`)}</dl>
-<h2>${t.statistics}</h2>${statistics(view, restuid, customer)}
+<h2>${t.statistics}</h2>${statistics(view, restuid, customer)}${await newestOrders(view, restuid, uid)}
 <h2>${t.ledger}</h2>
 <p>${t.balance} <strong>${points(view, customer.points)}</strong></p>
-${entries.length === 0 ? html`<p>${t.noEntries}</p>` : ledger(view, restuid, entries)}
-${entries.length === entriesShown && html`<p class="hint">${t.newest(entriesShown)}</p>`}
+${entries.items.length === 0 ? html`<p>${after === undefined ? t.noEntries : view.texts.restaurant.noMore}</p>` : ledger(view, restuid, entries.items)}
+${pager(view, { after, next: entries.next, pathOf: (cursor) => withQuery(pathOfCustomer(restuid, uid), { after: cursor }) })}
 <h2>${t.movePoints}</h2>${pointsForm(view, restuid, uid)}`,
   });
 };
@@ -58,6 +63,25 @@ const statistics = (view: View, restuid: string, { currency, ...customer }: Cust
     t.total,
     money(view, ordersTotal, currency),
   )}${firstOrder !== null && fact(t.firstOrder, time(firstOrder))}${lastOrder !== null && fact(t.lastOrder, time(lastOrder))}</dl>`;
+};
+
+const newestOrders = async (view: View, restuid: string, customerUid: string): Promise<Html | false> => {
+  const none = { statuses: undefined, from: undefined, to: undefined, externalId: undefined, after: undefined };
+  const { items } = await view.ports.ordering.orders(restuid, { ...none, customerUid, limit: ordersShown });
+  const t = view.texts.ordering;
+  return (
+    items.length > 0 &&
+    table({
+      caption: view.texts.customers.newestOrders,
+      columns: [t.number, t.state, t.received, { title: t.total, kind: 'number' }],
+      rows: items.map((order) => [
+        html`<a href="${pathOfOrder(restuid, order.uid)}">${orderNumber(order)}</a>`,
+        orderBadge(view, order.status),
+        time(order.date),
+        money(view, order.total, order.currency),
+      ]),
+    })
+  );
 };
 
 const ledger = (view: View, restuid: string, entries: readonly LedgerEntry[]): Html => {

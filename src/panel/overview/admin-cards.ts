@@ -1,11 +1,13 @@
 /** The start page of administrators: everything in short, the running processes and their versions. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { CallerFigures, ProgramState } from '../ports/overview.ts';
+import type { CallerFigures, InstallationFigures, ProgramState } from '../ports/overview.ts';
 import { badge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
 import { card } from './card.ts';
+import { endingCard, failingCard } from './owner-cards.ts';
 import {
+  addressesCard,
   countDryRuns,
   dryRunsMax,
   hourCards,
@@ -16,24 +18,36 @@ import {
 } from './security-cards.ts';
 import { clientsPath } from './support-cards.ts';
 
+const restaurantsPath = '/panel/support/restaurants';
 /** The lists of callers end here. */
 const callersMax = 5;
 
 export const adminCards = async (view: View): Promise<Html> => {
   const { overview } = view.ports;
-  const short = shortCard(view, await overview.callers(), await countDryRuns(view));
-  const charts = hourCards(view, await readChart(view));
+  const chart = await readChart(view);
+  const addresses = addressesCard(view, chart, await overview.elsewhere());
   const verification = verificationCard(view, await lastVerification(view));
-  return html`<div class="figures">${short}${charts}${verification}</div>${programCard(view, await overview.program())}`;
+  return html`<div class="figures">${await figureCards(view)}${hourCards(view, chart)}${addresses}${verification}</div>${programCard(view, await overview.program())}`;
 };
 
 /** The cards that read nothing from the audit, so that an open page may fetch them again by itself. */
 export const liveAdminCards = async (view: View): Promise<Html> => {
   const { overview } = view.ports;
-  return html`${shortCard(view, await overview.callers(), await countDryRuns(view))}${verificationCard(view, await lastVerification(view))}${programCard(view, await overview.program())}`;
+  return html`${await figureCards(view)}${verificationCard(view, await lastVerification(view))}${programCard(view, await overview.program())}`;
 };
 
-const shortCard = ({ texts }: View, figures: CallerFigures, dryRuns: number): Html => {
+const figureCards = async (view: View): Promise<Html> => {
+  const { overview } = view.ports;
+  const { failing, ending, orders, looked } = await overview.installation();
+  const note = looked === undefined ? undefined : view.texts.overview.lookedNewest(looked);
+  const attention = { failing, ending, path: restaurantsPath, note };
+  const short = shortCard(view, { ...(await overview.callers()), orders, note }, await countDryRuns(view));
+  return html`${short}${failingCard(view, attention)}${endingCard(view, attention)}`;
+};
+
+type Short = CallerFigures & Pick<InstallationFigures, 'orders'> & { note: string | undefined };
+
+const shortCard = ({ texts }: View, figures: Short, dryRuns: number): Html => {
   const { short: t, atLeast } = texts.overview;
   const row = (label: string, count: string): Html => html`<dt>${label}</dt><dd>${count}</dd>`;
   return card({
@@ -41,7 +55,7 @@ const shortCard = ({ texts }: View, figures: CallerFigures, dryRuns: number): Ht
     title: t.title,
     body: html`<dl class="facts">${(['quarantined', 'failing', 'limited'] as const).map((name) =>
       row(t[name], atLeast(figures[name].length, callersMax)),
-    )}<dt><a href="${policyPath}">${t.dryRuns}</a></dt><dd>${atLeast(dryRuns, dryRunsMax)}</dd></dl>`,
+    )}<dt><a href="${policyPath}">${t.dryRuns}</a></dt><dd>${atLeast(dryRuns, dryRunsMax)}</dd>${row(t.orders, String(figures.orders))}</dl>${figures.note !== undefined && html`<p class="hint">${figures.note}</p>`}`,
     link: { path: clientsPath, label: t.show },
   });
 };

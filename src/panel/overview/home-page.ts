@@ -25,7 +25,7 @@ const cardsOf: Readonly<Partial<Record<Role, (view: View) => Promise<Html>>>> = 
  */
 const liveCardsOf: Readonly<Partial<Record<Role, { ids: readonly string[]; cards: (view: View) => Promise<Html> }>>> = {
   security: { ids: ['decisions', 'integrity'], cards: liveSecurityCards },
-  admin: { ids: ['short', 'integrity', 'program'], cards: liveAdminCards },
+  admin: { ids: ['short', 'failing', 'ending', 'integrity', 'program'], cards: liveAdminCards },
 };
 
 const homePath = '/panel';

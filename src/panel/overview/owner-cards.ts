@@ -11,7 +11,7 @@ import { card, rowsOr } from './card.ts';
 
 export const ownerCards = async (view: View): Promise<Html> => {
   const figures = await view.ports.overview.owner(view.user.restaurants);
-  return html`${stepsCard(view, figures)}<div class="figures">${daysCard(view, figures)}${failingCard(view, figures)}${endingCard(view, figures)}</div>`;
+  return html`${stepsCard(view, figures)}<div class="figures">${daysCard(view, figures)}${failingCard(view, shown(view, figures, '/webhooks'))}${endingCard(view, shown(view, figures, '/keys'))}</div>`;
 };
 
 /** Where a step is taken. */
@@ -66,35 +66,50 @@ const ownPath = ({ user }: View, page: string): string => {
   return only !== undefined && others.length === 0 ? pathOfRestaurant(only, page) : `/panel${listPath}`;
 };
 
-const failingCard = (view: View, { failing }: OwnerFigures): Html => {
-  const t = view.texts.overview.failing;
+type Attention = Pick<OwnerFigures, 'failing' | 'ending'> & {
+  /** Page with all rows. */
+  path: string;
+  /** What was looked at, where that is not everything. */
+  note: string | undefined;
+};
+
+const shown = (view: View, { failing, ending, looked }: OwnerFigures, page: string): Attention => {
+  const all = view.user.restaurants.length;
+  const note = looked < all ? view.texts.overview.looked(looked, all) : undefined;
+  return { failing, ending, path: ownPath(view, page), note };
+};
+
+const noteOf = ({ note }: Attention): Html | false => note !== undefined && html`<p class="hint">${note}</p>`;
+
+export const failingCard = ({ texts }: View, attention: Attention): Html => {
+  const t = texts.overview.failing;
   return card({
     id: 'failing',
     title: t.title,
-    body: rowsOr(
-      failing,
+    body: html`${rowsOr(
+      attention.failing,
       t.none,
       ({ restuid, uid, url, failingSince, isDisabled }) =>
         html`<a href="${pathOfRestaurant(restuid, `/webhooks/${encodeURIComponent(uid)}`)}">${url}</a> ${
           isDisabled && badge('bad', t.disabled)
         } ${failingSince !== null && html`<span class="hint">${t.since} ${time(failingSince)}</span>`}`,
-    ),
-    link: { path: ownPath(view, '/webhooks'), label: t.show },
+    )}${noteOf(attention)}`,
+    link: { path: attention.path, label: t.show },
   });
 };
 
-const endingCard = (view: View, { ending }: OwnerFigures): Html => {
-  const t = view.texts.overview.ending;
+export const endingCard = ({ texts }: View, attention: Attention): Html => {
+  const t = texts.overview.ending;
   return card({
     id: 'ending',
     title: t.title,
-    body: rowsOr(
-      ending,
+    body: html`${rowsOr(
+      attention.ending,
       t.none,
       ({ restuid, keyId, name, expires }) =>
         html`<a href="${pathOfRestaurant(restuid, `/keys/${encodeURIComponent(keyId)}/rotate`)}">${name}</a> <code>${keyId}</code>
 <span class="hint">${t.ends} ${time(expires, 'relative')}</span>`,
-    ),
-    link: { path: ownPath(view, '/keys'), label: t.show },
+    )}${noteOf(attention)}`,
+    link: { path: attention.path, label: t.show },
   });
 };

@@ -2,10 +2,12 @@
 
 import { pathOfCustomer } from '../ordering/paths.ts';
 import type { View } from '../page/page.ts';
+import { keyRequestsPath } from '../restaurant/key-request-pages.ts';
 import { pathOfRestaurant } from '../restaurant/paths.ts';
 import { searchHref } from '../security/audit-filter.ts';
 import { clientPath } from '../support/client-table.ts';
 import type { Texts } from '../texts/en/en.ts';
+import { pathOfEndpoint } from '../webhooks/endpoint-parts.ts';
 import { kindOfId } from './search-ids.ts';
 import { callersOfRequest, pathOfCall } from './search-target.ts';
 
@@ -17,8 +19,6 @@ export type FoundGroup = {
 };
 
 const groupMax = 10;
-/** Restaurants whose customers are searched. */
-const restaurantsMax = 20;
 const startMin = 2;
 
 const groupOf = (name: FoundGroup['name'], items: FoundGroup['items'], more = false): FoundGroup => ({
@@ -32,8 +32,11 @@ export const findGroups = async (view: View, text: string): Promise<readonly Fou
   const found = [
     await restaurants(view, text),
     await clients(view, text),
+    await keys(view, text),
+    await endpoints(view, text),
     await customers(view, text),
     await users(view, text),
+    await contacts(view, text),
     await requests(view, text),
   ];
   return found.filter((group) => group !== undefined && group.items.length > 0) as FoundGroup[];
@@ -61,20 +64,41 @@ const clients = async ({ user, ports }: View, text: string): Promise<FoundGroup 
   return groupOf('clients', items, next !== null);
 };
 
-/** Of an owner's restaurants. Indexes of customers begin with the restaurant, so other roles search inside its pages. */
-const customers = async ({ user, ports }: View, text: string): Promise<FoundGroup | undefined> => {
-  if (user.role !== 'owner' || text.length < startMin) return undefined;
-  const found: FoundGroup['items'][number][] = [];
-  for (const restuid of user.restaurants.slice(0, restaurantsMax)) {
-    if (found.length > groupMax) break;
-    const search = { start: text, after: undefined, limit: groupMax + 1 };
-    for (const { uid, firstName, lastName, email, phone } of (await ports.ordering.customers(restuid, search)).items) {
-      const name = [firstName, lastName].filter((part) => part !== null && part !== '').join(' ');
-      found.push({ path: pathOfCustomer(restuid, uid), name: name || (email ?? phone ?? uid), id: uid });
-    }
-  }
-  return groupOf('customers', found);
+/** An owner's keys by a part of the name; the index of all keys finds a whole name only. */
+const keys = async ({ user, ports }: View, text: string): Promise<FoundGroup> => {
+  const among = user.role === 'owner' ? user.restaurants : undefined;
+  const found = await ports.overview.keysByName(text, among, groupMax + 1);
+  const pathOf =
+    user.role === 'security' ? (_: string, credential: string) => searchHref({ credential }) : keyRequestsPath;
+  const items = found.map(({ restuid, keyId, name }) => ({ path: pathOf(restuid, keyId), name, id: keyId }));
+  return groupOf('keys', items);
 };
+
+/** URLs have no index, so those of an owner's restaurants only are looked through. */
+const endpoints = async ({ user, ports }: View, text: string): Promise<FoundGroup | undefined> => {
+  if (user.role !== 'owner') return undefined;
+  const found = await ports.overview.endpointsByUrl(text, user.restaurants, groupMax + 1);
+  return groupOf(
+    'endpoints',
+    found.map(({ restuid, uid, url }) => ({ path: pathOfEndpoint(restuid, uid), name: url, id: uid })),
+  );
+};
+
+/** Indexes of customers begin with the restaurant: other roles than an owner find them by a whole email or phone only. */
+const customers = async ({ user, ports }: View, text: string): Promise<FoundGroup | undefined> => {
+  const among = user.role === 'owner' ? user.restaurants : undefined;
+  if (user.role === 'security' || text.length < startMin || (among === undefined && !isContact(text))) return undefined;
+  const found = await ports.overview.customers(text, among, groupMax + 1);
+  const items = found.map(({ restuid, uid, firstName, lastName, email, phone }) => {
+    const name = [firstName, lastName].filter((part) => part !== null && part !== '').join(' ');
+    return { path: pathOfCustomer(restuid, uid), name: name || (email ?? phone ?? uid), id: uid };
+  });
+  return groupOf('customers', items);
+};
+
+/** A whole email, or a phone of at least six digits. */
+const isContact = (text: string): boolean =>
+  /^[^\s@]+@[^\s@]+$/.test(text) || (/^[0-9\s()+./-]+$/.test(text) && text.replaceAll(/[^0-9]/g, '').length >= 6);
 
 const users = async ({ user, ports }: View, text: string): Promise<FoundGroup | undefined> => {
   if (user.role !== 'admin') return undefined;
@@ -85,6 +109,21 @@ const users = async ({ user, ports }: View, text: string): Promise<FoundGroup | 
     id: userId,
   }));
   return groupOf('users', items);
+};
+
+/** By the beginning of the email, which must have its @, so that few accounts of others are read to leave them out. */
+const contacts = async ({ user, ports }: View, text: string): Promise<FoundGroup | undefined> => {
+  if (user.role !== 'support' || !text.includes('@')) return undefined;
+  const found = await ports.overview.usersByStart(text.toLowerCase(), groupMax + 1);
+  const accounts = await Promise.all(found.map(({ userId }) => ports.staff.users.find(userId)));
+  return groupOf(
+    'contacts',
+    accounts.flatMap((account) => {
+      const [client] = account?.role === 'contact' ? account.clients : [];
+      if (account === undefined || client === undefined) return [];
+      return [{ path: `${clientPath(client)}/contacts`, name: account.email, id: account.userId }];
+    }),
+  );
 };
 
 /** An id that several callers used. */

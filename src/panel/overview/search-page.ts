@@ -4,10 +4,11 @@ import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { panelPath } from '../page/page-path.ts';
 import { readSearch } from '../page/read-query.ts';
+import { searchedRestaurants } from '../ports/overview.ts';
 import { findPath, findRoles, findTextMax } from '../view/find-form.ts';
 import { message } from '../view/layout.ts';
 import { type FoundGroup, findGroups } from './search-groups.ts';
-import { isSecretValue } from './search-ids.ts';
+import { type IdKind, isSecretValue, kindOfId } from './search-ids.ts';
 import { pageOfId } from './search-target.ts';
 
 const showSearch = async (view: View) => {
@@ -23,9 +24,23 @@ const showSearch = async (view: View) => {
   return searchPage(
     view,
     text,
-    groups.length === 0 ? html`<p>${t.none(text)}</p>` : html`${groups.map((group) => groupOf(view, group))}`,
+    html`${groups.length === 0 && html`<p>${isOfRestaurants(view, text) ? t.ofRestaurants : t.none(text)}</p>`}${groups.map((group) => groupOf(view, group))}${searchedPart(view)}`,
   );
 };
+
+/** Security has no page about what belongs to a restaurant, and learns who has it instead of whether there is such an id. */
+const isOfRestaurants = ({ user }: View, text: string): boolean => {
+  const kind = kindOfId(text);
+  return user.role === 'security' && kind !== undefined && restaurantKinds.includes(kind);
+};
+
+const restaurantKinds: readonly IdKind[] = ['order', 'customer', 'endpoint', 'delivery', 'event'];
+
+/** Says what was searched where that is not every restaurant of the owner. */
+const searchedPart = ({ user, texts }: View): Html | false =>
+  user.role === 'owner' &&
+  user.restaurants.length > searchedRestaurants &&
+  html`<p class="hint">${texts.overview.search.searchedPart(searchedRestaurants, user.restaurants.length)}</p>`;
 
 const searchPage = ({ texts, user }: View, text: string, results: Html) => {
   const t = texts.overview.search;

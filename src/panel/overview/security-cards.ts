@@ -79,7 +79,7 @@ const onlyRefused = ({ values }: AuditChart) =>
     .filter(({ count }) => count > 0)
     .slice(0, addressesMax);
 
-const addressesCard = (view: View, chart: AuditChart, elsewhere: readonly ElsewhereCaller[]): Html => {
+export const addressesCard = (view: View, chart: AuditChart, elsewhere: readonly ElsewhereCaller[]): Html => {
   const t = view.texts.overview.addresses;
   const rows = [
     ...elsewhere.map(

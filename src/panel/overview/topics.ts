@@ -15,6 +15,7 @@ const shownTo: Readonly<Partial<Record<Role, Read>>> = {
   support: ({ overview }) => [overview.callers(), overview.refusals()],
   security: (ports) => [ports.overview.callers(), countDryRuns({ ports }), lastVerification({ ports })],
   admin: (ports) => [
+    ports.overview.installation(),
     ports.overview.callers(),
     countDryRuns({ ports }),
     lastVerification({ ports }),

@@ -27,6 +27,8 @@ export type LimitPorts = {
   /** Units of a caller without limits of its own. */
   defaults: { minute: number; burst: number };
   show(kind: LimitedKind, id: string): Promise<LimitedCaller>;
+  /** The canonical form of the networks, which `setAllowIp` stores. */
+  readAllowIp(networks: readonly string[]): readonly string[];
   /** Null removes a limit. */
   setLimits(actor: string, kind: LimitedKind, id: string, limits: Record<LimitName, number | null>): Promise<void>;
   /** Null: every address. */

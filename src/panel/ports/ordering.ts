@@ -119,7 +119,11 @@ export type OrderingPorts = {
   ): Promise<Listed<PanelCustomer>>;
   customer(restuid: string, uid: string): Promise<CustomerWithCurrency | undefined>;
   /** Newest first. */
-  entriesOf(restuid: string, uid: string, limit: number): Promise<readonly LedgerEntry[]>;
+  entriesOf(
+    restuid: string,
+    uid: string,
+    page: { after: string | undefined; limit: number },
+  ): Promise<Listed<LedgerEntry>>;
   /** Throws NOT_FOUND, INSUFFICIENT_POINTS, and VALIDATION_ERROR above the largest balance. */
   movePoints(
     actor: string,

@@ -29,10 +29,20 @@ export type OwnerFigures = {
   /** The first restaurants by name, at most 20. */
   days: readonly RestaurantDay[];
   countMax: number;
+  /** Restaurants among which the rest was looked for: the first ones by name, at most 200. */
+  looked: number;
   failing: readonly EndpointFailure[];
   ending: readonly EndingKey[];
   /** Of the first restaurant that has not taken all of them; undefined when every one has. */
   begun: { restuid: string; name: string; done: readonly FirstStep[] } | undefined;
+};
+
+/** Of the newest restaurants, without sandboxes. */
+export type InstallationFigures = Pick<OwnerFigures, 'failing' | 'ending'> & {
+  /** Orders since midnight UTC, of each restaurant at most `countMax`. */
+  orders: number;
+  /** The number of restaurants, where there are more of them; undefined when all were looked at. */
+  looked: number | undefined;
 };
 
 /** A client, one of its secrets, or a key: `restuid` is that of a key, `client` that of a client or secret. */
@@ -80,6 +90,18 @@ export type ProgramState = {
   gateways: readonly { gateway: string; version: string; isRefused: boolean }[];
 };
 
+/** Restaurants of an owner in which customers, keys, endpoints and requests are searched. */
+export const searchedRestaurants = 200;
+
+type FoundCustomer = {
+  restuid: string;
+  uid: string;
+  firstName: string | null;
+  lastName: string | null;
+  email: string | null;
+  phone: string | null;
+};
+
 export type LocatedKind = 'order' | 'customer' | 'endpoint' | 'delivery' | 'event' | 'key';
 
 /** A key of a restaurant, or a client (`restuid` null). */
@@ -88,6 +110,8 @@ export type RequestCaller = { caller: string; restuid: string | null };
 /** Every function reads a bounded number of rows along an index. */
 export type OverviewPorts = {
   owner(restuids: readonly string[]): Promise<OwnerFigures>;
+  /** Of at most 200 restaurants. */
+  installation(): Promise<InstallationFigures>;
   callers(): Promise<CallerFigures>;
   /** The newest first, at most 5. */
   refusals(): Promise<readonly RefusedCaller[]>;
@@ -100,6 +124,26 @@ export type OverviewPorts = {
   clientOf(id: string): Promise<string | undefined>;
   /** `among`: keys of these restaurants; undefined: every caller that was refused with this id. */
   callersOfRequest(requestId: string, among: readonly string[] | undefined): Promise<readonly RequestCaller[]>;
+  /**
+   * Customers at most `limit`. `among`: those of the first 200 of these restaurants, by the beginning of a name, email or phone;
+   * undefined: those of the newest 5,000 restaurants, by a whole email or phone.
+   */
+  customers(text: string, among: readonly string[] | undefined, limit: number): Promise<readonly FoundCustomer[]>;
+  /**
+   * Live keys, at most `limit`. `among`: those of the first 200 of these restaurants whose name contains the text; undefined: every
+   * key of exactly this name. Case is ignored.
+   */
+  keysByName(
+    text: string,
+    among: readonly string[] | undefined,
+    limit: number,
+  ): Promise<readonly { restuid: string; keyId: string; name: string }[]>;
+  /** Endpoints of the first 200 of these restaurants whose URL contains the text, at most `limit`. */
+  endpointsByUrl(
+    text: string,
+    among: readonly string[],
+    limit: number,
+  ): Promise<readonly { restuid: string; uid: string; url: string }[]>;
   /** Users whose email begins with the text, at most `limit`. */
   usersByStart(start: string, limit: number): Promise<readonly { userId: string; email: string }[]>;
 };

@@ -3,6 +3,8 @@ import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import type { Page, View } from '../page/page.ts';
 import type { Role } from '../ports/role.ts';
 import {
+  askAboutAddresses,
+  askAboutLimits,
   type LimitProblems,
   limitProblemsOf,
   limitsView,
@@ -22,14 +24,17 @@ export const keyLimitPages: readonly Page[] = [
     method: 'POST',
     path: limitsPath,
     roles: limitRoles,
-    handle: (view) => save(view, (id) => view.ports.limits.setLimits(view.actor, 'key', id, readLimitsForm(view.form))),
+    handle: (view) =>
+      save(view, askAboutLimits, (id) => view.ports.limits.setLimits(view.actor, 'key', id, readLimitsForm(view.form))),
   },
   {
     method: 'POST',
     path: `${limitsPath}/addresses`,
     roles: restaurantRoles,
     handle: (view) =>
-      save(view, (id) => view.ports.limits.setAllowIp(view.actor, 'key', id, readAddressForm(view.form))),
+      save(view, askAboutAddresses, (id) =>
+        view.ports.limits.setAllowIp(view.actor, 'key', id, readAddressForm(view.form)),
+      ),
   },
 ];
 
@@ -51,16 +56,19 @@ const show = async (view: View, problems: LimitProblems = {}): Promise<Answer> =
   });
 };
 
-const save = async (view: View, change: (id: string) => Promise<void>): Promise<Answer> => {
+/** `ask`: makes the page that asks first, where the change takes something away. */
+const save = async (view: View, ask: typeof askAboutLimits, change: (id: string) => Promise<void>): Promise<Answer> => {
   const key = await findKey(view);
   if (key === undefined) return notFound();
+  const path = keyLimitsPath(view.params.restaurant ?? '', key.id);
   try {
+    const asked = ask(view, { caller: await view.ports.limits.show('key', key.id), path });
+    if (asked !== undefined) return asked;
     await change(key.id);
   } catch (error) {
     const problems = limitProblemsOf(view, error);
     if (problems === undefined) throw error;
     return show(view, problems);
   }
-  const path = keyLimitsPath(view.params.restaurant ?? '', key.id);
   return redirect(path, { tone: 'good', text: view.texts.limits.saved });
 };

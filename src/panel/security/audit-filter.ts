@@ -92,5 +92,5 @@ export const searchHref = (filter: Readonly<Record<string, string | Date | undef
 export const exportLinks = (texts: Texts, filter: SearchFields): Html[] =>
   exportFormats.map(
     (format) =>
-      html`<a class="button" href="${searchHref({ ...filter, format }).replace('/audit', '/audit/export')}">${texts.security.exportAs[format]}</a>`,
+      html`<a class="button" data-download href="${searchHref({ ...filter, format }).replace('/audit', '/audit/export')}">${texts.security.exportAs[format]}</a>`,
   );

@@ -141,7 +141,7 @@ const certificateTable = (texts: View['texts'], { certificates }: ShownClient): 
   })}`;
 };
 
-const trustTable = (texts: View['texts'], { trusts }: ShownClient): Html => {
+export const trustTable = (texts: View['texts'], { trusts }: ShownClient): Html => {
   const t = texts.support.client;
   const { secretStates, state, lastUsed } = texts.support.clients;
   return html`<h2>${t.trusts}</h2>${table({

@@ -2,6 +2,8 @@
 import { type Answer, page, redirect } from '../page/answer.ts';
 import type { Page, View } from '../page/page.ts';
 import {
+  askAboutAddresses,
+  askAboutLimits,
   type LimitProblems,
   limitProblemsOf,
   limitsView,
@@ -26,14 +28,18 @@ export const limitPages: readonly Page[] = [
     path: '/clients/:client/limits',
     roles: supportRoles,
     handle: (view) =>
-      save(view, (id) => view.ports.limits.setLimits(view.actor, 'client', id, readLimitsForm(view.form))),
+      save(view, askAboutLimits, (id) =>
+        view.ports.limits.setLimits(view.actor, 'client', id, readLimitsForm(view.form)),
+      ),
   },
   {
     method: 'POST',
     path: '/clients/:client/limits/addresses',
     roles: supportRoles,
     handle: (view) =>
-      save(view, (id) => view.ports.limits.setAllowIp(view.actor, 'client', id, readAddressForm(view.form))),
+      save(view, askAboutAddresses, (id) =>
+        view.ports.limits.setAllowIp(view.actor, 'client', id, readAddressForm(view.form)),
+      ),
   },
 ];
 
@@ -49,9 +55,12 @@ const show = async (view: View, problems: LimitProblems = {}): Promise<Answer> =
   });
 };
 
-const save = async (view: View, change: (id: string) => Promise<void>): Promise<Answer> => {
+/** `ask`: makes the page that asks first, where the change takes something away. */
+const save = async (view: View, ask: typeof askAboutLimits, change: (id: string) => Promise<void>): Promise<Answer> => {
   const id = view.params.client ?? '';
   try {
+    const asked = ask(view, { caller: await view.ports.limits.show('client', id), path: pathOf(id) });
+    if (asked !== undefined) return asked;
     await change(id);
   } catch (error) {
     const problems = limitProblemsOf(view, error);

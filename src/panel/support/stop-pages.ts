@@ -2,6 +2,7 @@
 import { type Answer, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
+import { confirmChange, isConfirmed } from '../view/confirm-page.ts';
 import { message } from '../view/layout.ts';
 import { showClient } from './client-pages.ts';
 import { clientPath } from './client-table.ts';
@@ -32,6 +33,14 @@ const setState = async (view: View, action: 'quarantine' | 'reactivate'): Promis
   const t = texts.support.client;
   if (reason === '' || reason.length > reasonLengthMax) return showClient(view, { [action]: t.reasonProblem });
   const { name } = await ports.support.showClient(clientId);
+  if (action === 'quarantine' && !isConfirmed(view))
+    return confirmChange(view, {
+      title: t.quarantineAsk(name),
+      body: html`<p>${t.quarantineAskText(name)}</p><p>${t.quarantineAskReason} ${reason}</p>`,
+      action: `${clientPath(clientId)}/quarantine`,
+      submit: t.quarantine,
+      back: `${clientPath(clientId)}#stop`,
+    });
   await ports.support[action](actor, clientId, reason);
   const text = (action === 'quarantine' ? t.quarantined : t.reactivated)(name);
   return redirect(clientPath(clientId), { tone: 'good', text });

@@ -17,6 +17,17 @@ export type Question = {
   back: string;
 };
 
+const confirmed = 'confirmed';
+
+/** The user has seen what the change takes away, and sent it again from the page that `confirmChange` makes. */
+export const isConfirmed = ({ form }: Pick<View, 'form'>): boolean => form.get(confirmed) === 'yes';
+
+/** Asks before a form is saved that takes something away: the confirmation sends all its fields again. */
+export const confirmChange = (view: View, question: Omit<Question, 'fields'>): Answer => {
+  const given = [...view.form].filter(([name]) => name !== 'csrf' && name !== confirmed);
+  return confirmPage(view, { ...question, fields: [...given, [confirmed, 'yes']] });
+};
+
 export const confirmPage = ({ csrfField, texts }: View, question: Question): Answer => {
   const { title, body, action, fields = [], submit, back } = question;
   return page({

@@ -1,9 +1,11 @@
 /** The limits of one client or key: what it used of them, a chart, and the forms that change them. */
 import { Fault } from '#src/contract/fault.ts';
+import type { Answer } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { LimitedCaller, LimitName } from '../ports/limits.ts';
 import { timeChart, utcValue } from './bar-chart.ts';
+import { confirmChange, isConfirmed } from './confirm-page.ts';
 import { fieldNote } from './field.ts';
 import { message } from './layout.ts';
 import { table } from './table.ts';
@@ -139,6 +141,51 @@ export const readLimitsForm = (form: URLSearchParams): Record<LimitName, number 
     month: read('month'),
     concurrency: read('concurrency'),
   };
+};
+
+type Asked = Pick<Shown, 'caller' | 'path'>;
+
+/** The page that asks before a quota is saved of which more is used already; undefined when there is nothing to ask. */
+export const askAboutLimits = (view: View, { caller, path }: Asked): Answer | undefined => {
+  const given = readLimitsForm(view.form);
+  const t = view.texts.limits;
+  const spent = (['day', 'month'] as const).flatMap((name) => {
+    const [limit, used] = [given[name], usedOf(caller, name) ?? 0];
+    return limit !== null && limit >= 1 && limit <= used && limit !== caller.limits[name]
+      ? [{ name, limit, used }]
+      : [];
+  });
+  if (spent.length === 0 || isConfirmed(view)) return undefined;
+  return confirmChange(view, {
+    title: t.ask.limits(caller.name),
+    body: html`<p>${t.ask.limitsText(caller.name)}</p><ul>${spent.map(
+      ({ name, limit, used }) => html`<li>${t.ask.spent(t.names[name], t.number(limit), t.number(used))}</li>`,
+    )}</ul>`,
+    action: path,
+    submit: t.save,
+    back: path,
+  });
+};
+
+/**
+ * The page that asks before calls from other networks are refused; undefined when the form refuses no more than now. Throws a
+ * Fault for a list that is not valid.
+ */
+export const askAboutAddresses = (view: View, { caller, path }: Asked): Answer | undefined => {
+  const given = readAddressForm(view.form);
+  if (given === null || isConfirmed(view)) return undefined;
+  const networks = view.ports.limits.readAllowIp(given);
+  const before = caller.allowIp;
+  if (before?.every((network) => networks.includes(network))) return undefined;
+  const t = view.texts.limits;
+  return confirmChange(view, {
+    title: t.ask.addresses(caller.name),
+    body: html`<p>${t.ask.addressesText(caller.name)}</p><ul>${networks.map((network) => html`<li><code>${network}</code></li>`)}</ul>
+<p>${t.ask.before} ${before === null ? t.everywhere : before.join(', ')}</p>`,
+    action: `${path}/addresses`,
+    submit: t.saveAddresses,
+    back: path,
+  });
 };
 
 /** One entry per line; blanks and commas separate too. Null: every address. */

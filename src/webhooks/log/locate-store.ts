@@ -86,3 +86,16 @@ export const readEndpointProgress = async (db: Db, tenants: readonly string[]): 
     from ${listed(tenants)} group by endpoint.tenant`.execute(db);
   return rows;
 };
+
+/** Endpoints of the tenants whose URL contains the text, ignoring case, along endpoints_listed. */
+export const findEndpointsByUrl = async (
+  db: Db,
+  tenants: readonly string[],
+  text: string,
+  limit: number,
+): Promise<{ tenant: string; uid: string; url: string }[]> => {
+  const { rows } = await sql<{ tenant: string; uid: string; url: string }>`
+    select endpoint.tenant, endpoint.uid, endpoint.url from ${listed(tenants)}
+    where strpos(lower(endpoint.url), lower(${text}::text)) > 0 limit ${limit}`.execute(db);
+  return rows;
+};

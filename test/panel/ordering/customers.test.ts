@@ -53,9 +53,37 @@ test.skipIf(browserBinary === undefined)(
       [`panel:${owner.userId}`],
     );
     expect(rows).toEqual([{ reason: 'Spilled <soup>' }]);
+    const orders = page.getByRole('table', { name: 'The newest orders of this customer' });
+    expect(await orders.locator('tbody tr').count()).toBe(1);
+    expect(await orders.getByRole('link').getAttribute('href')).toContain(order.uid);
     await page.getByRole('link', { name: 'show them' }).click();
     expect(await page.locator('#orders tbody tr').count()).toBe(1);
     expect(harness.problems).toEqual([]);
+  },
+);
+
+test.skipIf(browserBinary === undefined)(
+  'A-475 the ledger of a customer has further pages, without a gap between them',
+  async () => {
+    const uid = /customers\/(cus_\w+)"/.exec((await harness.ask('GET', '/customers')).text)?.[1] ?? '';
+    // At one moment, so that they differ in their numbers only.
+    await harness.database.pool.query(
+      `insert into ordering.loyalty_entries select (jsonb_populate_record(e, jsonb_build_object('uid', 'lyl_more' || n,
+       'seq', 1000 + n, 'created', timestamptz '2020-01-01T00:00:00Z', 'notes', 'entry ' || n || '.', 'cause', null))).*
+     from ordering.loyalty_entries e, generate_series(1, 120) n
+     where e.uid = (select uid from ordering.loyalty_entries where customer_uid = $1 and type = 'manual' limit 1)`,
+      [uid],
+    );
+    const seen: string[] = [];
+    let path: string | undefined = `/customers/${uid}`;
+    for (let pages = 0; path !== undefined && pages < 5; pages += 1) {
+      const { status, text }: { status: number; text: string } = await harness.ask('GET', path);
+      expect(status).toBe(200);
+      seen.push(...[...text.matchAll(/entry (\d+)\./g)].map(([, number = '']) => number));
+      path = /id="next-page" rel="next" href="\/panel\/restaurants\/[^/"]+([^"]+)"/.exec(text)?.[1];
+    }
+    expect(seen).toEqual(Array.from({ length: 120 }, (_, index) => String(120 - index)));
+    expect((await harness.ask('GET', `/customers/${uid}?after=1.99999999999-x`)).status).toBe(200);
   },
 );
 

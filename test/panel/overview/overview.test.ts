@@ -117,7 +117,7 @@ test('today is counted against the same day of last week up to this time, per re
   expect(plain(await cardOf('owner', 'days'))).toMatch(expected);
 });
 
-test('an owner sees the endpoints that fail and the keys that end soon, each with the page that shows it', async () => {
+test('A-471 an owner of any number of restaurants sees the endpoints that fail and the keys that end soon, each with the page that shows it', async () => {
   const { pool } = harness.database;
   expect(plain(await cardOf('owner', 'failing'))).toContain('No endpoint fails.');
   const fail = `insert into webhooks.endpoint_health (endpoint_uid, failing_since) values ($1, now() - interval '1 hour')
@@ -131,8 +131,38 @@ test('an owner sees the endpoints that fail and the keys that end soon, each wit
   expect(plain(await cardOf('owner', 'ending'))).toContain('No key ends within 30 days.');
   await pool.query(`update gateway.api_keys set expires = now() + interval '9 days' where key_id = $1`, [ids.key]);
   expect(await cardOf('owner', 'ending')).toContain(`/keys/${ids.key}/rotate"`);
+  await expectAllRestaurants();
   await pool.query(`update gateway.api_keys set expires = null where key_id = $1`, [ids.key]);
 });
+
+/** The own restaurant is the last one by name and by id of as many as 25, and of more than are looked through. */
+const expectAllRestaurants = async (): Promise<void> => {
+  const { pool } = harness.database;
+  const chain = await harness.user('owner', [own]);
+  const add = (from: number, to: number) =>
+    pool.query(
+      `with made as (
+         insert into ordering.restaurants select (jsonb_populate_record(r, jsonb_build_object('uid', 'rst_0a' || lpad(n::text, 4, '0'),
+           'name', 'Bar ' || lpad(n::text, 4, '0')))).* from ordering.restaurants r, generate_series($3::int, $4) n where r.uid = $1
+         returning uid)
+       insert into panel.user_restaurants (user_id, restuid) select $2, uid from made`,
+      [own, chain.userId, from, to],
+    );
+  await add(1, 24);
+  cookies.set('owner', await harness.cookieOf(chain));
+  expect(await cardOf('owner', 'failing')).toContain(`/panel/restaurants/${own}/webhooks/${ids.endpoint}"`);
+  expect(await cardOf('owner', 'ending')).toContain(`/keys/${ids.key}/rotate"`);
+  expect(await cardOf('owner', 'ending')).not.toContain('Only the first');
+  expect((await search('owner', 'zelda')).text).toContain('Zelda Fitzgerald');
+  await until(async () => (await search('owner', ids.request ?? '')).location.includes(String(ids.key)), 30_000);
+  await add(25, 200);
+  expect(plain(await cardOf('owner', 'failing'))).toContain('Only the first 200 of your 201 restaurants');
+  expect(plain(await cardOf('owner', 'ending'))).toContain('Only the first 200 of your 201 restaurants');
+  expect((await search('owner', 'zelda')).text).toContain('were searched in 200 of your 201 restaurants');
+  await pool.query(`delete from panel.user_restaurants where restuid like 'rst_0a%'`);
+  await pool.query(`delete from ordering.restaurants where uid like 'rst_0a%'`);
+  cookies.set('owner', await harness.cookieOf(users.get('owner') ?? chain));
+};
 
 test('support sees who is in quarantine, near a limit, failing or refused, and who can help', async () => {
   const made = await harness.command('client', 'create', '--name', 'Courier app', '--restaurant', own);
@@ -170,13 +200,22 @@ test('support sees who is in quarantine, near a limit, failing or refused, and w
   expect(await cardOf('security', 'addresses')).toContain('/panel/security/audit?address=203.0.113.9"');
 }, 180_000);
 
-test('security sees refusals per hour and the last verification, and administrators the running processes', async () => {
+test('A-474 security sees refusals per hour and the last verification, and administrators all of it in short', async () => {
   await until(async () => (await cardOf('security', 'refused'))?.includes('<svg') === true, 30_000);
   expect(plain(await cardOf('security', 'integrity'))).toContain('never verified');
   await post('security', '/security/integrity/verify', {});
   await until(async () => plain(await cardOf('security', 'integrity')).includes('Unchanged'), 60_000);
   expect(plain(await cardOf('admin', 'integrity'))).toContain('Unchanged');
   expect(plain(await cardOf('admin', 'short'))).toContain('In quarantine 1');
+  expect(plain(await cardOf('admin', 'short'))).toMatch(/Orders today \(UTC\) \d/);
+  expect(await cardOf('admin', 'failing')).toContain(`/panel/restaurants/${own}/webhooks/${ids.endpoint}"`);
+  expect(plain(await cardOf('admin', 'ending'))).toContain('No key ends within 30 days.');
+  await harness.database.pool.query(
+    `update gateway.api_keys set expires = now() + interval '9 days' where key_id = $1`,
+    [ids.key],
+  );
+  expect(await cardOf('admin', 'ending')).toContain(`/panel/restaurants/${own}/keys/${ids.key}/rotate"`);
+  expect(await cardOf('admin', 'addresses')).toContain('/panel/security/audit?address=203.0.113.9"');
   const program = plain(await cardOf('admin', 'program'));
   expect(program).toMatch(/Orderpass \d+\.\d+\.\d+/);
   expect(program).toMatch(/:\d+ all \d+\.\d+\.\d+ /);
@@ -264,11 +303,27 @@ test('an owner gets the same for an id of another restaurant as for one that doe
   cookies.set('owner', await harness.cookieOf(users.get('owner') ?? other));
 });
 
-test('a name, an email or a phone finds what the role may see, at most ten of a kind', async () => {
+test('A-472 a name, an email or a phone finds what the role may see, at most ten of a kind', async () => {
   expect((await search('owner', 'zeld')).text).toContain(`/customers/`);
   expect((await search('owner', 'zelda@exam')).text).toContain('Zelda Fitzgerald');
   expect((await search('support', 'trattoria')).text).toContain(`href="/panel/restaurants/${foreign}"`);
   expect((await search('support', 'courier')).text).toContain(`href="/panel/clients/${ids.client}"`);
+  const customer = `href="/panel/restaurants/${own}/customers/cus_`;
+  for (const role of ['support', 'admin'] as const)
+    expect((await search(role, 'ZELDA@example.com')).text, role).toContain(customer);
+  expect((await search('support', 'zelda@exam')).text).not.toContain('Zelda');
+  expect((await search('security', 'zelda@example.com')).text).not.toContain('Zelda');
+  const requests = `href="/panel/restaurants/${own}/keys/${ids.key}/requests"`;
+  expect((await search('owner', 'til')).text).toContain(requests);
+  for (const role of ['support', 'admin'] as const) expect((await search(role, 'till')).text, role).toContain(requests);
+  expect((await search('security', 'till')).text).toContain(`href="/panel/security/audit?credential=${ids.key}"`);
+  expect((await search('owner', receiver.url.slice(7))).text).toContain(`/webhooks/${ids.endpoint}"`);
+  const contact = await harness.user('contact', [ids.client ?? '']);
+  expect((await search('support', contact.email.slice(0, -4))).text).toContain(
+    `href="/panel/clients/${ids.client}/contacts"`,
+  );
+  for (const id of [ids.order, ids.customer, ids.endpoint, ids.delivery, ids.event, 'ord_01jz00000aaaaaaaaaaaaaaa'])
+    expect((await search('security', id ?? '')).text).toContain('Support, administrators and its owner can open them.');
   expect((await search('support', 'security3@')).text).toContain('Nothing that you may see fits');
   expect((await search('admin', 'SECURITY3@')).text).toContain('security3@example.com');
   for (let i = 0; i < 11; i += 1)

@@ -34,8 +34,6 @@ const harmless: Readonly<Record<string, string>> = {
   '/users/:user/link': 'makes a link; the account stays as it is until the link is used',
   '/users/:user/enable': 'gives',
   '/users/new': 'makes an account',
-  '/users/:user/access': 'saves a form that shows all that it changes',
-  '/users/second-factor': 'saves a form that shows all that it changes',
   '/account/password': 'asks for the present password, and its form says that other sessions end',
   '/account/passkeys/begin': 'shows',
   '/account/passkeys': 'adds, after an answer of the authenticator',
@@ -66,10 +64,6 @@ const harmless: Readonly<Record<string, string>> = {
   '/clients/:client/grant': 'gives',
   '/clients/:client/certificates': 'registers, after a page that shows what it registers',
   '/clients/:client/reactivate': 'gives',
-  '/clients/:client/limits': 'saves a form that shows all that it changes',
-  '/clients/:client/limits/addresses': 'saves a form that shows all that it changes',
-  '/restaurants/:restaurant/keys/:key/limits': 'saves a form that shows all that it changes',
-  '/restaurants/:restaurant/keys/:key/limits/addresses': 'saves a form that shows all that it changes',
   '/security/audit/saved': 'keeps a search, which is removed in the same place',
   '/security/audit/saved/remove': 'removes a name for a search, which the address bar still shows',
   '/clients/:client/contacts': 'invites, or makes a link; the account stays as it is until the link is used',
@@ -102,6 +96,16 @@ const session = { page: () => `/users/${ids.user}/end-session?session=${ids.sess
 
 /** In this sequence: what ends more comes later. */
 const asking: Readonly<Record<string, Asking>> = {
+  '/restaurants/:restaurant/keys/:key/limits': {
+    post: () => [`/restaurants/${ids.restaurant}/keys/${ids.key}/limits`, { day: '1' }],
+    names: () => ['Till', '1 allowed'],
+    afterwards: () => ['Till'],
+  },
+  '/restaurants/:restaurant/keys/:key/limits/addresses': {
+    post: () => [`/restaurants/${ids.restaurant}/keys/${ids.key}/limits/addresses`, { allow_ip: '192.0.2.7' }],
+    names: () => ['Till', '192.0.2.7'],
+    afterwards: () => ['Till', '192.0.2.7'],
+  },
   '/restaurants/:restaurant/keys/:key/rotate': { names: () => ['Till'], afterwards: () => ['Till'] },
   '/restaurants/:restaurant/keys/:key/revoke': { names: () => ['Till'], afterwards: () => ['Till'] },
   '/restaurants/:restaurant/access/off': { names: () => [restaurant], afterwards: () => [restaurant] },
@@ -119,6 +123,12 @@ const asking: Readonly<Record<string, Asking>> = {
     names: () => [restaurant, 'Till at the bar'],
     afterwards: () => ['The earlier menu is restored.'],
   },
+  '/users/second-factor': {
+    post: () => ['/users/second-factor', { role: 'security' }],
+    names: () => ['Security'],
+    afterwards: () => ['The required second factor is saved.'],
+  },
+  '/users/:user/access': { ...ofUser, post: () => [`/users/${ids.user}/access`, { role: 'security' }] },
   '/users/:user/remove-totp': ofUser,
   '/users/:user/end-session': { ...ofUser, ...session },
   '/users/:user/end-sessions': ofUser,
@@ -182,10 +192,19 @@ const asking: Readonly<Record<string, Asking>> = {
     names: () => [name, 'contact'],
     afterwards: () => [name, 'contact'],
   },
+  '/clients/:client/limits': {
+    ...ofClient,
+    post: () => [`/clients/${ids.client}/limits`, { day: '1' }],
+    names: () => [name, '1 allowed'],
+  },
+  '/clients/:client/limits/addresses': {
+    ...ofClient,
+    post: () => [`/clients/${ids.client}/limits/addresses`, { allow_ip: '192.0.2.7' }],
+    names: () => [name, '192.0.2.7'],
+  },
   '/clients/:client/quarantine': {
     ...ofClient,
-    page: () => `/clients/${ids.client}`,
-    fill: { reason: 'found in public' },
+    post: () => [`/clients/${ids.client}/quarantine`, { reason: 'found in public' }],
   },
   '/clients/:client/disable': { ...ofClient, fill: { confirm: 'yes' } },
   '/clients/:client/certificates/:certificate/remove': {
@@ -300,6 +319,13 @@ beforeAll(async () => {
     [client.client_id],
   );
   ids.stream = 'str_one';
+  // Of today, and of the day that begins while the test runs.
+  await harness.database.pool.query(
+    `insert into gateway.caller_usage (caller, day, requests, units, limited, elsewhere)
+     select caller, date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' + d * interval '1 day', 90, 90, 0, 0
+     from unnest($1::text[]) as caller, generate_series(0, 1) as d`,
+    [[client.client_id, key.key_id]],
+  );
   const { cert } = makeAuthority().issue({ name: 'till', use: 'client' });
   const registered = await post(`/clients/${client.client_id}/certificates`, { pem: cert, confirmed: 'yes' });
   ids.certificate = /certificates\/([\w-]+)\/remove/.exec(registered.main)?.[1] ?? '';
@@ -344,6 +370,33 @@ test('F-44 no page but the one that asks holds a form that takes something away,
     }
   }
   expect(seen).toBeGreaterThan(20);
+});
+
+test('A-473 a change of limits, networks, a role or the required factor that takes nothing away is saved at once', async () => {
+  const saved = async (path: string, fields: Record<string, string>): Promise<void> => {
+    const done = await post(path, fields);
+    expect(done.main, path).not.toContain('data-confirm');
+    expect(done.main, path).toContain('class="message good"');
+  };
+  await saved(`/clients/${ids.client}/limits`, { day: '1000000', month: '' });
+  await saved(`/clients/${ids.client}/limits/addresses`, { allow_ip: '' });
+  await saved(`/clients/${ids.client}/limits`, {});
+  await saved('/users/second-factor', {});
+  const owner = await harness.user('owner');
+  const [first = '', second = ''] = harness.restaurants;
+  const access = (restaurants: readonly string[], more: Record<string, string> = {}) =>
+    ask(
+      `/users/${owner.userId}/access`,
+      new URLSearchParams([
+        ...Object.entries({ csrf, role: 'owner', ...more }),
+        ...restaurants.map((uid): [string, string] => ['restaurant', uid]),
+      ]),
+    );
+  expect((await access([first, second])).main).toContain('class="message good"');
+  const asked = await access([second]);
+  expect(asked.main).toContain(`Change role or restaurants of ${owner.email}?`);
+  expect(asked.main).toContain(`<li>${restaurant}</li>`);
+  expect((await ask(`/users/${owner.userId}/access`)).main).toContain(`value="${first}" checked`);
 });
 
 test('F-44 an action that withdraws access names its object and its user, before and after it is done', async () => {

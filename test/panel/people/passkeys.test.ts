@@ -207,6 +207,9 @@ inBrowser(
     await expectAccessible(adminPage);
     await adminPage.getByLabel('Security').check();
     await adminPage.getByRole('button', { name: 'Save' }).click();
+    await adminPage.getByRole('heading', { name: 'Require a second factor for more roles?' }).waitFor();
+    await expectAccessible(adminPage);
+    await adminPage.getByRole('button', { name: 'Save' }).click();
     await adminPage.getByRole('status').filter({ hasText: 'The required second factor is saved.' }).waitFor();
     const led = `${origin}/panel/account/second-factor`;
     for (const path of ['/panel', '/panel/security/audit', '/panel/account', '/panel/account/sessions/end-others']) {

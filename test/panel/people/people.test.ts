@@ -101,6 +101,7 @@ test('an administrator changes role and restaurants of an account, which holds i
       await post(access, [
         ['role', 'owner'],
         ['restaurant', 'rst_none'],
+        ['confirmed', 'yes'],
       ])
     ).status,
   ).toBe(404);
@@ -109,6 +110,7 @@ test('an administrator changes role and restaurants of an account, which holds i
       await post(access, [
         ['role', 'owner'],
         ['restaurant', second],
+        ['confirmed', 'yes'],
       ])
     ).status,
   ).toBe(303);
@@ -123,6 +125,7 @@ test('an administrator changes role and restaurants of an account, which holds i
       await post(access, [
         ['role', 'security'],
         ['restaurant', second],
+        ['confirmed', 'yes'],
       ])
     ).status,
   ).toBe(303);
@@ -134,7 +137,13 @@ test('no administrator changes the own role, and of two who take the role from e
   expect((await post(`/users/${admin.userId}/access`, [['role', 'support']])).status).toBe(409);
   const { db, pool } = harness.database;
   const takes: readonly [string, [string, string][]][] = [
-    ['access', [['role', 'support']]],
+    [
+      'access',
+      [
+        ['role', 'support'],
+        ['confirmed', 'yes'],
+      ],
+    ],
     ['disable', []],
   ];
   for (const [change, fields] of takes) {

@@ -102,6 +102,10 @@ test.skipIf(browserBinary === undefined)(
     expect((await call(fresh)).status).toBe(200);
     await page.getByLabel('Reason, which the integrator can read').fill('Your key was found in a public repository');
     await page.getByRole('button', { name: 'Quarantine' }).click();
+    await page.getByRole('heading', { name: 'Quarantine Ada Delivery?' }).waitFor();
+    await page.getByText('Your key was found in a public repository').waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Quarantine' }).click();
     await page.getByText('Ada Delivery is quarantined').waitFor();
     await expect.poll(statusOf(fresh), withinASecond).toBe(403);
     expect((await call(fresh)).text).toContain('Your key was found in a public repository');

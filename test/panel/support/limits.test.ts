@@ -70,7 +70,12 @@ test('A-228 A-225 support sets limits and addresses of a client, wrong ones are 
   const bits = await ask(`${path}/addresses`, { allow_ip: '192.0.2.0/24\n10.1.2.3/8' });
   expect(bits.status).toBe(422);
   expect(bits.text).toContain('10.1.2.3/8 is not valid');
-  expect((await ask(`${path}/addresses`, { allow_ip: '192.0.2.0/24, 2001:db8::/32' })).status).toBe(303);
+  const networks = { allow_ip: '192.0.2.0/24, 2001:db8::/32' };
+  expect((await ask(`${path}/addresses`, networks)).text).toContain(
+    'Refuse calls of Ada Delivery from other addresses?',
+  );
+  expect((await ask(`${path}/addresses`, { ...networks, confirmed: 'yes' })).status).toBe(303);
+  expect((await ask(`${path}/addresses`, { allow_ip: `${networks.allow_ip} 198.51.100.7` })).status).toBe(303);
   await expect.poll(async () => (await call(headers, '203.0.113.5')).status, withinASecond).toBe(403);
   expect((await call(headers, '192.0.2.1')).status).toBe(200);
   await until(async () => (await ask(`/panel/clients/${id}`)).text.includes('203.0.113.5'));
@@ -117,7 +122,7 @@ test('A-228 an owner sets the addresses of a key of the restaurant and not its l
   const page = await ask(path);
   expect(page.text).toContain('Support sets the limits of a key');
   expect((await ask(path, { day: '5' })).status).toBe(403);
-  expect((await ask(`${path}/addresses`, { allow_ip: '192.0.2.7' })).status).toBe(303);
+  expect((await ask(`${path}/addresses`, { allow_ip: '192.0.2.7', confirmed: 'yes' })).status).toBe(303);
   await expect.poll(async () => (await call({ 'x-api-key': key }, '192.0.2.8')).status, withinASecond).toBe(403);
   expect((await call({ 'x-api-key': key }, '192.0.2.7')).status).toBe(200);
   for (const at of [

@@ -6,7 +6,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
   clientOfId,
   findCallingKeys,
+  findKeysOf,
   findRefusedCallers,
+  keysNamed,
   listElsewhere,
   listEndingKeysOf,
   listFailingCallers,
@@ -21,6 +23,8 @@ import {
 } from '#src/gateway/index.ts';
 import {
   countOrders,
+  findCustomersByContact,
+  findCustomersByStart,
   restaurantOf,
   restaurantsByUid,
   restaurantsWithOrders,
@@ -28,6 +32,7 @@ import {
 } from '#src/ordering/index.ts';
 import { findUsersByStart } from '#src/staff/index.ts';
 import {
+  findEndpointsByUrl,
   listFailingEndpoints,
   readEndpointProgress,
   tenantOfDelivery,
@@ -78,8 +83,12 @@ beforeAll(async () => {
     `insert into webhooks.endpoints (tenant, uid, owner_kind, owner_id, url, kinds, secret, created)
      select 'rst_' || ${id}, 'whe_' || ${id}, 'panel', 'panel', 'https://example.com', '{orders}', 'x', now()
      from generate_series(1, ${rows}) n`,
-    `insert into ordering.customers (restuid, uid, seq, added)
-     select 'rst_' || ${id}, 'cus_' || ${id}, 1, now() from generate_series(1, ${rows}) n`,
+    `insert into ordering.customers (restuid, uid, seq, added, first_name, last_name, email, phone)
+     select 'rst_' || ${id}, 'cus_' || ${id}, 1, now(), 'Ada' || n, 'Rossi', 'ada' || n || '@example.com', '+39 ' || (600000 + n)
+     from generate_series(1, ${rows}) n`,
+    `insert into ordering.customers (restuid, uid, seq, added, first_name, last_name, email, phone)
+     select 'rst_000001', 'cus_x' || ${id}, 1 + n, now(), 'Bea' || n, 'Neri', 'bea' || n || '@example.com', '+39 ' || (700000 + n)
+     from generate_series(1, ${rows}) n`,
     'vacuum analyze',
   ])
     await database.pool.query(statement);
@@ -214,8 +223,39 @@ test('neither the start page nor the search for anything reads a grown table fro
     () => findRefusedCallers(db, requestId, 5),
     () => findCallingKeys(db, tenants, requestId, 5),
     () => findUsersByStart(db, 'user0001', 10),
+    () => searchRestaurants(db, { search: '', before: undefined, limit: 200 }),
+    () => keysNamed(db, 'no such till', 10),
+    () => findKeysOf(db, tenants, 'till', 10),
+    () => findEndpointsByUrl(db, tenants, 'example', 10),
+    () => findCustomersByStart(db, tenants, 'bea19999', 10),
+    () => findCustomersByStart(db, tenants, '+39 7199', 10),
+    () => findCustomersByStart(db, tenants, 'Bea19999 Ne', 10),
+    () => findCustomersByContact(db, 'ADA19999@example.com', 10),
+    () => findCustomersByContact(db, '0039 619 999', 10),
   ])
     expect(await scans(act)).toEqual([]);
+});
+
+test('A-470 the search for customers of a name, email or phone reads few rows of a restaurant that has many', async () => {
+  const { db } = database;
+  const tenants = ['rst_010000', 'rst_000001'];
+  const uids = async (found: Promise<readonly { uid: string }[]>): Promise<string[]> =>
+    (await found).map(({ uid }) => uid);
+  expect(await uids(findCustomersByStart(db, tenants, 'BEA19999', 10))).toEqual(['cus_x019999']);
+  expect(await uids(findCustomersByStart(db, tenants, '+39 719-999', 10))).toEqual(['cus_x019999']);
+  expect(await uids(findCustomersByStart(db, tenants, 'bea19999 ne', 10))).toEqual(['cus_x019999']);
+  expect(await uids(findCustomersByStart(db, tenants, 'bea', 10))).toHaveLength(10);
+  expect(await uids(findCustomersByContact(db, 'ADA19999@example.com', 10))).toEqual(['cus_019999']);
+  expect(await uids(findCustomersByContact(db, '+39 619999', 10))).toEqual(['cus_019999']);
+  // The restaurant is not among the newest 5,000.
+  expect(await uids(findCustomersByContact(db, 'bea19999@example.com', 10))).toEqual([]);
+  for (const text of ['bea', 'neri', '+39 7', 'bea19999 n']) {
+    const read = await rowsRead(() => findCustomersByStart(db, tenants, text, 10));
+    expect(read.customers ?? 0, text).toBeLessThanOrEqual(2 * 6 * 10);
+  }
+  const read = await rowsRead(() => findCustomersByContact(db, 'ada19999@example.com', 10));
+  expect(read.restaurants).toBeLessThanOrEqual(5_000);
+  expect(read.customers ?? 0).toBeLessThanOrEqual(1);
 });
 
 test('the search for an id and the list of quarantines read no more than their bounds, whatever there is', async () => {

@@ -36,7 +36,7 @@ const post = (path: string, fields: Record<string, string>): Promise<Response> =
 
 const claims = { sub: 'system:serviceaccount:kitchen:printer', aud: 'https://orders.example' };
 
-test('A-393 a trust of an issuer with https, made by a command, lets the next login in and its end refuses it; the page shows both, and a leak', async () => {
+test('A-393 A-476 a trust of an issuer with https, made by a command, lets the next login in and its end refuses it; the page shows both, and a leak', async () => {
   const { client_id = '', client_secret = '' } = await harness.command(
     ...['client', 'create', '--name', 'Printer', '--restaurant', harness.restaurants[0] ?? ''],
   );
@@ -58,6 +58,9 @@ test('A-393 a trust of an issuer with https, made by a command, lets the next lo
   expect(trust_id).toMatch(/^trs_[0-9A-Za-z]{12}$/);
   expect(await login()).toBe(200);
   expect(await page()).toContain(claims.sub);
+  const contact = await harness.cookieOf(await harness.user('contact', [client_id]));
+  const own = await fetch(`${harness.url}/panel/portal/${client_id}/credentials`, { headers: { cookie: contact } });
+  expect(await own.text()).toContain(claims.sub);
   const listed: unknown = await harness.command('client', 'trusts', '--client-id', client_id);
   expect(listed).toMatchObject({
     trusts: [{ id: trust_id, state: 'active', issuer: issuer.url, subject: claims.sub }],

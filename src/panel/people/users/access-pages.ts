@@ -3,8 +3,10 @@ import { type Answer, notFound, page, redirect } from '../../page/answer.ts';
 import { html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
 import { Refusal } from '../../page/refusal.ts';
+import type { Role } from '../../ports/role.ts';
 import type { ListedUser } from '../../ports/staff.ts';
 import { findField } from '../../support/restaurant-choice.ts';
+import { confirmChange, isConfirmed } from '../../view/confirm-page.ts';
 import { message } from '../../view/layout.ts';
 import {
   type Access,
@@ -46,9 +48,37 @@ const save = async (view: View): Promise<Answer> => {
   if (form.has(findField)) return showForm(view, user, given);
   const problems = accessProblems(given, texts);
   if (given.role === undefined || Object.keys(problems).length > 0) return showForm(view, user, given, problems);
+  const asked = isConfirmed(view) ? undefined : await askToTake(view, user, given.role, savedRestaurants(given));
+  if (asked !== undefined) return asked;
   const access = { role: given.role, restaurants: savedRestaurants(given) };
   await ports.staff.users.set(actor, user.email, access);
   return redirect(userPath(user.userId), { tone: 'good', text: texts.users.accessSaved(user.email) });
+};
+
+/** The page that asks where the role changes or restaurants are taken away; undefined where the change only gives. */
+const askToTake = async (
+  view: View,
+  user: ListedUser,
+  role: Role,
+  restaurants: readonly string[],
+): Promise<Answer | undefined> => {
+  const t = view.texts.users;
+  const { roles: names } = view.texts.frame;
+  const lost =
+    user.role === 'owner' && role === 'owner' ? user.restaurants.filter((uid) => !restaurants.includes(uid)) : [];
+  if (role === user.role && lost.length === 0) return undefined;
+  const found = await view.ports.support.namesOf(lost);
+  const nameOf = (uid: string): string => found.find(({ restuid }) => restuid === uid)?.name ?? uid;
+  const path = userPath(user.userId);
+  return confirmChange(view, {
+    title: t.accessAsk(user.email),
+    body: html`<p>${t.accessIntro}</p>${
+      role !== user.role && html`<p>${t.accessRole(names[user.role], names[role])}</p>`
+    }${lost.length > 0 && html`<p>${t.accessLost}</p><ul>${lost.map((uid) => html`<li>${nameOf(uid)}</li>`)}</ul>`}`,
+    action: `${path}/access`,
+    submit: t.save,
+    back: `${path}/access`,
+  });
 };
 
 const showForm = async (view: View, user: ListedUser, given: Access, problems?: AccessProblems): Promise<Answer> => {

@@ -3,6 +3,7 @@ import { type Answer, page, redirect } from '../../page/answer.ts';
 import { html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
 import { roles as allRoles } from '../../ports/role.ts';
+import { confirmChange, isConfirmed } from '../../view/confirm-page.ts';
 import { usersPath } from './paths.ts';
 
 const roles = ['admin'] as const;
@@ -14,12 +15,28 @@ export const factorPages: readonly Page[] = [
     method: 'POST',
     path: '/users/second-factor',
     roles,
-    handle: async ({ ports, actor, form, texts }) => {
-      await ports.staff.factorPolicy.set(actor, form.getAll('role'));
-      return redirect(usersPath, { tone: 'good', text: texts.factor.saved });
-    },
+    handle: (view) => save(view),
   },
 ];
+
+/** Asks first where a role did not require a second factor before: its users may open no other page until they have one. */
+const save = async (view: View): Promise<Answer> => {
+  const { ports, actor, form, texts } = view;
+  const t = texts.factor;
+  const given = form.getAll('role');
+  const before = await ports.staff.factorPolicy.read();
+  const added = allRoles.filter((role) => given.includes(role) && !before.includes(role));
+  if (added.length > 0 && !isConfirmed(view))
+    return confirmChange(view, {
+      title: t.askTitle,
+      body: html`<p>${t.askText}</p><ul>${added.map((role) => html`<li>${texts.frame.roles[role]}</li>`)}</ul>`,
+      action: factorPath,
+      submit: texts.users.save,
+      back: factorPath,
+    });
+  await ports.staff.factorPolicy.set(actor, given);
+  return redirect(usersPath, { tone: 'good', text: t.saved });
+};
 
 const showForm = async ({ ports, texts, csrfField }: View): Promise<Answer> => {
   const t = texts.factor;

@@ -26,7 +26,7 @@ export const customers = {
   ledger: 'Points',
   balance: 'Balance:',
   noEntries: 'No points have been moved yet.',
-  newest: (count: number) => `The newest ${count} entries are shown.`,
+  newestOrders: 'The newest orders of this customer',
   when: 'Time',
   cause: 'Cause',
   change: 'Change',

@@ -44,6 +44,16 @@ export const limits = {
   onlyDefaults: 'only the defaults',
   everywhere: 'every address',
   saveAddresses: 'Save addresses',
+  ask: {
+    limits: (name: string) => `Save limits of ${name} that are used up already?`,
+    limitsText: (name: string) =>
+      `Calls of ${name} are refused within a second, until the day or month ends or the limit is raised.`,
+    spent: (limit: string, allowed: string, used: string) => `${limit}: ${allowed} allowed, ${used} used`,
+    addresses: (name: string) => `Refuse calls of ${name} from other addresses?`,
+    addressesText: (name: string) =>
+      `Within a second ${name} may be used from these addresses only, and calls from every other one are refused:`,
+    before: 'Up to now it may be used from:',
+  },
   elsewhere: (calls: number, address: string) =>
     `In the last 30 days ${calls} ${calls === 1 ? 'call' : 'calls'} from other addresses ${calls === 1 ? 'was' : 'were'} refused, the last one from ${address} at`,
   elsewhereAdvice: 'If you do not know this address, the credential is in other hands: replace it.',

@@ -6,6 +6,9 @@ export const overview = {
   pages: 'Pages',
   /** `count` stops at `max`. */
   atLeast: (count: number, max: number): string => (count >= max ? `${max}+` : String(count)),
+  looked: (count: number, all: number): string =>
+    `Only the first ${count} of your ${all} restaurants, by name, were looked at.`,
+  lookedNewest: (count: number): string => `Only the newest ${count} restaurants were looked at.`,
   steps: {
     title: (name: string) => `First steps of ${name}`,
     intro: (done: number, all: number) => `${done} of ${all} are done. This list goes away when all are.`,
@@ -109,11 +112,12 @@ export const overview = {
     show: 'Trial scopes',
   },
   short: {
-    title: 'Clients and keys',
+    title: 'In short',
     quarantined: 'In quarantine',
     failing: 'With many refused requests',
     limited: 'Near their limits',
     dryRuns: 'Refused by trial scopes',
+    orders: 'Orders today (UTC)',
     show: 'Clients',
   },
   program: {
@@ -137,23 +141,31 @@ export const overview = {
     submit: 'Look up',
     hint: {
       owner:
-        'An id of one of your restaurants, keys, endpoints, orders (ord_…), customers, events (evt_…), deliveries (dlv_…) or requests (req_…), or the beginning of a name, email or phone.',
+        'An id of one of your restaurants, keys, endpoints, orders (ord_…), customers, events (evt_…), deliveries (dlv_…) or requests (req_…), the beginning of a customer’s name, email or phone, or a part of the name of a key or of the URL of an endpoint.',
       support:
-        'An id of a restaurant, client (opc_…), secret, key, endpoint, order (ord_…), customer, event (evt_…), delivery (dlv_…) or refused request (req_…), or words of the name of a restaurant or client.',
-      security: 'An id of a restaurant, client, secret, key or request, or words of a name. Results lead to the audit.',
+        'An id of a restaurant, client (opc_…), secret, key, endpoint, order (ord_…), customer, event (evt_…), delivery (dlv_…) or refused request (req_…), words of the name of a restaurant or client, the whole name of a key, or the whole email or phone of a customer; of a contact the beginning of the email up to the @.',
+      security:
+        'An id of a restaurant, client, secret, key or request, words of the name of a restaurant or client, or the whole name of a key. Results lead to the audit.',
       admin:
-        'Any id of a restaurant, client, secret, key, endpoint, order, customer, event, delivery, request or user, the beginning of a user’s email, or words of a name.',
+        'Any id of a restaurant, client, secret, key, endpoint, order, customer, event, delivery, request or user, the beginning of a user’s email, words of the name of a restaurant or client, the whole name of a key, or the whole email or phone of a customer.',
     },
     secret:
       'This looks like a key, a secret or a token. It was not searched for: it must not be in an address. Paste it into the incident page instead, or look for its id, the part before the second underscore.',
     none: (text: string) =>
       `Nothing that you may see fits “${text}”. Check the id, or type only the beginning of a word.`,
+    ofRestaurants:
+      'Orders, customers, endpoints, deliveries and events belong to a restaurant. Support, administrators and its owner can open them.',
+    searchedPart: (count: number, all: number): string =>
+      `Customers, keys, endpoints and requests were searched in ${count} of your ${all} restaurants.`,
     tooMany: 'The first ten are shown. Type more to see others.',
     groups: {
       restaurants: 'Restaurants',
       clients: 'Clients',
+      keys: 'API keys',
+      endpoints: 'Webhook endpoints',
       customers: 'Customers',
       users: 'Users',
+      contacts: 'Contacts',
       requests: 'Requests',
     },
   },

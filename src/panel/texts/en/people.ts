@@ -48,6 +48,9 @@ export const factor = {
     'Users of these roles sign in with one-time codes or with a passkey. A user who has neither must add one before any other page opens.',
   rolesTitle: 'Required for',
   saved: 'The required second factor is saved.',
+  askTitle: 'Require a second factor for more roles?',
+  askText:
+    'Users of these roles who have neither one-time codes nor a passkey can open nothing but the page that adds one, also in sessions that are open:',
   neededTitle: 'Add a second factor',
   needed: (role: string) =>
     `The role “${role}” needs a second factor in this installation. Every other page opens when you have added one.`,

@@ -180,6 +180,10 @@ export const support = {
       `${many(count, 'restaurant was', 'restaurants were')} added to ${client}.`,
     danger: 'Stop the client',
     quarantine: 'Quarantine',
+    quarantineAsk: (client: string) => `Quarantine ${client}?`,
+    quarantineAskText: (client: string) =>
+      `Within a second every call of ${client} is refused, also with tokens that it has, until support lifts the quarantine.`,
+    quarantineAskReason: 'The integrator reads this reason:',
     quarantineText: 'Every call is refused with your reason until you lift it. Nothing is lost.',
     quarantineReason: 'Reason, which the integrator can read',
     reasonProblem: 'Enter a reason of 1 to 200 characters.',

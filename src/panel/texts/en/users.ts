@@ -24,6 +24,10 @@ export const users = {
   changeAccess: 'Role and restaurants',
   accessTitle: (email: string) => `Role and restaurants of ${email}`,
   accessIntro: 'A change holds at once, also in sessions that are open.',
+  accessAsk: (email: string) => `Change role or restaurants of ${email}?`,
+  accessRole: (before: string, after: string) =>
+    `The role “${before}” becomes “${after}”: pages that only the former role opens are refused from now on.`,
+  accessLost: 'The account loses these restaurants:',
   accessSaved: (email: string) => `Role and restaurants of ${email} are saved.`,
   save: 'Save',
   state: 'State',

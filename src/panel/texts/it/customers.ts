@@ -28,7 +28,7 @@ export const customers: Texts['customers'] = {
   ledger: 'Punti',
   balance: 'Saldo:',
   noEntries: 'Nessun movimento di punti finora.',
-  newest: (count) => `Sono mostrati i ${count} movimenti più recenti.`,
+  newestOrders: 'Gli ordini più recenti di questo cliente',
   when: 'Ora',
   cause: 'Causa',
   change: 'Variazione',

@@ -48,6 +48,16 @@ export const limits: Texts['limits'] = {
   onlyDefaults: 'solo i valori predefiniti',
   everywhere: 'ogni indirizzo',
   saveAddresses: 'Salva gli indirizzi',
+  ask: {
+    limits: (name) => `Salvare limiti di ${name} già superati?`,
+    limitsText: (name) =>
+      `Entro un secondo le chiamate di ${name} vengono rifiutate, finché non finisce il giorno o il mese o il limite non viene alzato.`,
+    spent: (limit, allowed, used) => `${limit}: consentite ${allowed}, usate ${used}`,
+    addresses: (name) => `Rifiutare le chiamate di ${name} da altri indirizzi?`,
+    addressesText: (name) =>
+      `Entro un secondo ${name} si può usare solo da questi indirizzi, e le chiamate da tutti gli altri vengono rifiutate:`,
+    before: 'Finora si può usare da:',
+  },
   elsewhere: (calls, address) =>
     `Negli ultimi 30 giorni ${calls === 1 ? 'è stata rifiutata 1 chiamata' : `sono state rifiutate ${calls} chiamate`} da altri indirizzi, l’ultima da ${address} il`,
   elsewhereAdvice: 'Se non conosci questo indirizzo, qualcun altro ha la credenziale: sostituiscila.',

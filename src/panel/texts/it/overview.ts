@@ -6,6 +6,8 @@ const times = (count: number): string => (count === 1 ? 'una volta' : `${count} 
 export const overview: Texts['overview'] = {
   pages: 'Pagine',
   atLeast: (count, max) => (count >= max ? `${max}+` : String(count)),
+  looked: (count, all) => `Controllati solo i primi ${count} dei tuoi ${all} ristoranti, per nome.`,
+  lookedNewest: (count) => `Controllati solo i ${count} ristoranti più recenti.`,
   steps: {
     title: (name) => `Primi passi di ${name}`,
     intro: (done, all) => `Completati ${done} su ${all}. L’elenco sparisce quando sono tutti completati.`,
@@ -108,11 +110,12 @@ export const overview: Texts['overview'] = {
     show: 'Permessi in prova',
   },
   short: {
-    title: 'Client e chiavi',
+    title: 'In breve',
     quarantined: 'In quarantena',
     failing: 'Con molte richieste rifiutate',
     limited: 'Vicini ai limiti',
     dryRuns: 'Rifiutati dai permessi in prova',
+    orders: 'Ordini di oggi (UTC)',
     show: 'Client',
   },
   program: {
@@ -136,24 +139,31 @@ export const overview: Texts['overview'] = {
     submit: 'Cerca',
     hint: {
       owner:
-        'Un id dei tuoi ristoranti, chiavi, endpoint, ordini (ord_…), clienti, eventi (evt_…), consegne (dlv_…) o richieste (req_…), oppure l’inizio di un nome, di un’email o di un telefono.',
+        'Un id dei tuoi ristoranti, chiavi, endpoint, ordini (ord_…), clienti, eventi (evt_…), consegne (dlv_…) o richieste (req_…), l’inizio del nome, dell’email o del telefono di un cliente, oppure una parte del nome di una chiave o dell’URL di un endpoint.',
       support:
-        'Un id di ristorante, client (opc_…), segreto, chiave, endpoint, ordine (ord_…), cliente, evento (evt_…), consegna (dlv_…) o richiesta rifiutata (req_…), oppure parole del nome di un ristorante o di un client.',
+        'Un id di ristorante, client (opc_…), segreto, chiave, endpoint, ordine (ord_…), cliente, evento (evt_…), consegna (dlv_…) o richiesta rifiutata (req_…), parole del nome di un ristorante o di un client, il nome completo di una chiave, oppure l’email o il telefono completi di un cliente; di un referente l’inizio dell’email fino alla @.',
       security:
-        'Un id di ristorante, client, segreto, chiave o richiesta, oppure parole di un nome. I risultati portano al registro.',
+        'Un id di ristorante, client, segreto, chiave o richiesta, parole del nome di un ristorante o di un client, oppure il nome completo di una chiave. I risultati portano al registro.',
       admin:
-        'Un id qualsiasi di ristorante, client, segreto, chiave, endpoint, ordine, cliente, evento, consegna, richiesta o utente, l’inizio dell’email di un utente, oppure parole di un nome.',
+        'Un id qualsiasi di ristorante, client, segreto, chiave, endpoint, ordine, cliente, evento, consegna, richiesta o utente, l’inizio dell’email di un utente, parole del nome di un ristorante o di un client, il nome completo di una chiave, oppure l’email o il telefono completi di un cliente.',
     },
     secret:
       'Sembra una chiave, un segreto o un token. Non è stato cercato: non deve comparire in un indirizzo. Incollalo nella pagina Incidente, oppure cerca il suo id, la parte prima del secondo trattino basso.',
     none: (text) =>
       `Niente di ciò che puoi vedere corrisponde a «${text}». Controlla l’id, o scrivi solo l’inizio di una parola.`,
+    ofRestaurants:
+      'Ordini, clienti, endpoint, consegne ed eventi appartengono a un ristorante. Possono aprirli l’assistenza, gli amministratori e il suo titolare.',
+    searchedPart: (count, all) =>
+      `Clienti, chiavi, endpoint e richieste sono stati cercati in ${count} dei tuoi ${all} ristoranti.`,
     tooMany: 'Sono mostrati i primi dieci. Scrivi di più per vederne altri.',
     groups: {
       restaurants: 'Ristoranti',
       clients: 'Client',
+      keys: 'Chiavi API',
+      endpoints: 'Endpoint dei webhook',
       customers: 'Clienti',
       users: 'Utenti',
+      contacts: 'Referenti',
       requests: 'Richieste',
     },
   },

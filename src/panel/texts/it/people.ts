@@ -51,6 +51,9 @@ export const factor: Texts['factor'] = {
     'Gli utenti di questi ruoli accedono con i codici monouso o con una passkey. Chi non ha né gli uni né l’altra deve prima configurare uno dei due: fino ad allora non si apre nessun’altra pagina.',
   rolesTitle: 'Obbligatorio per',
   saved: 'Il secondo fattore obbligatorio è stato salvato.',
+  askTitle: 'Rendere obbligatorio il secondo fattore per altri ruoli?',
+  askText:
+    'Gli utenti di questi ruoli che non hanno né codici monouso né una passkey potranno aprire soltanto la pagina per aggiungerli, anche nelle sessioni aperte:',
   neededTitle: 'Aggiungi un secondo fattore',
   needed: (role) =>
     `In questa installazione il ruolo «${role}» richiede un secondo fattore. Le altre pagine si aprono quando ne hai aggiunto uno.`,

@@ -197,6 +197,10 @@ export const support: Texts['support'] = {
     added: (count, client) => `${many(count, 'ristorante aggiunto', 'ristoranti aggiunti')} a ${client}.`,
     danger: 'Blocca il client',
     quarantine: 'Metti in quarantena',
+    quarantineAsk: (client) => `Mettere in quarantena ${client}?`,
+    quarantineAskText: (client) =>
+      `Entro un secondo ogni chiamata di ${client} viene rifiutata, anche con i token già emessi, finché l’assistenza non toglie la quarantena.`,
+    quarantineAskReason: 'L’integratore legge questo motivo:',
     quarantineText:
       'Ogni chiamata viene rifiutata con il motivo che indichi, finché non togli la quarantena. Non si perde nulla.',
     quarantineReason: 'Motivo (lo legge l’integratore)',

@@ -26,6 +26,10 @@ export const users: Texts['users'] = {
   changeAccess: 'Ruolo e ristoranti',
   accessTitle: (email) => `Ruolo e ristoranti di ${email}`,
   accessIntro: 'La modifica vale subito, anche nelle sessioni aperte.',
+  accessAsk: (email) => `Cambiare ruolo o ristoranti di ${email}?`,
+  accessRole: (before, after) =>
+    `Il ruolo «${before}» diventa «${after}»: da subito le pagine riservate al ruolo precedente non si aprono più.`,
+  accessLost: 'L’account perde questi ristoranti:',
   accessSaved: (email) => `Ruolo e ristoranti di ${email} sono stati salvati.`,
   save: 'Salva',
   state: 'Stato',
