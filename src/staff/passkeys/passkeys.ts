@@ -131,17 +131,22 @@ const renaming = ({ db, clock, record }: PasskeysDeps) => ({
 });
 
 const removals = ({ db, clock, record }: PasskeysDeps) => ({
-  /** False: the user has no such passkey. */
-  remove: (userId: string, id: string, address: string): Promise<boolean> =>
+  /**
+   * Ends the user's other sessions that a passkey opened: which passkey that was is not stored. A sign-in locks the user too, so
+   * none with this passkey comes between. False: the user has no such passkey.
+   */
+  remove: (userId: string, id: string, session: By): Promise<boolean> =>
     inTransaction(db, async (tx) => {
+      await lockUser(tx, userId);
       const name = await deletePasskey(tx, userId, id);
       if (name === undefined) return false;
+      const ended = await deleteSessions(tx, userId, session.id, 'passkey');
       await record(tx, clock.now(), {
         action: 'user.passkey_removed',
         outcome: 'success',
         actor: `panel:${userId}`,
-        address,
-        details: { passkey_id: id, name },
+        address: session.address,
+        details: { passkey_id: id, name, sessions_ended: ended },
       });
       return true;
     }),
@@ -169,12 +174,12 @@ const signIns = (deps: WithWebAuthn) => {
     if (passkey === undefined || assertion?.userId !== passkey.userId) return undefined;
     const counter = await webAuthn.verifyAssertion(assertion, begun.challenge, passkey);
     if (counter === undefined) return undefined;
-    const isFirst = await inTransaction(
-      db,
-      async (tx) =>
-        (await useOnce(deps, tx, begun)) && (await notePasskeyUse(tx, passkey, { counter, usedAt: clock.now() })),
-    );
-    return isFirst ? findUser(db, passkey.userId) : undefined;
+    return inTransaction(db, async (tx) => {
+      if (!(await useOnce(deps, tx, begun))) return undefined;
+      if (!(await notePasskeyUse(tx, passkey, { counter, usedAt: clock.now() }))) return undefined;
+      // While the row of the passkey is locked, so that the sign-in notices by their count that one was removed since.
+      return findUser(tx, passkey.userId);
+    });
   };
   return {
     beginSignIn: (): Begun => {

@@ -48,6 +48,11 @@ const signIn = async (user: HarnessUser) => {
   return opened;
 };
 
+const credentialsOf = async (session: CDPSession, authenticatorId: string) =>
+  (await session.send('WebAuthn.getCredentials', { authenticatorId })).credentials;
+
+type Credential = Awaited<ReturnType<typeof credentialsOf>>[number];
+
 const addAuthenticator = async (page: Page, options: { verifies?: boolean } = {}) => {
   const session: CDPSession = await page.context().newCDPSession(page);
   await session.send('WebAuthn.enable');
@@ -62,7 +67,8 @@ const addAuthenticator = async (page: Page, options: { verifies?: boolean } = {}
     },
   });
   return {
-    credentials: async () => (await session.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
+    hold: (credential: Credential) => session.send('WebAuthn.addCredential', { authenticatorId, credential }),
+    credentials: () => credentialsOf(session, authenticatorId),
     verify: (isUserVerified: boolean) => session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified }),
   };
 };
@@ -237,5 +243,41 @@ inBrowser(
       .waitFor();
     expect(await isSignedIn(page)).toBe(false);
     expect(problems).toEqual([]);
+  },
+);
+
+inBrowser(
+  'A-462 the removal of a passkey ends the sessions that it opened elsewhere, and the session that removed it has no second factor',
+  async () => {
+    const user = await harness.user('support');
+    const { page } = await signIn(user);
+    const authenticator = await addAuthenticator(page);
+    await register(page, 'Phone', user.password);
+    const byPassword = await signIn(user);
+    const stolen = await harness.open();
+    const thief = await addAuthenticator(stolen.page);
+    for (const credential of await authenticator.credentials()) await thief.hold(credential);
+    await stolen.page.goto(`${origin}/panel/sign-in/passkey`);
+    await stolen.page.waitForURL(`${origin}/panel`);
+    const { page: adminPage } = await signIn(await harness.user('admin'));
+    await adminPage.goto(`${origin}/panel/users/second-factor`);
+    await adminPage.getByLabel('Support').check();
+    await adminPage.getByRole('button', { name: 'Save' }).click();
+    await adminPage.getByRole('status').filter({ hasText: 'The required second factor is saved.' }).waitFor();
+    expect(await isSignedIn(stolen.page)).toBe(true);
+    await page.goto(`${origin}/panel/account`);
+    await page.getByRole('link', { name: 'Remove…' }).click();
+    await page.getByText('your other sessions that were opened with a passkey end').waitFor();
+    await page.getByLabel('Current password').fill(user.password);
+    await page.getByRole('button', { name: 'Remove the passkey' }).click();
+    await page.waitForURL(`${origin}/panel/account/second-factor`);
+    expect(await isSignedIn(stolen.page)).toBe(false);
+    await byPassword.page.goto(`${origin}/panel/account`);
+    expect(byPassword.page.url()).toBe(`${origin}/panel/account/second-factor`);
+    const { events } = (await harness.command('audit', 'search', '--action', 'user.passkey_removed')) as never as {
+      events: Record<string, unknown>[];
+    };
+    const own = events.filter((event) => event['user.name'] === `panel:${user.userId}`);
+    expect(own.map((event) => JSON.stringify(event)).join()).toContain('sessions_ended');
   },
 );

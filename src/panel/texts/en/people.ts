@@ -25,8 +25,9 @@ export const passkeys = {
   remove: 'Remove…',
   removeNow: 'Remove the passkey',
   removeTitle: (name: string) => `Remove the passkey “${name}”?`,
-  removeText: 'You cannot sign in with it any more. Your device may still offer it: delete it there too.',
-  removed: 'The passkey was removed.',
+  removeText:
+    'You cannot sign in with it any more, and your other sessions that were opened with a passkey end. Your device may still offer it: delete it there too.',
+  removed: 'The passkey was removed. Your other sessions that were opened with a passkey have ended.',
   signIn: 'Sign in with a passkey',
   signInText: 'Your browser asks for your passkey.',
   use: 'Use my passkey',
