@@ -20,7 +20,7 @@ const en: NoticeText = {
   texts: {
     endpoint_disabled:
       'Orderpass disabled a webhook endpoint, because its receiver is gone or has failed for too long.',
-    key_ending: 'An API key ends soon. Create its successor and exchange it where it is used.',
+    key_ending: 'An API key ends soon. If it has no successor yet, create one; then exchange the key where it is used.',
     refusals: 'In one hour the gateway refused far more requests than in the hours before.',
     audit_broken: 'The verification found a chain of the audit that was changed or cut off.',
   },
@@ -51,7 +51,8 @@ const it: NoticeText = {
   texts: {
     endpoint_disabled:
       'Orderpass ha disattivato un endpoint webhook, perché il destinatario non esiste più o non risponde da troppo tempo.',
-    key_ending: 'Una chiave API sta per scadere. Crea la chiave nuova e sostituisci quella vecchia dove viene usata.',
+    key_ending:
+      'Una chiave API sta per scadere. Se non ce n’è già una nuova, creala; poi sostituisci quella vecchia dove viene usata.',
     refusals: 'In un’ora il gateway ha rifiutato molte più richieste che nelle ore precedenti.',
     audit_broken: 'La verifica ha trovato una catena dell’audit alterata o troncata.',
   },

@@ -66,6 +66,7 @@ const harmless: Readonly<Record<string, string>> = {
   '/clients/:client/grant': 'gives',
   '/clients/:client/certificates': 'registers, after a page that shows what it registers',
   '/clients/:client/reactivate': 'gives',
+  '/restaurants/:restaurant/keys/:key/reactivate': 'gives, on a page of its own',
   '/clients/:client/limits': 'saves a form that shows all that it changes',
   '/clients/:client/limits/addresses': 'saves a form that shows all that it changes',
   '/restaurants/:restaurant/keys/:key/limits': 'saves a form that shows all that it changes',

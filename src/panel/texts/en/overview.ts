@@ -38,11 +38,12 @@ export const overview = {
   ending: {
     title: 'Keys that end soon',
     ends: 'Ends',
-    none: 'No key ends within 30 days. A key without an end should be replaced once a year.',
+    none: 'No key without a successor ends within 30 days. A key without an end should be replaced once a year.',
     show: 'API keys',
   },
   quarantined: {
     title: 'In quarantine',
+    lift: 'Lift it',
     none: 'No key or client is in quarantine. The page of a client has the button for it.',
     show: 'Clients',
   },
@@ -68,7 +69,7 @@ export const overview = {
       developer: 'the developer of the program',
       owner: 'the owner of the restaurant',
       support: 'support, by a grant, a scope or a network',
-      security: 'security, which decides about the quarantine',
+      quarantine: 'support, which lifts the quarantine',
     },
     none: 'No request of a known client or key was refused lately. A request id finds an older one.',
     show: 'Explain a refusal',
@@ -101,7 +102,7 @@ export const overview = {
   },
   decisions: {
     title: 'Needs a decision',
-    quarantined: 'is in quarantine: make it active again, or revoke it',
+    quarantined: 'is in quarantine: look at its events; support makes it active again, or ends it',
     dryRuns: (count: string) => `${count} callers would be refused by scopes that are only tried out`,
     verifyLate: 'The audit was not verified for a week.',
     broken: 'The audit was changed: find out who could write to the store.',

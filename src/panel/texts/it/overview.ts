@@ -38,11 +38,12 @@ export const overview: Texts['overview'] = {
   ending: {
     title: 'Chiavi in scadenza',
     ends: 'Scade',
-    none: 'Nessuna chiave scade entro 30 giorni. Una chiave senza scadenza andrebbe sostituita una volta all’anno.',
+    none: 'Entro 30 giorni non scade nessuna chiave che non sia già stata sostituita. Una chiave senza scadenza andrebbe sostituita una volta all’anno.',
     show: 'Chiavi API',
   },
   quarantined: {
     title: 'In quarantena',
+    lift: 'Toglila',
     none: 'Nessuna chiave e nessun client è in quarantena. Il pulsante è nella pagina del client.',
     show: 'Client',
   },
@@ -67,7 +68,7 @@ export const overview: Texts['overview'] = {
       developer: 'lo sviluppatore del programma',
       owner: 'il titolare del ristorante',
       support: 'l’assistenza, con un’autorizzazione, un permesso o una rete',
-      security: 'la sicurezza, che decide sulla quarantena',
+      quarantine: 'l’assistenza, che toglie la quarantena',
     },
     none: 'Di recente non è stata rifiutata nessuna richiesta di un client o di una chiave noti. Con l’id della richiesta ne trovi una più vecchia.',
     show: 'Spiega un rifiuto',
@@ -100,7 +101,7 @@ export const overview: Texts['overview'] = {
   },
   decisions: {
     title: 'Da decidere',
-    quarantined: 'è in quarantena: riattivalo o revocalo',
+    quarantined: 'è in quarantena: guarda i suoi eventi; l’assistenza può togliere la quarantena o revocare l’accesso',
     dryRuns: (count) => `${count} applicazioni sarebbero rifiutate dai permessi in prova`,
     verifyLate: 'Il registro non è verificato da una settimana.',
     broken: 'Il registro è stato modificato: scopri chi poteva scrivere nell’archivio.',
