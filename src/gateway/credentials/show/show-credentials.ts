@@ -8,6 +8,7 @@ import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts'
 import { findCallerLimits } from '../state/limit-store.ts';
 import { findLastChanges, type StateChange } from '../state/state-store.ts';
 import { type ListedTrust, listTrusts } from '../trust/trust-store.ts';
+import { findAddedBy } from './added-by-store.ts';
 import * as lists from './list-store.ts';
 import { type Advised, adviseRetirement, type RetireAdvice } from './retire-advice.ts';
 import { longestTokenSeconds } from './token-end-store.ts';
@@ -212,6 +213,15 @@ export const credentialViews = (deps: CredentialsDeps) => ({
     const [client] = await showClients(deps, await lists.listClients(deps.db, clientId));
     if (client === undefined) throw new Fault('NOT_FOUND', `There is no client ${clientId}`);
     return { ...client, ...(await showSecrets(deps, clientId)) };
+  },
+
+  /** Live public keys and certificates that `actor` added, as far back as the audit goes: their private keys are with the actor. */
+  showAddedBy: async (clientId: string, actor: string): Promise<{ keys: string[]; certificates: string[] }> => {
+    const added = await findAddedBy(deps.db, clientId, actor);
+    const { keys, certificates } = await showSecrets(deps, clientId);
+    const idsOf = (listed: readonly ShownCredential[]): string[] =>
+      listed.filter((one) => isLive(one) && added.has(clientKeyName(clientId, one.id))).map(({ id }) => id);
+    return { keys: idsOf(keys), certificates: idsOf(certificates) };
   },
 
   showSecrets: async (clientId: string): Promise<ShownSecret[]> => (await showSecrets(deps, clientId)).secrets,
