@@ -8,7 +8,8 @@ export const users = {
   emailProblem: 'Type an email address, such as name@example.com.',
   emailTaken: 'There is an account with this email already.',
   chooseRole: 'Choose a role',
-  roleHint: 'An owner sees the restaurants chosen below. Every other role sees all restaurants.',
+  roleHint:
+    'An owner sees the restaurants chosen below. Support, security and administrators see all of them. A contact of an integrator is invited on the page of the API client.',
   roleProblem: 'Choose a role.',
   restaurantsOfOwner: 'Restaurants of an owner',
   restaurantsProblem: 'Choose at least one restaurant: an owner sees no other.',
