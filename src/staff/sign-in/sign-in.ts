@@ -105,6 +105,11 @@ export const createSignIn = (deps: SignInDeps) => {
         ? noteFailure.refused({ ...visitor, email: user.email, userId: user.id }, changedMeanwhile)
         : result;
     },
+    /** Records a passkey that was not accepted. `user`: where the passkey is one of a user. */
+    refusePasskey: (user: UserRow | undefined, visitor: Visitor, reason: string): Promise<SignInResult> =>
+      noteFailure.refused({ ...visitor, email: user?.email ?? '', userId: user?.id }, reason),
+    refusePasskeys: (verdict: { seconds: number; isFirst: boolean }, visitor: Visitor): Promise<SignInResult> =>
+      noteFailure.throttled(verdict, { ...visitor, email: '', userId: undefined }),
     ...linkUses(deps, proceed),
   };
 };

@@ -129,6 +129,27 @@ test('users choose among the notices of their role, and get those of their resta
 /** A subject with other letters than those of ASCII arrives as an encoded word (RFC 2047). */
 const encoded = (text: string): unknown => (/^[ -~]*$/.test(text) ? text : expect.stringMatching(/^=\?UTF-8\?/i));
 
+test('A-469 a notice to an owner who lost the restaurant before it was sent is dropped', async () => {
+  const owner = await makeUser('owner', ['rst_lost', 'rst_kept']);
+  expect(await choose(owner.browser, ['endpoint_disabled'])).toBe(303);
+  for (const tenant of ['rst_lost', 'rst_kept'])
+    found.endpoint_disabled.push({ key: `lost ${tenant}`, tenant, facts: { endpoint: tenant } });
+  await worker().decide();
+  await panel.users.set('cli:test', owner.email, { restaurants: ['rst_kept'] });
+  await send();
+  const { rows } = await panel.database.pool.query(
+    'select key, outcome from panel.notices where user_id = $1 order by key',
+    [owner.id],
+  );
+  expect(rows).toEqual([
+    { key: 'lost rst_kept', outcome: 'sent' },
+    { key: 'lost rst_lost', outcome: 'dropped' },
+  ]);
+  expect(mail.mails.filter(({ to }) => to.includes(owner.email)).map(({ text }) => text.includes('rst_kept'))).toEqual([
+    true,
+  ]);
+});
+
 test('a notice that was decided is sent once by the next worker, when the first one died before it sent or while it sent', async () => {
   const { email, browser } = await makeUser('admin');
   expect(await choose(browser, ['audit_broken'])).toBe(303);

@@ -194,11 +194,28 @@ inBrowser(
     // A passkey that is synced between devices reports no count of its uses, so only the challenge tells a repeated answer.
     await harness.database.pool.query('update panel.passkeys set counter = 0 where user_id = $1', [user.userId]);
     expect(await use(second.answer, second.cookie)).toBe(422);
+    const failures = (await harness.command('audit', 'search', '--action', 'user.sign_in_failed')) as never as {
+      events: Record<string, unknown>[];
+    };
+    const own = failures.events.filter((event) => event['user.name'] === `panel:${user.userId}`);
+    const reasons = own.map((event) => JSON.stringify(event)).join();
+    for (const reason of ['wrong signature', 'too late', 'used before']) expect(reasons).toContain(reason);
+    expect(own.length).toBeGreaterThanOrEqual(5);
+    expect(failures.events.some((event) => JSON.stringify(event).includes('no such passkey'))).toBe(true);
     await page.unroute('**/panel/sign-in/passkey');
     await authenticator.verify(false);
     await page.goto(`${origin}/panel/sign-in/passkey`);
     await page.getByText('The browser gave no passkey.').waitFor();
     expect(await isSignedIn(page)).toBe(false);
+    // The right passkey of an account that is disabled.
+    await authenticator.verify(true);
+    await harness.command('user', 'disable', '--email', user.email);
+    await page.goto(`${origin}/panel/sign-in/passkey`);
+    await page.getByRole('alert').filter({ hasText: 'This passkey was not accepted' }).waitFor();
+    const last = (await harness.command('audit', 'search', '--action', 'user.sign_in_failed')) as never as {
+      events: Record<string, unknown>[];
+    };
+    expect(last.events.some((event) => JSON.stringify(event).includes('disabled'))).toBe(true);
   },
 );
 
