@@ -187,8 +187,9 @@ const answerPublic = (page: PublicPage, deps: PanelAppDeps, { writeAnswer }: Wri
 const answerSignedIn = (page: Page, deps: PanelAppDeps, { writeAnswer }: WriteAnswer): Step => {
   return async (ctx) => {
     const { restaurant = '', client = '' } = ctx.state.params;
-    const subjects = { restaurant, client, viewer: sessionOf(ctx).user.id };
-    if (ctx.method === 'GET' && !isHtmx(ctx)) ctx.state.streamUrl = await streamUrlOf(deps.watch, page, subjects);
+    const { user } = sessionOf(ctx);
+    if (ctx.method === 'GET' && !isHtmx(ctx))
+      ctx.state.streamUrl = await streamUrlOf(deps.watch, page, user, { restaurant, client });
     await writeAnswer(ctx, await page.handle(viewOf(ctx, deps)));
   };
 };
