@@ -7,6 +7,8 @@ type NoticeText = {
   texts: Readonly<Record<NoticeKind, string>>;
   /** Names of facts. */
   facts: Readonly<Record<string, string>>;
+  /** Facts that are code words. `data` of a posted notice has the words themselves. */
+  words: Readonly<Record<string, string>>;
   where: (origin: string) => string;
 };
 
@@ -36,6 +38,12 @@ const en: NoticeText = {
     usual: 'Usual per hour',
     event: 'Event',
     at: 'At',
+  },
+  words: {
+    gone: 'the receiver answered 410: it is gone for good',
+    failing: 'its receiver failed for too long',
+    'audit.broken': 'a chain of the audit was changed',
+    'audit.rolled_back': 'a chain of the audit was cut off',
   },
   where: (origin) => `The panel shows more: ${origin}/panel
 You chose this notice on your account page, where you can switch it off.`,
@@ -69,6 +77,12 @@ const it: NoticeText = {
     event: 'Evento',
     at: 'Quando',
   },
+  words: {
+    gone: 'il destinatario ha risposto 410: non esiste più',
+    failing: 'il destinatario non ha risposto per troppo tempo',
+    'audit.broken': 'una catena dell’audit è stata alterata',
+    'audit.rolled_back': 'una catena dell’audit è stata troncata',
+  },
   where: (origin) => `Altri dettagli nel pannello: ${origin}/panel
 Hai scelto questo avviso nella pagina del tuo account, dove puoi disattivarlo.`,
 };
@@ -80,6 +94,16 @@ export const noticeText = (
   { kind, facts, origin }: { kind: NoticeKind; facts: Readonly<Record<string, string>>; origin: string },
 ): { subject: string; text: string } => {
   const t = byLanguage[language];
-  const lines = Object.entries(facts).map(([name, value]) => `${t.facts[name] ?? name}: ${value}`);
+  const lines = Object.entries(facts).map(([name, value]) => `${t.facts[name] ?? name}: ${worded(t, name, value)}`);
   return { subject: t.subjects[kind], text: `${t.texts[kind]}\n\n${lines.join('\n')}\n\n${t.where(origin)}\n` };
+};
+
+const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}/;
+
+/** An event is a code word and its position in the audit; a time is shown without its letters. */
+const worded = ({ words }: NoticeText, name: string, value: string): string => {
+  if (isTime.test(value)) return `${value.slice(0, 10)} ${value.slice(11, 16)} UTC`;
+  const [word = '', ...rest] = name === 'event' ? value.split(' ') : [value];
+  const found = name === 'event' || name === 'reason' ? words[word] : undefined;
+  return found === undefined ? value : [found, ...rest.map((position) => `(${position})`)].join(' ');
 };

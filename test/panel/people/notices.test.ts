@@ -107,7 +107,11 @@ test('users choose among the notices of their role, and get those of their resta
     details: { kinds: ['refusals', 'audit_broken'], mail: true, receiver: null },
   });
   await owner.browser.post('/panel/language', { language: 'it' });
-  found.endpoint_disabled.push({ key: 'e1', tenant: 'rst_1', facts: { restaurant: 'Osteria Uno', endpoint: 'whe_1' } });
+  found.endpoint_disabled.push({
+    key: 'e1',
+    tenant: 'rst_1',
+    facts: { restaurant: 'Osteria Uno', endpoint: 'whe_1', reason: 'gone', at: '2026-03-01T09:58:07.004Z' },
+  });
   found.key_ending.push({ key: 'k2', tenant: 'rst_2', facts: { key: 'Till' } });
   found.refusals.push({ key: 'r1', tenant: undefined, facts: { refused: '900' } });
   found.audit_broken.push({ key: 'a1', tenant: undefined, facts: { event: 'audit.broken 0-7' } });
@@ -116,7 +120,12 @@ test('users choose among the notices of their role, and get those of their resta
     await Promise.all([send(), send()]);
   }
   expect(subjects(owner.email)).toEqual(['Un endpoint webhook è stato disattivato'].map(encoded));
-  expect((await mail.mailTo(owner.email)).text).toContain('Ristorante: Osteria Uno\nEndpoint: whe_1');
+  expect((await mail.mailTo(owner.email)).text).toContain(
+    'Ristorante: Osteria Uno\nEndpoint: whe_1\nMotivo: il destinatario ha risposto 410: non esiste più\nQuando: 2026-03-01 09:58 UTC',
+  );
+  expect(
+    mail.mails.find(({ to, subject }) => to.includes(security.email) && subject.includes('audit'))?.text,
+  ).toContain('Event: a chain of the audit was changed (0-7)');
   expect(subjects(security.email).sort()).toEqual(['The audit was changed', 'Unusually many requests are refused']);
   expect(subjects(silent.email)).toEqual([]);
   expect(await choose(security.browser, ['refusals'])).toBe(303);
@@ -174,7 +183,7 @@ test('a notice that was decided is sent once by the next worker, when the first 
   expect(subjects(email)).toHaveLength(after);
   panel.pass(2 * minute);
   await send();
-  const copies = mail.mails.filter(({ to, text }) => to.includes(email) && text.includes('audit.rolled_back 0-9'));
+  const copies = mail.mails.filter(({ to, text }) => to.includes(email) && text.includes('cut off (0-9)'));
   expect(copies).toHaveLength(2);
   expect(new Set(copies.map(({ raw }) => /^Message-ID: (<\S+>)/im.exec(raw)?.[1])).size).toBe(1);
 });

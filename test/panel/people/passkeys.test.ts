@@ -263,7 +263,7 @@ inBrowser(
   },
 );
 
-inBrowser(
+test.skipIf(browserBinary === undefined)(
   'A-462 the removal of a passkey ends the sessions that it opened elsewhere, and the session that removed it has no second factor',
   async () => {
     const user = await harness.user('support');

@@ -38,7 +38,7 @@ export const passkeys = {
   removeAll: 'Remove all passkeys',
   ask: {
     title: (email: string) => `Remove all passkeys of ${email}?`,
-    text: 'Every session of this account ends. It can be signed in to with its password.',
+    text: 'Every session of this account ends. Its other ways to sign in stay as they are: password, one-time link or provider.',
   },
   removedAll: (email: string) => `The passkeys of ${email} were removed, and every session has ended.`,
 };

@@ -47,7 +47,7 @@ export const users = {
     },
     'remove-totp': {
       title: (email: string) => `Remove the one-time codes of ${email}?`,
-      text: 'From then on the password alone is enough to sign in. The recovery codes stop working too.',
+      text: 'From then on no code is asked for, and the recovery codes stop working too. Where the role requires a second factor, a new one must be added at the next sign-in.',
     },
     'remove-passkeys': passkeys.ask,
     'end-session': {

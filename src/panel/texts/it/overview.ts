@@ -78,7 +78,7 @@ export const overview: Texts['overview'] = {
     issued: 'Token emessi all’ora',
     span: 'Le ultime 24 ore',
     noneRefused: 'Nessun rifiuto. I grafici mostrano periodi più lunghi.',
-    noneIssued: 'Nessun token emesso. I client lo richiedono a /oauth/token.',
+    noneIssued: 'Nessun token emesso. I client lo richiedono a /api/oauth/token.',
     show: 'Grafici',
   },
   addresses: {
@@ -95,14 +95,17 @@ export const overview: Texts['overview'] = {
     broken: 'Modificato',
     running: 'In corso',
     interrupted: 'Interrotta',
-    events: (count) => `${count} eventi`,
+    events: (count) => (count === 1 ? '1 evento' : `${count} eventi`),
     never: 'Il registro non è mai stato verificato dal pannello. Verificalo ora, e poi una volta alla settimana.',
     show: 'Integrità',
   },
   decisions: {
     title: 'Da decidere',
     quarantined: 'è in quarantena: guarda i suoi eventi; l’assistenza può togliere la quarantena o revocare l’accesso',
-    dryRuns: (count) => `${count} applicazioni sarebbero rifiutate dai permessi in prova`,
+    dryRuns: (count) =>
+      count === '1'
+        ? '1 applicazione sarebbe rifiutata dai permessi in prova'
+        : `${count} applicazioni sarebbero rifiutate dai permessi in prova`,
     verifyLate: 'Il registro non è verificato da una settimana.',
     broken: 'Il registro è stato modificato: scopri chi poteva scrivere nell’archivio.',
     none: 'Non c’è nulla da decidere. Le regole nuove si provano prima, e compaiono qui.',
@@ -146,7 +149,7 @@ export const overview: Texts['overview'] = {
         'Un id qualsiasi di ristorante, client, segreto, chiave, endpoint, ordine, cliente, evento, consegna, richiesta o utente, l’inizio dell’email di un utente, oppure parole di un nome.',
     },
     secret:
-      'Sembra una chiave, un segreto o un token. Non è stato cercato: non deve comparire in un indirizzo. Incollalo nella pagina Incidente, oppure cerca il suo id, la parte prima del secondo trattino basso.',
+      'Sembra una chiave, un segreto o un token. Non è stato cercato: non deve comparire in un indirizzo. Se può essere trapelato, la sicurezza può revocarlo nella pagina «Credenziale trapelata». Cerca invece il suo id, la parte prima del secondo trattino basso.',
     none: (text) =>
       `Niente di ciò che puoi vedere corrisponde a «${text}». Controlla l’id, o scrivi solo l’inizio di una parola.`,
     tooMany: 'Sono mostrati i primi dieci. Scrivi di più per vederne altri.',

@@ -41,7 +41,7 @@ export const passkeys: Texts['passkeys'] = {
   removeAll: 'Rimuovi tutte le passkey',
   ask: {
     title: (email) => `Rimuovere tutte le passkey di ${email}?`,
-    text: 'Tutte le sessioni di questo account vengono chiuse. Vi si può accedere con la password.',
+    text: 'Tutte le sessioni di questo account vengono chiuse. Gli altri modi di accedere restano come sono: password, link monouso o provider.',
   },
   removedAll: (email) => `Le passkey di ${email} sono state rimosse e tutte le sessioni sono chiuse.`,
 };

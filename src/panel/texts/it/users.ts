@@ -49,7 +49,7 @@ export const users: Texts['users'] = {
     },
     'remove-totp': {
       title: (email) => `Rimuovere i codici monouso di ${email}?`,
-      text: 'Da quel momento per accedere basta la password. Anche i codici di recupero non varranno più.',
+      text: 'Da quel momento non viene più chiesto alcun codice, e anche i codici di recupero non varranno più. Se il ruolo richiede un secondo fattore, al prossimo accesso andrà aggiunto di nuovo.',
     },
     'remove-passkeys': passkeys.ask,
     'end-session': {
