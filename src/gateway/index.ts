@@ -107,7 +107,6 @@ export { findKeysOf, keysNamed } from './credentials/lookup/key-name-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
 export {
   listElsewhere,
-  listEndingKeysOf,
   listFailingCallers,
   listNearLimits,
   listNewestRefusals,
@@ -115,7 +114,7 @@ export {
   readTenantAccess,
 } from './credentials/show/attention-store.ts';
 export { readClientNames } from './credentials/show/client-page-store.ts';
-export { listEndingKeys } from './credentials/show/ending-keys-store.ts';
+export { listEndingKeys, listEndingKeysOf } from './credentials/show/ending-keys-store.ts';
 export { clientOfId, tenantOfKey } from './credentials/show/holder-store.ts';
 export { findKeysByName, listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';

@@ -187,7 +187,7 @@ const callerFigures = ({ store, clock }: Installation) => {
       const month = new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth()));
       const since = new Date(Math.floor((clock.now().getTime() - failingMs) / hourMs) * hourMs);
       return {
-        quarantined: (await listQuarantined(db, rowsMax)).map(withRestaurant),
+        quarantined: (await listQuarantined(db, clock.now(), rowsMax)).map(withRestaurant),
         failing: (await listFailingCallers(db, { day, since }, rowsMax)).map(withRestaurant),
         limited: (await listNearLimits(db, { day, month, share: nearShare }, rowsMax)).map(withRestaurant),
       };

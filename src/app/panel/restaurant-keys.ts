@@ -40,6 +40,10 @@ export const createKeyPorts = ({ installation, credentialsOf }: KeyDeps): KeyPor
       await views.require(restuid, keyId);
       await credentialsOf(actor).revokeApiKey(keyId);
     },
+    reactivate: async (actor, restuid, keyId, reason) => {
+      await views.require(restuid, keyId);
+      await credentialsOf(actor).reactivate('api_key', keyId, reason);
+    },
   };
 };
 

@@ -66,6 +66,7 @@ const clientPorts = ({ store, box, clock }: Installation, routeTable: () => Rout
     listClients: ({ text, restaurant, live }, cursor) =>
       pageClients(db, { search: text, tenant: restaurant, live, cursor, limit }),
     showClient: (clientId) => by('panel').showClient(clientId),
+    addedBy: (clientId, actor) => by('panel').showAddedBy(clientId, actor),
     listGrants: async (clientId, after) => {
       const { tenants, next } = await pageGrants(db, clientId, { after, limit });
       const known = new Map((await findRestaurants(store, tenants)).map((one) => [one.restuid, one]));

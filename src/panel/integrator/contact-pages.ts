@@ -1,7 +1,7 @@
 /** Support invites and removes the contacts of an API client. */
 import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
-import { html } from '../page/html.ts';
+import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { mailChoice, sendOrShowLink } from '../people/users/one-time-link.ts';
 import type { ListedUser } from '../ports/staff.ts';
@@ -94,14 +94,31 @@ const requestedContact = async ({ params, ports }: View) => {
   return contact && { clientId, name, contact };
 };
 
+/** What the contact added, and where it is ended. The contact chose the ids, so none stands in a command to copy. */
+const addedList = (
+  { texts }: View,
+  clientId: string,
+  { keys, certificates }: { keys: readonly string[]; certificates: readonly string[] },
+): Html | false => {
+  if (keys.length + certificates.length === 0) return false;
+  const { contacts: t } = texts.portal;
+  return html`<p>${t.addedText}</p><ul>${keys.map(
+    (id) =>
+      html`<li>${t.addedKey} <code>${id}</code> <span class="hint">${t.endedBy} <code>orderpass client revoke-key</code></span></li>`,
+  )}${certificates.map(
+    (id) => html`<li><a href="${clientPath(clientId)}/certificates">${t.addedCertificate}</a> <code>${id}</code></li>`,
+  )}</ul>`;
+};
+
 const askRemove = async (view: View): Promise<Answer> => {
   const found = await requestedContact(view);
   if (found === undefined) return notFound();
   const { clientId, name, contact } = found;
   const t = view.texts.portal.contacts;
+  const added = await view.ports.support.addedBy(clientId, `panel:${contact.userId}`);
   return confirmPage(view, {
     title: t.removeTitle(contact.email, name),
-    body: html`<p>${t.removeText}</p>`,
+    body: html`<p>${t.removeText}</p>${addedList(view, clientId, added)}`,
     action: pathOf(clientId, `/${encodeURIComponent(contact.userId)}/remove`),
     submit: t.remove,
     back: pathOf(clientId),

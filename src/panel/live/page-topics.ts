@@ -13,7 +13,16 @@ const topicsMax = 8;
 const subjectLengthMax = 100;
 
 /** The subjects of the topics of one page. */
-export type Subjects = { restaurant: string; client: string; viewer: string };
+type Subjects = { restaurant: string; client: string; viewer: string; role: string };
+
+type Viewer = Pick<SignedInUser, 'id' | 'role'>;
+
+/** `paths`: of the restaurant and the client of the page's path, '' where it has none. */
+const subjectsOf = ({ id, role }: Viewer, paths: Pick<Subjects, 'restaurant' | 'client'>): Subjects => ({
+  ...paths,
+  viewer: id,
+  role: role === 'owner' || role === 'contact' ? id : role,
+});
 
 const subjectOf = ({ about }: Topic, subjects: Subjects): string => (about === undefined ? '' : subjects[about]);
 
@@ -24,8 +33,10 @@ const subjectOf = ({ about }: Topic, subjects: Subjects): string => (about === u
 export const streamUrlOf = async (
   watch: ChangeWatch,
   page: Pick<Page, 'topics'>,
-  subjects: Subjects,
+  user: Viewer,
+  paths: Pick<Subjects, 'restaurant' | 'client'>,
 ): Promise<string | undefined> => {
+  const subjects = subjectsOf(user, paths);
   if (page.topics === undefined || page.topics.length === 0) return undefined;
   const marked = await Promise.all(
     page.topics.map(async (name) => {
@@ -36,7 +47,7 @@ export const streamUrlOf = async (
   );
   const fields = new URLSearchParams(marked.map((text): [string, string] => ['topic', text]));
   // The viewer is not in the address; the stream takes it from the session.
-  for (const name of ['restaurant', 'client'] as const) if (subjects[name] !== '') fields.set(name, subjects[name]);
+  for (const name of ['restaurant', 'client'] as const) if (paths[name] !== '') fields.set(name, paths[name]);
   return `/panel${eventsPath}?${fields}`;
 };
 
@@ -50,7 +61,7 @@ export const assertTopics = (watch: Pick<ChangeWatch, 'topic'>, pages: readonly 
       const fits =
         topic !== undefined &&
         page.roles.every((role) => topic.roles.includes(role)) &&
-        (topic.about === undefined || topic.about === 'viewer' || page.path.includes(`/:${topic.about}`));
+        ((topic.about !== 'restaurant' && topic.about !== 'client') || page.path.includes(`/:${topic.about}`));
       if (!fits) throw new Error(`the page ${page.path} cannot watch ${name}`);
     }
   }
@@ -62,11 +73,13 @@ export const readTopics = (
   query: URLSearchParams,
   user: Pick<SignedInUser, 'id' | 'role' | 'restaurants' | 'clients'>,
 ): WatchedTopic[] => {
-  const subjects = { restaurant: query.get('restaurant') ?? '', client: query.get('client') ?? '', viewer: user.id };
+  const paths = { restaurant: query.get('restaurant') ?? '', client: query.get('client') ?? '' };
+  const subjects = subjectsOf(user, paths);
   const isHidden = {
     restaurant: user.role === 'owner' && !user.restaurants.includes(subjects.restaurant),
     client: user.role === 'contact' && !user.clients.includes(subjects.client),
     viewer: false,
+    role: false,
   };
   const asked = query.getAll('topic');
   if (asked.length === 0 || asked.length > topicsMax) throw noSuchTopic();

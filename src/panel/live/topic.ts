@@ -7,10 +7,10 @@ export type Topic = {
   name: string;
   roles: readonly Role[];
   /**
-   * The kind of subject: the restaurant or the client of the page's path, or the account of the viewer. Without it all
-   * viewers watch the same subject.
+   * The kind of subject: the restaurant or the client of the page's path, the account of the viewer, or the viewer's role; where
+   * the role sees only what is its user's own, the account. Without it all viewers watch the same subject.
    */
-  about?: 'restaurant' | 'client' | 'viewer';
+  about?: 'restaurant' | 'client' | 'viewer' | 'role';
   /** Channels whose hints make the panel poll the topic at once. */
   channels?: readonly string[];
   /**

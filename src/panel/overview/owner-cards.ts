@@ -107,7 +107,8 @@ export const endingCard = ({ texts }: View, attention: Attention): Html => {
       attention.ending,
       t.none,
       ({ restuid, keyId, name, expires }) =>
-        html`<a href="${pathOfRestaurant(restuid, `/keys/${encodeURIComponent(keyId)}/rotate`)}">${name}</a> <code>${keyId}</code>
+        // Its list shows whether there is a successor, which a page to create one would not.
+        html`<a href="${pathOfRestaurant(restuid, '/keys')}#rotate-${keyId}">${name}</a> <code>${keyId}</code>
 <span class="hint">${t.ends} ${time(expires, 'relative')}</span>`,
     )}${noteOf(attention)}`,
     link: { path: attention.path, label: t.show },

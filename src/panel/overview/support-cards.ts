@@ -4,6 +4,7 @@ import type { View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
 import type { CallerFigures, RefusedCaller } from '../ports/overview.ts';
 import { keyRequestsPath } from '../restaurant/key-request-pages.ts';
+import { pathOfRestaurant } from '../restaurant/paths.ts';
 import { clientPath } from '../support/client-table.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { badge } from '../view/badge.ts';
@@ -18,6 +19,12 @@ export const supportCards = async (view: View): Promise<Html> => {
   return html`<div class="figures">${quarantinedCard(view, figures)}${failingCard(view, figures)}${limitedCard(view, figures)}</div>${refusalsCard(view, refusals)}`;
 };
 
+/** The page on which support lifts the quarantine. */
+const liftPath = ({ id, client, restuid }: CallerFigures['quarantined'][number]): string =>
+  client === null
+    ? pathOfRestaurant(restuid ?? '', `/keys/${encodeURIComponent(id)}/reactivate`)
+    : `${clientPath(client)}#stop`;
+
 const quarantinedCard = (view: View, { quarantined }: CallerFigures): Html => {
   const t = view.texts.overview.quarantined;
   return card({
@@ -26,7 +33,8 @@ const quarantinedCard = (view: View, { quarantined }: CallerFigures): Html => {
     body: rowsOr(
       quarantined,
       t.none,
-      (one) => html`${callerLink(view, one)} <span class="hint">${one.reason} · ${time(one.since, 'relative')}</span>`,
+      (one) => html`${callerLink(view, one)} <a href="${liftPath(one)}">${t.lift}</a>
+<span class="hint">${one.reason} · ${time(one.since, 'relative')}</span>`,
     ),
     link: { path: clientsPath, label: t.show },
   });
@@ -74,7 +82,7 @@ const helperOf: Readonly<Record<string, Helper>> = {
   key_expired: 'owner',
   api_disabled: 'owner',
   leak_reported: 'owner',
-  quarantined: 'security',
+  quarantined: 'quarantine',
 };
 
 const refusalsCard = (view: View, refusals: readonly RefusedCaller[]): Html => {

@@ -62,6 +62,8 @@ export type KeyPorts = {
   /** The old key stays valid for `overlapHours`, 0 to 720. */
   rotate(actor: string, restuid: string, keyId: string, overlapHours: number): Promise<NewKey>;
   revoke(actor: string, restuid: string, keyId: string): Promise<void>;
+  /** Ends its quarantine. */
+  reactivate(actor: string, restuid: string, keyId: string, reason: string): Promise<void>;
 };
 
 export type EventKind = 'customers' | 'orders' | 'loyaltylog' | 'menu';

@@ -144,8 +144,8 @@ type PasskeyPorts = {
   ): Promise<string | undefined>;
   /** `name`: 1 to `nameLengthMax` characters. Returns false when the user has no such passkey. */
   rename(userId: string, id: string, name: string, address: string): Promise<boolean>;
-  /** Returns false when the user has no such passkey. */
-  remove(userId: string, id: string, address: string): Promise<boolean>;
+  /** Ends the user's other sessions that a passkey opened. Returns false when the user has no such passkey. */
+  remove(userId: string, id: string, session: { id: string; address: string }): Promise<boolean>;
   /** Removes all passkeys of a user and ends the sessions. */
   removeAll(actor: string, userId: string): Promise<void>;
   beginSignIn(): BegunPasskey;

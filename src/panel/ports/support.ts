@@ -135,6 +135,8 @@ export type SupportPorts = {
     cursor: string | undefined,
   ) => Promise<{ clients: ListedClient[] } & Next>;
   showClient: (clientId: string) => Promise<ShownClient>;
+  /** Ids of the live public keys and certificates of the client that this actor added. */
+  addedBy: (clientId: string, actor: string) => Promise<{ keys: readonly string[]; certificates: readonly string[] }>;
   listGrants: (clientId: string, cursor: string | undefined) => Promise<{ restaurants: SupportRestaurant[] } & Next>;
   scopes: readonly Scope[];
   createClient: (actor: string, client: NewClient) => Promise<{ clientId: string; secret: string }>;

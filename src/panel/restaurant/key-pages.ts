@@ -1,4 +1,4 @@
-/** API keys of a restaurant: list, create and rotate (shown once), revoke. */
+/** API keys of a restaurant: list, create and rotate (shown once), revoke; support lifts a quarantine. */
 import { Fault } from '#src/contract/fault.ts';
 import { fragment, notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
@@ -10,7 +10,7 @@ import { copyButton } from '../view/copy-button.ts';
 import { fieldNote } from '../view/field.ts';
 import { secretOnce } from '../view/secret-once.ts';
 import { isLive, keyTable, useOf } from './key-table.ts';
-import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from './paths.ts';
+import { liftRoles, pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from './paths.ts';
 import { keysShown, keysTopic } from './topics.ts';
 
 const keysPath = `${restaurantPath}/keys`;
@@ -137,6 +137,35 @@ const revokeKey = withLiveKey(async (view, restuid, key) => {
   return redirect(pathOfRestaurant(restuid, '/keys'), { tone: 'good', text });
 });
 
+/** The refused caller read the reason of the quarantine; this one goes into the audit. */
+const reasonMax = 200;
+
+const askToLift = withLiveKey((view, restuid, key) => formToLift(view, restuid, key));
+
+const formToLift = (view: View, restuid: string, key: ApiKey, problem?: string) => {
+  const { keys: t, cancel } = view.texts.restaurant;
+  const back = pathOfRestaurant(restuid, '/keys');
+  if (key.state !== 'quarantined') return redirect(back);
+  const note = fieldNote('reason', problem);
+  return page({
+    title: t.liftTitle(key.name),
+    status: problem === undefined ? 200 : 422,
+    body: html`<p>${t.liftText(key.reason ?? '')}</p>
+<form method="post" action="${back}/${encodeURIComponent(key.id)}/reactivate" class="card narrow">${view.csrfField}
+<label>${t.liftReason}<input name="reason" required maxlength="${reasonMax}" autocomplete="off" value="${view.form.get('reason')}"${note.attributes}></label>
+${note.line}
+<div class="row"><button class="primary">${t.lift}</button><a class="button" href="${back}">${cancel}</a></div></form>`,
+  });
+};
+
+const liftQuarantine = withLiveKey(async (view, restuid, key) => {
+  const t = view.texts.restaurant.keys;
+  const reason = (view.form.get('reason') ?? '').trim();
+  if (reason === '' || reason.length > reasonMax) return formToLift(view, restuid, key, t.problems.reason);
+  await view.ports.restaurant.keys.reactivate(view.actor, restuid, key.id, reason);
+  return redirect(pathOfRestaurant(restuid, '/keys'), { tone: 'good', text: t.lifted(key.name) });
+});
+
 export const keyPages: readonly Page[] = [
   {
     method: 'GET',
@@ -151,4 +180,6 @@ export const keyPages: readonly Page[] = [
   { method: 'POST', path: `${keysPath}/:key/rotate`, roles: restaurantRoles, handle: rotateKey },
   { method: 'GET', path: `${keysPath}/:key/revoke`, roles: restaurantRoles, handle: askToRevoke },
   { method: 'POST', path: `${keysPath}/:key/revoke`, roles: restaurantRoles, handle: revokeKey },
+  { method: 'GET', path: `${keysPath}/:key/reactivate`, roles: liftRoles, handle: askToLift },
+  { method: 'POST', path: `${keysPath}/:key/reactivate`, roles: liftRoles, handle: liftQuarantine },
 ];

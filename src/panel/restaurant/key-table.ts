@@ -10,7 +10,7 @@ import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { keyLimitsPath } from './key-limit-pages.ts';
 import { keyRequestsPath } from './key-request-pages.ts';
-import { pathOfRestaurant } from './paths.ts';
+import { liftRoles, pathOfRestaurant } from './paths.ts';
 import { keysTopic } from './topics.ts';
 
 export type KeyPage = { restuid: string; ended: boolean; after: string | undefined; keys: Listed<ApiKey> };
@@ -44,7 +44,11 @@ const row = (view: View, restuid: string, key: ApiKey): Html[] => {
     html`${key.expires === null ? t.never : time(key.expires)}<br><span class="hint">${t.created} ${time(key.created, 'day')}</span>`,
     ...(isLive(key)
       ? [
-          html`<div class="row">
+          html`<div class="row">${
+            key.state === 'quarantined' &&
+            liftRoles.includes(view.user.role) &&
+            html`\n<a class="button" href="${path}/reactivate">${t.lift}<span class="visually-hidden"> ${key.name}</span></a>`
+          }
 <a class="button" id="rotate-${key.id}" href="${path}/rotate" aria-label="${t.rotateOf(key.name)}">${t.rotate}</a>
 <a class="button" href="${keyLimitsPath(restuid, key.id)}" aria-label="${view.texts.limits.title(key.name)}">${view.texts.limits.nav}</a>
 <a class="button" href="${keyRequestsPath(restuid, key.id)}" aria-label="${view.texts.requests.title(key.name)}">${view.texts.requests.nav}</a>

@@ -5,6 +5,9 @@ import type { Role } from '../ports/role.ts';
 
 export const restaurantRoles: readonly Role[] = ['owner', 'support', 'admin'];
 
+/** An owner may end a key, but not the quarantine that support or a command put it in. */
+export const liftRoles: readonly Role[] = ['support', 'admin'];
+
 export const listPath = '/restaurants';
 export const restaurantPath = `${listPath}/:restaurant`;
 

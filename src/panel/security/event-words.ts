@@ -40,6 +40,7 @@ const wordsOf = (texts: Texts, entry: AuditEntry, names: AuditNames): EventWords
     user: userOf(details, names),
     count: entry.count,
     reason: entry.reason,
+    endsAtOnce: Date.parse(/ ends (\S+)$/.exec(entry.reason ?? '')?.[1] ?? '') <= entry.at.getTime(),
     failed: entry.outcome === 'failure',
     route: entry.routeId,
     detail: (name) => {

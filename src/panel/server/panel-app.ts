@@ -7,7 +7,7 @@ import Koa from 'koa';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { assertTopics, streamUrlOf } from '../live/page-topics.ts';
+import { assertTopics, eventsPath, streamUrlOf } from '../live/page-topics.ts';
 import type { Page, View } from '../page/page.ts';
 import { panelPath } from '../page/page-path.ts';
 import type { PublicPage } from '../page/public-page.ts';
@@ -158,8 +158,9 @@ const showProblems = ({ log, isPassing }: PanelAppDeps, { writePage }: WriteAnsw
 /** Also chooses the language: of the account, else of the cookie, else of the browser. */
 const readSession = ({ ports }: PanelAppDeps): Step => {
   return async (ctx, next) => {
-    // The page's script sent the request, not the user, so it does not count as use of the session.
-    const isBackground = ctx.get('x-panel-background') === '1';
+    // A script of the page sent the request, not the user, so it does not count as use of the session. Browsers open the stream
+    // of events again by themselves after each break, and without headers of the page.
+    const isBackground = ctx.get('x-panel-background') === '1' || ctx.path === `${panelPath}${eventsPath}`;
     ctx.state.live = await ports.staff.sessions.find(ctx.cookies.get(sessionCookie), !isBackground);
     const chosen = ctx.state.live?.user.language ?? ctx.cookies.get(languageCookie);
     if (isLanguage(chosen)) Object.assign(ctx.state, { language: chosen, texts: textsOf[chosen] });
@@ -186,8 +187,9 @@ const answerPublic = (page: PublicPage, deps: PanelAppDeps, { writeAnswer }: Wri
 const answerSignedIn = (page: Page, deps: PanelAppDeps, { writeAnswer }: WriteAnswer): Step => {
   return async (ctx) => {
     const { restaurant = '', client = '' } = ctx.state.params;
-    const subjects = { restaurant, client, viewer: sessionOf(ctx).user.id };
-    if (ctx.method === 'GET' && !isHtmx(ctx)) ctx.state.streamUrl = await streamUrlOf(deps.watch, page, subjects);
+    const { user } = sessionOf(ctx);
+    if (ctx.method === 'GET' && !isHtmx(ctx))
+      ctx.state.streamUrl = await streamUrlOf(deps.watch, page, user, { restaurant, client });
     await writeAnswer(ctx, await page.handle(viewOf(ctx, deps)));
   };
 };

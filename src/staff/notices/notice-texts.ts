@@ -7,6 +7,8 @@ type NoticeText = {
   texts: Readonly<Record<NoticeKind, string>>;
   /** Names of facts. */
   facts: Readonly<Record<string, string>>;
+  /** Facts that are code words. `data` of a posted notice has the words themselves. */
+  words: Readonly<Record<string, string>>;
   where: (origin: string) => string;
 };
 
@@ -20,7 +22,7 @@ const en: NoticeText = {
   texts: {
     endpoint_disabled:
       'Orderpass disabled a webhook endpoint, because its receiver is gone or has failed for too long.',
-    key_ending: 'An API key ends soon. Create its successor and exchange it where it is used.',
+    key_ending: 'An API key ends soon. If it has no successor yet, create one; then exchange the key where it is used.',
     refusals: 'In one hour the gateway refused far more requests than in the hours before.',
     audit_broken: 'The verification found a chain of the audit that was changed or cut off.',
   },
@@ -37,6 +39,12 @@ const en: NoticeText = {
     event: 'Event',
     at: 'At',
   },
+  words: {
+    gone: 'the receiver answered 410: it is gone for good',
+    failing: 'its receiver failed for too long',
+    'audit.broken': 'a chain of the audit was changed',
+    'audit.rolled_back': 'a chain of the audit was cut off',
+  },
   where: (origin) => `The panel shows more: ${origin}/panel
 You chose this notice on your account page, where you can switch it off.`,
 };
@@ -51,7 +59,8 @@ const it: NoticeText = {
   texts: {
     endpoint_disabled:
       'Orderpass ha disattivato un endpoint webhook, perché il destinatario non esiste più o non risponde da troppo tempo.',
-    key_ending: 'Una chiave API sta per scadere. Crea la chiave nuova e sostituisci quella vecchia dove viene usata.',
+    key_ending:
+      'Una chiave API sta per scadere. Se non ce n’è già una nuova, creala; poi sostituisci quella vecchia dove viene usata.',
     refusals: 'In un’ora il gateway ha rifiutato molte più richieste che nelle ore precedenti.',
     audit_broken: 'La verifica ha trovato una catena dell’audit alterata o troncata.',
   },
@@ -68,6 +77,12 @@ const it: NoticeText = {
     event: 'Evento',
     at: 'Quando',
   },
+  words: {
+    gone: 'il destinatario ha risposto 410: non esiste più',
+    failing: 'il destinatario non ha risposto per troppo tempo',
+    'audit.broken': 'una catena dell’audit è stata alterata',
+    'audit.rolled_back': 'una catena dell’audit è stata troncata',
+  },
   where: (origin) => `Altri dettagli nel pannello: ${origin}/panel
 Hai scelto questo avviso nella pagina del tuo account, dove puoi disattivarlo.`,
 };
@@ -79,6 +94,16 @@ export const noticeText = (
   { kind, facts, origin }: { kind: NoticeKind; facts: Readonly<Record<string, string>>; origin: string },
 ): { subject: string; text: string } => {
   const t = byLanguage[language];
-  const lines = Object.entries(facts).map(([name, value]) => `${t.facts[name] ?? name}: ${value}`);
+  const lines = Object.entries(facts).map(([name, value]) => `${t.facts[name] ?? name}: ${worded(t, name, value)}`);
   return { subject: t.subjects[kind], text: `${t.texts[kind]}\n\n${lines.join('\n')}\n\n${t.where(origin)}\n` };
+};
+
+const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}/;
+
+/** An event is a code word and its position in the audit; a time is shown without its letters. */
+const worded = ({ words }: NoticeText, name: string, value: string): string => {
+  if (isTime.test(value)) return `${value.slice(0, 10)} ${value.slice(11, 16)} UTC`;
+  const [word = '', ...rest] = name === 'event' ? value.split(' ') : [value];
+  const found = name === 'event' || name === 'reason' ? words[word] : undefined;
+  return found === undefined ? value : [found, ...rest.map((position) => `(${position})`)].join(' ');
 };

@@ -8,7 +8,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId, newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { RecordEvents } from '../accounts/account-events.ts';
-import { findUser, lockUser } from '../accounts/user-store.ts';
+import { findUser, lockUser, type UserRow } from '../accounts/user-store.ts';
 import { deleteSessions, setSessionMethod } from '../sessions/session-store.ts';
 import type { CookieValue, PendingSignIns } from '../sign-in/pending-sign-in.ts';
 import type { SignIn, SignInResult, Visitor } from '../sign-in/sign-in.ts';
@@ -131,17 +131,22 @@ const renaming = ({ db, clock, record }: PasskeysDeps) => ({
 });
 
 const removals = ({ db, clock, record }: PasskeysDeps) => ({
-  /** False: the user has no such passkey. */
-  remove: (userId: string, id: string, address: string): Promise<boolean> =>
+  /**
+   * Ends the user's other sessions that a passkey opened: which passkey that was is not stored. A sign-in locks the user too, so
+   * none with this passkey comes between. False: the user has no such passkey.
+   */
+  remove: (userId: string, id: string, session: By): Promise<boolean> =>
     inTransaction(db, async (tx) => {
+      await lockUser(tx, userId);
       const name = await deletePasskey(tx, userId, id);
       if (name === undefined) return false;
+      const ended = await deleteSessions(tx, userId, session.id, 'passkey');
       await record(tx, clock.now(), {
         action: 'user.passkey_removed',
         outcome: 'success',
         actor: `panel:${userId}`,
-        address,
-        details: { passkey_id: id, name },
+        address: session.address,
+        details: { passkey_id: id, name, sessions_ended: ended },
       });
       return true;
     }),
@@ -163,18 +168,26 @@ const removals = ({ db, clock, record }: PasskeysDeps) => ({
 
 const signIns = (deps: WithWebAuthn) => {
   const { db, clock, pendings, throttle, signIn, webAuthn } = deps;
-  const verified = async (begun: { challenge: string; until: number }, text: string) => {
+  /** The user of the answer; `reason`: why it is refused. */
+  const verify = async (
+    begun: { challenge: string; until: number } | undefined,
+    text: string,
+  ): Promise<{ user: UserRow | undefined; reason?: string }> => {
     const assertion = webAuthn.readAssertion(text);
     const passkey = assertion && (await findPasskey(db, assertion.credentialId));
-    if (passkey === undefined || assertion?.userId !== passkey.userId) return undefined;
+    if (passkey === undefined || assertion?.userId !== passkey.userId)
+      return { user: undefined, reason: 'no such passkey' };
+    const refused = async (reason: string) => ({ user: await findUser(db, passkey.userId), reason });
+    if (begun === undefined) return refused('too late');
     const counter = await webAuthn.verifyAssertion(assertion, begun.challenge, passkey);
-    if (counter === undefined) return undefined;
-    const isFirst = await inTransaction(
-      db,
-      async (tx) =>
-        (await useOnce(deps, tx, begun)) && (await notePasskeyUse(tx, passkey, { counter, usedAt: clock.now() })),
-    );
-    return isFirst ? findUser(db, passkey.userId) : undefined;
+    if (counter === undefined) return refused('wrong signature');
+    const user = await inTransaction(db, async (tx) => {
+      if (!(await useOnce(deps, tx, begun))) return undefined;
+      if (!(await notePasskeyUse(tx, passkey, { counter, usedAt: clock.now() }))) return undefined;
+      // While the row of the passkey is locked, so that the sign-in notices by their count that one was removed since.
+      return findUser(tx, passkey.userId);
+    });
+    return user === undefined ? refused('used before') : { user, ...(user.disabledAt && { reason: 'disabled' }) };
   };
   return {
     beginSignIn: (): Begun => {
@@ -185,10 +198,11 @@ const signIns = (deps: WithWebAuthn) => {
     /** `state`: cookie value of `beginSignIn`. A passkey counts as both factors, so no code follows. */
     signIn: async (state: string | undefined, answer: string, visitor: Visitor): Promise<SignInResult> => {
       const begun = pendings.passkey(state);
-      const seconds = await throttle.countPasskey(visitor.address);
-      if (seconds !== undefined) return { kind: 'wait', seconds };
-      const user = begun && (await verified(begun, answer));
-      if (user === undefined || user.disabledAt !== undefined) return { kind: 'refused' };
+      const verdict = await throttle.countPasskey(visitor.address);
+      if (verdict !== undefined) return signIn.refusePasskeys(verdict, visitor);
+      const { user, reason } = await verify(begun, answer);
+      if (user === undefined || reason !== undefined)
+        return signIn.refusePasskey(user, visitor, reason ?? 'no such user');
       const result = await signIn.withPasskey(user, visitor);
       if (result.kind === 'signedIn') await throttle.forgivePasskey(visitor.address);
       return result;

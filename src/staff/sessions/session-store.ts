@@ -85,10 +85,18 @@ export const deleteSession = async (tx: Kysely<unknown>, userId: string, id: str
   return rows.length > 0;
 };
 
-/** All sessions of a user but one; returns how many ended. */
-export const deleteSessions = async (tx: Kysely<unknown>, userId: string, exceptId = ''): Promise<number> => {
+/** All sessions of a user but one, or those of one method; returns how many ended. */
+export const deleteSessions = async (
+  tx: Kysely<unknown>,
+  userId: string,
+  exceptId = '',
+  method?: SignInMethod,
+): Promise<number> => {
+  const ofMethod = method === undefined ? sql`true` : sql`method = ${method}`;
   const { rows } = await sql`
-    delete from panel.sessions where user_id = ${userId} and id <> ${exceptId} returning id`.execute(tx);
+    delete from panel.sessions where user_id = ${userId} and id <> ${exceptId} and ${ofMethod} returning id`.execute(
+    tx,
+  );
   return rows.length;
 };
 

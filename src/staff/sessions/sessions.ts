@@ -83,10 +83,11 @@ export const createSessions = ({ db, box, clock }: SessionsDeps) => {
 
 /**
  * The role needs a second factor, and this session has proved none. A session of a user with one-time codes has, since the code
- * that turns them on ends every other session.
+ * that turns them on ends every other session. A passkey counts while the account has one: after its removal the session in
+ * which it was removed goes on without it.
  */
-const needsFactor = ({ factorRequired, totpSince }: UserRow, method: SignInMethod): boolean =>
-  factorRequired && totpSince === undefined && method !== 'passkey';
+const needsFactor = ({ factorRequired, totpSince, passkeys }: UserRow, method: SignInMethod): boolean =>
+  factorRequired && totpSince === undefined && !(method === 'passkey' && passkeys > 0);
 
 /** Sessions that began or were last used before these moments have ended at `now`. */
 export const endsAt = (now: Date): Ends => ({

@@ -105,6 +105,11 @@ export const createSignIn = (deps: SignInDeps) => {
         ? noteFailure.refused({ ...visitor, email: user.email, userId: user.id }, changedMeanwhile)
         : result;
     },
+    /** Records a passkey that was not accepted. `user`: where the passkey is one of a user. */
+    refusePasskey: (user: UserRow | undefined, visitor: Visitor, reason: string): Promise<SignInResult> =>
+      noteFailure.refused({ ...visitor, email: user?.email ?? '', userId: user?.id }, reason),
+    refusePasskeys: (verdict: { seconds: number; isFirst: boolean }, visitor: Visitor): Promise<SignInResult> =>
+      noteFailure.throttled(verdict, { ...visitor, email: '', userId: undefined }),
     ...linkUses(deps, proceed),
   };
 };
@@ -164,7 +169,7 @@ export const replacePassword = async (
   });
 };
 
-/** Opens the session, unless the user was disabled, or the password or the second factor changed since the check. */
+/** Opens the session, unless the user was disabled, or the password, the second factor or the passkeys changed since the check. */
 const createFinish = ({ db, clock, record, sessions, throttle }: SignInDeps) => {
   return (user: UserRow, visitor: Visitor, method: SignInMethod): Promise<SignInResult> =>
     inTransaction(db, async (tx) => {
@@ -173,6 +178,7 @@ const createFinish = ({ db, clock, record, sessions, throttle }: SignInDeps) => 
       if (current === undefined || current.disabledAt !== undefined || current.password !== user.password)
         return { kind: 'refused' };
       if (current.totpSince?.getTime() !== user.totpSince?.getTime()) return { kind: 'refused' };
+      if (method === 'passkey' && current.passkeys !== user.passkeys) return { kind: 'refused' };
       const { address, agent } = visitor;
       const session = await sessions.open(tx, { userId: user.id, address, agent, method });
       const browser = /^[\w-]{43}$/.test(visitor.browser ?? '') ? (visitor.browser ?? '') : newToken();

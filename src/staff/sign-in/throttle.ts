@@ -21,6 +21,9 @@ export type Attempt = { email: string; userId: string | undefined; address: stri
  */
 export type Verdict = { kind: 'allowed'; isKnown: boolean } | { kind: 'wait'; seconds: number; isFirst: boolean };
 
+/** `isFirst`: the first refusal of this window. */
+type Refused = { seconds: number; isFirst: boolean };
+
 /** Windows of attempts. */
 const bounds = {
   browser: { attemptsMax: 10, windowMs: 15 * minuteMs },
@@ -119,15 +122,18 @@ const otherCounts = (
   { db, clock }: Pick<ThrottleDeps, 'db' | 'clock'>,
   digestOf: (window: Window, ...parts: readonly string[]) => Buffer,
 ) => {
-  const countIn = async (window: Window, ...parts: readonly string[]): Promise<number | undefined> => {
+  /** Undefined: the attempt may be checked. */
+  const countIn = async (window: Window, ...parts: readonly string[]): Promise<Refused | undefined> => {
     const now = clock.now();
     const { attemptsMax, windowMs } = bounds[window];
     const { count, endsAt } = await countAttempt(db, digestOf(window, ...parts), now, windowMs);
-    return count > attemptsMax ? Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000)) : undefined;
+    if (count <= attemptsMax) return undefined;
+    const seconds = Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000));
+    return { seconds, isFirst: count === attemptsMax + 1 };
   };
   return {
-    /** A signature cannot be guessed; the count bounds the work of verifying. Seconds to wait, or undefined. */
-    countPasskey: (address: string): Promise<number | undefined> => countIn('passkey', address),
+    /** A signature cannot be guessed; the count bounds the work of verifying, and what is written about failures. */
+    countPasskey: (address: string): Promise<Refused | undefined> => countIn('passkey', address),
     forgivePasskey: (address: string): Promise<void> => takeBack(db, digestOf('passkey', address), 1),
     /**
      * Counts a link that a visitor asked for, for the address and for the email. An email is counted whether or not it has an
@@ -138,9 +144,11 @@ const otherCounts = (
       address: string,
     ): Promise<{ kind: 'allowed' } | { kind: 'wait'; seconds: number; isOfAddress: boolean }> => {
       const ofAddress = await countIn('linkAddress', address);
-      if (ofAddress !== undefined) return { kind: 'wait', seconds: ofAddress, isOfAddress: true };
+      if (ofAddress !== undefined) return { kind: 'wait', seconds: ofAddress.seconds, isOfAddress: true };
       const ofEmail = await countIn('linkAccount', email);
-      return ofEmail === undefined ? { kind: 'allowed' } : { kind: 'wait', seconds: ofEmail, isOfAddress: false };
+      return ofEmail === undefined
+        ? { kind: 'allowed' }
+        : { kind: 'wait', seconds: ofEmail.seconds, isOfAddress: false };
     },
   };
 };

@@ -56,6 +56,37 @@ test('A-024 A-039 a quarantined client is refused by headers, by Bearer and at t
   expect((await postToken(harness.url, { ...grant, ...client })).status).toBe(200);
 });
 
+test('A-464 a quarantine is shown with its own reason, person and time, whatever was changed since', async () => {
+  const made = await harness.createClient([tenant]);
+  const { client_id } = pick(made);
+  const key = await harness.credentials.createApiKey({ tenant, name: 'till' });
+  const reason = 'calls from two countries';
+  const shownClient = () => harness.credentials.showClient(client_id);
+  const shownKey = async () => (await harness.credentials.listApiKeys(tenant)).find(({ id }) => id === key.keyId);
+
+  await harness.credentials.revokeClientTokens(client_id);
+  expect(await shownClient()).toMatchObject({ state: 'active', reason: null, actor: null, changed: null });
+  await harness.credentials.quarantine('client', client_id, reason);
+  await harness.credentials.quarantine('secret', made.secret_id, reason);
+  await harness.credentials.quarantine('api_key', key.keyId, reason);
+  const { changed } = await shownClient();
+  expect(changed).toBeInstanceOf(Date);
+  await harness.credentials.revokeClientTokens(client_id);
+  await harness.credentials.rotateClientSecret(client_id, 24);
+  await harness.credentials.rotateApiKey(key.keyId, 24);
+  const client = await shownClient();
+  expect(client).toMatchObject({ state: 'quarantined', reason, changed });
+  expect(client.secrets.find(({ id }) => id === made.secret_id)).toMatchObject({ state: 'quarantined', reason });
+  expect(await shownKey()).toMatchObject({ state: 'quarantined', reason });
+  expect((await harness.credentials.listClients()).find(({ clientId }) => clientId === client_id)).toMatchObject({
+    reason,
+  });
+
+  await harness.credentials.reactivate('client', client_id, 'it was a holiday');
+  await harness.credentials.revokeClientTokens(client_id);
+  expect(await shownClient()).toMatchObject({ state: 'active', reason: 'it was a holiday' });
+});
+
 test('A-024 one secret, or one API key, is quarantined without the others', async () => {
   const made = await harness.createClient([tenant]);
   const { client_id, secret_id } = made as typeof made & { secret_id: string };

@@ -258,6 +258,31 @@ test.skipIf(browserBinary === undefined)(
   120_000,
 );
 
+test('A-467 the page that removes a contact lists the public keys that this contact added, and none that have ended', async () => {
+  const [eve, other] = [await invite('lea@example.com', own), await invite('leo@example.com', own)];
+  const keys = `/portal/${own.id}/credentials/keys`;
+  const add = async (who: typeof eve, kid: string): Promise<void> => {
+    const jwk = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+    expect((await who.post(keys, { jwk: JSON.stringify({ ...jwk, kid }) })).text).toContain(kid);
+  };
+  await add(eve, 'eves-laptop');
+  await add(eve, 'eves-former');
+  await add(other, 'dans-laptop');
+  await eve.post(`${keys}/eves-former/remove`, {});
+  const list = (await support.get(`/clients/${own.id}/contacts`)).text;
+  const paths = [...list.matchAll(/href="\/panel([^"]+\/contacts\/[^"]+\/remove)"/g)].map(([, path = '']) => path);
+  const pages = await Promise.all(paths.map((path) => support.get(path)));
+  const ofEve = pages.find(({ text }) => text.includes('Remove lea@example.com'))?.text ?? '';
+  expect(ofEve).toContain('end the public keys and certificates that the person added');
+  expect(ofEve).toMatch(/<code>eves-laptop<\/code>.*orderpass client revoke-key/);
+  expect(ofEve).not.toMatch(/eves-former|dans-laptop/);
+  // One who added nothing that still works.
+  const ofOthers = pages.filter(({ text }) => !/lea@example.com|leo@example.com/.test(text));
+  for (const { text } of ofOthers) expect(text).not.toContain('The person added these');
+  for (const id of ['eves-laptop', 'dans-laptop'])
+    await harness.command('client', 'revoke-key', '--client-id', own.id, '--key-id', id);
+});
+
 test('a contact of a client that is stopped sees why, and can change nothing', async () => {
   const zoe = await invite('zoe@example.com', own);
   const path = `/portal/${own.id}`;

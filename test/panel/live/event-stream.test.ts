@@ -164,6 +164,19 @@ test('a stream ends with the session, and does not keep it alive', async () => {
   expect(stream.text()).toContain('event: signed-out');
 });
 
+test('A-463 a stream that the browser opens again and again does not keep the session alive', async () => {
+  const admin = await makeUser('admin');
+  for (const minutes of [20, 9]) {
+    panel.pass(minutes * 60_000);
+    const stream = await open(admin.browser, 'topic=users~');
+    expect(stream.status).toBe(200);
+    await stream.close();
+  }
+  panel.pass(2 * 60_000);
+  expect((await open(admin.browser, 'topic=users~')).status).toBe(303);
+  expect(await admin.browser.get('/panel/users')).toMatchObject({ status: 303 });
+});
+
 test('a user has twenty streams at most, and one that closes makes room', async () => {
   const admin = await makeUser('admin');
   const streams = await Promise.all(Array.from({ length: 20 }, () => open(admin.browser, 'topic=users~')));

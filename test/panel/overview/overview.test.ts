@@ -1,5 +1,6 @@
 /** The start page of each role, the search from every page, and the switcher of restaurants. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listEndingKeys } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import { checkPage } from '../harness/check-page.ts';
@@ -128,9 +129,9 @@ test('A-471 an owner of any number of restaurants sees the endpoints that fail a
     return (await cardOf('owner', 'failing'))?.includes('No endpoint fails.') === false;
   });
   expect(await cardOf('owner', 'failing')).toContain(`/panel/restaurants/${own}/webhooks/${ids.endpoint}"`);
-  expect(plain(await cardOf('owner', 'ending'))).toContain('No key ends within 30 days.');
+  expect(plain(await cardOf('owner', 'ending'))).toContain('No key without a successor ends within 30 days.');
   await pool.query(`update gateway.api_keys set expires = now() + interval '9 days' where key_id = $1`, [ids.key]);
-  expect(await cardOf('owner', 'ending')).toContain(`/keys/${ids.key}/rotate"`);
+  expect(await cardOf('owner', 'ending')).toContain(`/keys#rotate-${ids.key}"`);
   await expectAllRestaurants();
   await pool.query(`update gateway.api_keys set expires = null where key_id = $1`, [ids.key]);
 });
@@ -151,7 +152,7 @@ const expectAllRestaurants = async (): Promise<void> => {
   await add(1, 24);
   cookies.set('owner', await harness.cookieOf(chain));
   expect(await cardOf('owner', 'failing')).toContain(`/panel/restaurants/${own}/webhooks/${ids.endpoint}"`);
-  expect(await cardOf('owner', 'ending')).toContain(`/keys/${ids.key}/rotate"`);
+  expect(await cardOf('owner', 'ending')).toContain(`/keys#rotate-${ids.key}"`);
   expect(await cardOf('owner', 'ending')).not.toContain('Only the first');
   expect((await search('owner', 'zelda')).text).toContain('Zelda Fitzgerald');
   await until(async () => (await search('owner', ids.request ?? '')).location.includes(String(ids.key)), 30_000);
@@ -163,6 +164,32 @@ const expectAllRestaurants = async (): Promise<void> => {
   await pool.query(`delete from ordering.restaurants where uid like 'rst_0a%'`);
   cookies.set('owner', await harness.cookieOf(users.get('owner') ?? chain));
 };
+
+test('A-465 a key with a successor that is used, or was made just now, is neither on the start page nor in a notice', async () => {
+  const { pool, db } = harness.database;
+  const { key_id: old = '' } = await harness.command('key', 'create', '--restaurant', own, '--name', 'Bar');
+  await pool.query(`update gateway.api_keys set expires = now() + interval '5 days' where key_id = $1`, [old]);
+  const isListed = async (): Promise<[boolean, boolean]> => {
+    const now = new Date();
+    const noticed = await listEndingKeys(db, { from: now, to: new Date(now.getTime() + 7 * 86_400_000), limit: 100 });
+    return [(await cardOf('owner', 'ending'))?.includes(old) === true, noticed.some(({ keyId }) => keyId === old)];
+  };
+  expect(await isListed()).toEqual([true, true]);
+  expect(await post('owner', `/restaurants/${own}/keys/${old}/rotate`, { overlap: '72' })).toContain('opk_');
+  expect(await isListed()).toEqual([false, false]);
+  const next = (await pool.query('select key_id from gateway.api_keys where successor_of = $1', [old])).rows[0]?.key_id;
+  // After a day without a call the successor was perhaps never put where the key is used.
+  await pool.query(`update gateway.api_keys set created = now() - interval '25 hours' where key_id = $1`, [next]);
+  expect(await isListed()).toEqual([true, true]);
+  await pool.query(
+    `insert into gateway.credential_use (credential, last_used, last_address) values ($1, now(), '192.0.2.1')`,
+    [next],
+  );
+  expect(await isListed()).toEqual([false, false]);
+  await harness.command('key', 'revoke', '--key-id', next);
+  expect(await isListed()).toEqual([true, true]);
+  await harness.command('key', 'revoke', '--key-id', old);
+});
 
 test('support sees who is in quarantine, near a limit, failing or refused, and who can help', async () => {
   const made = await harness.command('client', 'create', '--name', 'Courier app', '--restaurant', own);
@@ -200,6 +227,45 @@ test('support sees who is in quarantine, near a limit, failing or refused, and w
   expect(await cardOf('security', 'addresses')).toContain('/panel/security/audit?address=203.0.113.9"');
 }, 180_000);
 
+test('A-466 support lifts the quarantine of a key from the start page, which lists nothing that has ended', async () => {
+  const { pool } = harness.database;
+  const card = async () => (await cardOf('support', 'quarantined')) ?? '';
+  const key = await harness.command('key', 'create', '--restaurant', own, '--name', 'Bar');
+  const client = await harness.command('client', 'create', '--name', 'Night app', '--restaurant', own);
+  const why = ['--reason', 'calls from two countries'];
+  await harness.command('key', 'quarantine', '--key-id', key.key_id ?? '', ...why);
+  await harness.command('client', 'quarantine', '--client-id', client.client_id ?? '', ...why);
+  const liftKey = `/restaurants/${own}/keys/${key.key_id}/reactivate`;
+  const liftClient = `/clients/${client.client_id}#stop`;
+  for (const path of [liftKey, liftClient]) expect(await card()).toContain(`href="/panel${path}"`);
+  expect((await get('support', liftKey)).text).toContain('calls from two countries');
+  for (const role of ['owner', 'security'] as const) expect((await get(role, liftKey)).status).toBe(403);
+  expect((await get('support', `/restaurants/${own}/keys`)).text).toContain(`"/panel${liftKey}"`);
+  expect((await get('owner', `/restaurants/${own}/keys`)).text).not.toContain('/reactivate"');
+  expect(plain(await cardOf('security', 'decisions'))).toContain('support makes it active again');
+
+  const callKey = async () =>
+    (await fetch(`${harness.url}/api/whoami`, { headers: { 'x-api-key': key.api_key ?? '' } })).status;
+  await until(async () => (await callKey()) === 403);
+  expect(await post('support', liftKey, { reason: ' ' })).toContain('Enter a reason of 1 to 200 characters.');
+  expect(await callKey()).toBe(403);
+  await post('support', liftKey, { reason: 'it was a holiday' });
+  await until(async () => (await callKey()) === 200);
+  expect(await card()).not.toContain(liftKey);
+  const { events } = (await harness.command('audit', 'search', '--action', 'key.state_changed')) as never as {
+    events: Record<string, unknown>[];
+  };
+  const lifted = events.find((event) => JSON.stringify(event).includes('it was a holiday'));
+  expect(lifted).toMatchObject({ 'user.name': `panel:${users.get('support')?.userId}` });
+
+  // What has ended, by itself or for good, waits for nothing.
+  await harness.command('key', 'quarantine', '--key-id', key.key_id ?? '', ...why);
+  expect(await card()).toContain(liftKey);
+  await pool.query(`update gateway.api_keys set expires = now() where key_id = $1`, [key.key_id]);
+  await harness.command('client', 'disable', '--client-id', client.client_id ?? '');
+  for (const path of [liftKey, liftClient]) expect(await card()).not.toContain(path);
+});
+
 test('A-474 security sees refusals per hour and the last verification, and administrators all of it in short', async () => {
   await until(async () => (await cardOf('security', 'refused'))?.includes('<svg') === true, 30_000);
   expect(plain(await cardOf('security', 'integrity'))).toContain('never verified');
@@ -214,7 +280,7 @@ test('A-474 security sees refusals per hour and the last verification, and admin
     `update gateway.api_keys set expires = now() + interval '9 days' where key_id = $1`,
     [ids.key],
   );
-  expect(await cardOf('admin', 'ending')).toContain(`/panel/restaurants/${own}/keys/${ids.key}/rotate"`);
+  expect(await cardOf('admin', 'ending')).toContain(`/panel/restaurants/${own}/keys#rotate-${ids.key}"`);
   expect(await cardOf('admin', 'addresses')).toContain('/panel/security/audit?address=203.0.113.9"');
   const program = plain(await cardOf('admin', 'program'));
   expect(program).toMatch(/Orderpass \d+\.\d+\.\d+/);

@@ -64,6 +64,7 @@ const harmless: Readonly<Record<string, string>> = {
   '/clients/:client/grant': 'gives',
   '/clients/:client/certificates': 'registers, after a page that shows what it registers',
   '/clients/:client/reactivate': 'gives',
+  '/restaurants/:restaurant/keys/:key/reactivate': 'gives, on a page of its own',
   '/security/audit/saved': 'keeps a search, which is removed in the same place',
   '/security/audit/saved/remove': 'removes a name for a search, which the address bar still shows',
   '/clients/:client/contacts': 'invites, or makes a link; the account stays as it is until the link is used',

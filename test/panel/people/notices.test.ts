@@ -107,7 +107,11 @@ test('users choose among the notices of their role, and get those of their resta
     details: { kinds: ['refusals', 'audit_broken'], mail: true, receiver: null },
   });
   await owner.browser.post('/panel/language', { language: 'it' });
-  found.endpoint_disabled.push({ key: 'e1', tenant: 'rst_1', facts: { restaurant: 'Osteria Uno', endpoint: 'whe_1' } });
+  found.endpoint_disabled.push({
+    key: 'e1',
+    tenant: 'rst_1',
+    facts: { restaurant: 'Osteria Uno', endpoint: 'whe_1', reason: 'gone', at: '2026-03-01T09:58:07.004Z' },
+  });
   found.key_ending.push({ key: 'k2', tenant: 'rst_2', facts: { key: 'Till' } });
   found.refusals.push({ key: 'r1', tenant: undefined, facts: { refused: '900' } });
   found.audit_broken.push({ key: 'a1', tenant: undefined, facts: { event: 'audit.broken 0-7' } });
@@ -116,7 +120,12 @@ test('users choose among the notices of their role, and get those of their resta
     await Promise.all([send(), send()]);
   }
   expect(subjects(owner.email)).toEqual(['Un endpoint webhook è stato disattivato'].map(encoded));
-  expect((await mail.mailTo(owner.email)).text).toContain('Ristorante: Osteria Uno\nEndpoint: whe_1');
+  expect((await mail.mailTo(owner.email)).text).toContain(
+    'Ristorante: Osteria Uno\nEndpoint: whe_1\nMotivo: il destinatario ha risposto 410: non esiste più\nQuando: 2026-03-01 09:58 UTC',
+  );
+  expect(
+    mail.mails.find(({ to, subject }) => to.includes(security.email) && subject.includes('audit'))?.text,
+  ).toContain('Event: a chain of the audit was changed (0-7)');
   expect(subjects(security.email).sort()).toEqual(['The audit was changed', 'Unusually many requests are refused']);
   expect(subjects(silent.email)).toEqual([]);
   expect(await choose(security.browser, ['refusals'])).toBe(303);
@@ -128,6 +137,27 @@ test('users choose among the notices of their role, and get those of their resta
 
 /** A subject with other letters than those of ASCII arrives as an encoded word (RFC 2047). */
 const encoded = (text: string): unknown => (/^[ -~]*$/.test(text) ? text : expect.stringMatching(/^=\?UTF-8\?/i));
+
+test('A-469 a notice to an owner who lost the restaurant before it was sent is dropped', async () => {
+  const owner = await makeUser('owner', ['rst_lost', 'rst_kept']);
+  expect(await choose(owner.browser, ['endpoint_disabled'])).toBe(303);
+  for (const tenant of ['rst_lost', 'rst_kept'])
+    found.endpoint_disabled.push({ key: `lost ${tenant}`, tenant, facts: { endpoint: tenant } });
+  await worker().decide();
+  await panel.users.set('cli:test', owner.email, { restaurants: ['rst_kept'] });
+  await send();
+  const { rows } = await panel.database.pool.query(
+    'select key, outcome from panel.notices where user_id = $1 order by key',
+    [owner.id],
+  );
+  expect(rows).toEqual([
+    { key: 'lost rst_kept', outcome: 'sent' },
+    { key: 'lost rst_lost', outcome: 'dropped' },
+  ]);
+  expect(mail.mails.filter(({ to }) => to.includes(owner.email)).map(({ text }) => text.includes('rst_kept'))).toEqual([
+    true,
+  ]);
+});
 
 test('a notice that was decided is sent once by the next worker, when the first one died before it sent or while it sent', async () => {
   const { email, browser } = await makeUser('admin');
@@ -153,7 +183,7 @@ test('a notice that was decided is sent once by the next worker, when the first 
   expect(subjects(email)).toHaveLength(after);
   panel.pass(2 * minute);
   await send();
-  const copies = mail.mails.filter(({ to, text }) => to.includes(email) && text.includes('audit.rolled_back 0-9'));
+  const copies = mail.mails.filter(({ to, text }) => to.includes(email) && text.includes('cut off (0-9)'));
   expect(copies).toHaveLength(2);
   expect(new Set(copies.map(({ raw }) => /^Message-ID: (<\S+>)/im.exec(raw)?.[1])).size).toBe(1);
 });

@@ -48,6 +48,11 @@ const signIn = async (user: HarnessUser) => {
   return opened;
 };
 
+const credentialsOf = async (session: CDPSession, authenticatorId: string) =>
+  (await session.send('WebAuthn.getCredentials', { authenticatorId })).credentials;
+
+type Credential = Awaited<ReturnType<typeof credentialsOf>>[number];
+
 const addAuthenticator = async (page: Page, options: { verifies?: boolean } = {}) => {
   const session: CDPSession = await page.context().newCDPSession(page);
   await session.send('WebAuthn.enable');
@@ -62,7 +67,8 @@ const addAuthenticator = async (page: Page, options: { verifies?: boolean } = {}
     },
   });
   return {
-    credentials: async () => (await session.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
+    hold: (credential: Credential) => session.send('WebAuthn.addCredential', { authenticatorId, credential }),
+    credentials: () => credentialsOf(session, authenticatorId),
     verify: (isUserVerified: boolean) => session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified }),
   };
 };
@@ -188,11 +194,28 @@ inBrowser(
     // A passkey that is synced between devices reports no count of its uses, so only the challenge tells a repeated answer.
     await harness.database.pool.query('update panel.passkeys set counter = 0 where user_id = $1', [user.userId]);
     expect(await use(second.answer, second.cookie)).toBe(422);
+    const failures = (await harness.command('audit', 'search', '--action', 'user.sign_in_failed')) as never as {
+      events: Record<string, unknown>[];
+    };
+    const own = failures.events.filter((event) => event['user.name'] === `panel:${user.userId}`);
+    const reasons = own.map((event) => JSON.stringify(event)).join();
+    for (const reason of ['wrong signature', 'too late', 'used before']) expect(reasons).toContain(reason);
+    expect(own.length).toBeGreaterThanOrEqual(5);
+    expect(failures.events.some((event) => JSON.stringify(event).includes('no such passkey'))).toBe(true);
     await page.unroute('**/panel/sign-in/passkey');
     await authenticator.verify(false);
     await page.goto(`${origin}/panel/sign-in/passkey`);
     await page.getByText('The browser gave no passkey.').waitFor();
     expect(await isSignedIn(page)).toBe(false);
+    // The right passkey of an account that is disabled.
+    await authenticator.verify(true);
+    await harness.command('user', 'disable', '--email', user.email);
+    await page.goto(`${origin}/panel/sign-in/passkey`);
+    await page.getByRole('alert').filter({ hasText: 'This passkey was not accepted' }).waitFor();
+    const last = (await harness.command('audit', 'search', '--action', 'user.sign_in_failed')) as never as {
+      events: Record<string, unknown>[];
+    };
+    expect(last.events.some((event) => JSON.stringify(event).includes('disabled'))).toBe(true);
   },
 );
 
@@ -240,5 +263,41 @@ inBrowser(
       .waitFor();
     expect(await isSignedIn(page)).toBe(false);
     expect(problems).toEqual([]);
+  },
+);
+
+test.skipIf(browserBinary === undefined)(
+  'A-462 the removal of a passkey ends the sessions that it opened elsewhere, and the session that removed it has no second factor',
+  async () => {
+    const user = await harness.user('support');
+    const { page } = await signIn(user);
+    const authenticator = await addAuthenticator(page);
+    await register(page, 'Phone', user.password);
+    const byPassword = await signIn(user);
+    const stolen = await harness.open();
+    const thief = await addAuthenticator(stolen.page);
+    for (const credential of await authenticator.credentials()) await thief.hold(credential);
+    await stolen.page.goto(`${origin}/panel/sign-in/passkey`);
+    await stolen.page.waitForURL(`${origin}/panel`);
+    const { page: adminPage } = await signIn(await harness.user('admin'));
+    await adminPage.goto(`${origin}/panel/users/second-factor`);
+    await adminPage.getByLabel('Support').check();
+    await adminPage.getByRole('button', { name: 'Save' }).click();
+    await adminPage.getByRole('status').filter({ hasText: 'The required second factor is saved.' }).waitFor();
+    expect(await isSignedIn(stolen.page)).toBe(true);
+    await page.goto(`${origin}/panel/account`);
+    await page.getByRole('link', { name: 'Remove…' }).click();
+    await page.getByText('your other sessions that were opened with a passkey end').waitFor();
+    await page.getByLabel('Current password').fill(user.password);
+    await page.getByRole('button', { name: 'Remove the passkey' }).click();
+    await page.waitForURL(`${origin}/panel/account/second-factor`);
+    expect(await isSignedIn(stolen.page)).toBe(false);
+    await byPassword.page.goto(`${origin}/panel/account`);
+    expect(byPassword.page.url()).toBe(`${origin}/panel/account/second-factor`);
+    const { events } = (await harness.command('audit', 'search', '--action', 'user.passkey_removed')) as never as {
+      events: Record<string, unknown>[];
+    };
+    const own = events.filter((event) => event['user.name'] === `panel:${user.userId}`);
+    expect(own.map((event) => JSON.stringify(event)).join()).toContain('sessions_ended');
   },
 );

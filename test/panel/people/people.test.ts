@@ -133,6 +133,34 @@ test('an administrator changes role and restaurants of an account, which holds i
   expect(await lastEvent('user.changed')).toMatchObject({ details: { role: 'security', restaurants: [] } });
 });
 
+test('A-468 the role of a contact is offered for an account that is one, and for no other', async () => {
+  const isOffered = (text: string): boolean => /<option value="contact"/.test(text);
+  const fields: [string, string][] = [
+    ['email', 'mario@example.com'],
+    ['role', 'contact'],
+  ];
+  const invited = await post('/users/new', fields);
+  expect(invited.status).toBe(422);
+  expect(invited.text).toContain('Choose a role.');
+  expect(invited.text).toContain('mario@example.com');
+  expect(isOffered(invited.text)).toBe(false);
+  const support = await harness.user('support');
+  expect(isOffered((await get(`/users/${support.userId}/access`)).text)).toBe(false);
+  expect((await post(`/users/${support.userId}/access`, [['role', 'contact']])).status).toBe(422);
+  const { client_id: client = '' } = await harness.command(
+    ...['client', 'create', '--name', 'Ada Delivery', '--restaurant', harness.restaurants[0] ?? ''],
+  );
+  const contact = await harness.user('contact', [client]);
+  const access = `/users/${contact.userId}/access`;
+  expect((await get(access)).text).toContain('<option value="contact" selected>');
+  expect((await post(access, [['role', 'contact']])).status).toBe(303);
+  const removed = await post(`/clients/${client}/contacts/${contact.userId}/remove`, []);
+  expect(removed.status).toBe(303);
+  // Without a client it can be none, and no other role is chosen by itself.
+  expect((await get(access)).text).toContain('<option value="">');
+  expect(isOffered((await get(access)).text)).toBe(false);
+});
+
 test('no administrator changes the own role, and of two who take the role from each other one stays administrator', async () => {
   expect((await post(`/users/${admin.userId}/access`, [['role', 'support']])).status).toBe(409);
   const { db, pool } = harness.database;

@@ -45,3 +45,16 @@ test('the sentence of a rotation has the person and the client, and an event wit
   expect(sentenceOf(textsOf.en, byShell, names)).toBe('root at the command line created the client opc_gone.');
   expect(sentenceOf(textsOf.en, entryOf('of.tomorrow'), names)).toBe('of.tomorrow');
 });
+
+test('the sentence of a rotated key says whether the old value ended at once, and that of a passkey whose it was', () => {
+  const rotated = (reason: string) => entryOf('key.rotated', { at: new Date('2026-03-01T10:00:00.005Z'), reason });
+  const [atOnce, later] = ['rotated; ends 2026-03-01T10:00:00.001Z', 'rotated; ends 2026-03-02T10:00:00.001Z'];
+  expect(sentenceOf(textsOf.en, rotated(atOnce), names)).toMatch(/the old value ended at once\.$/);
+  expect(sentenceOf(textsOf.it, rotated(atOnce), names)).toMatch(/ha smesso subito di funzionare\.$/);
+  expect(sentenceOf(textsOf.en, rotated(later), names)).toMatch(/the old value still worked for a while\.$/);
+  const own = entryOf('user.passkey_removed', { details: { passkey_id: 'psk_1', name: 'Phone' } });
+  expect(sentenceOf(textsOf.en, own, names)).toBe('anna@example.com removed a passkey.');
+  expect(sentenceOf(textsOf.it, own, names)).toBe('anna@example.com ha rimosso una passkey.');
+  const byAdmin = entryOf('user.passkey_removed', { details: { user_id: 'u2', removed: 2 } });
+  expect(sentenceOf(textsOf.en, byAdmin, names)).toBe('anna@example.com removed the passkeys of ben@example.com.');
+});

@@ -1,4 +1,4 @@
-/** SQL of what needs attention: quarantined credentials, keys that end soon, and callers that are refused, limited or elsewhere. */
+/** SQL of what needs attention: quarantined credentials, the access to tenants, and callers that are refused, limited or elsewhere. */
 import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
@@ -18,22 +18,24 @@ const keysMax = 200;
 export type Quarantined = Named & { reason: string; since: Date };
 
 /**
- * The latest first. Quarantined rows have no index of their own: candidates come from audit_events_action, whose condition the
- * literal actions imply, and their state from the primary keys.
+ * Those that have not ended, the latest first. Quarantined rows have no index of their own: candidates come from
+ * audit_events_action, whose condition the literal actions imply, and their state from the primary keys.
  */
-export const listQuarantined = async (db: Db, limit: number): Promise<Quarantined[]> => {
+export const listQuarantined = async (db: Db, now: Date, limit: number): Promise<Quarantined[]> => {
   const { rows } = await sql<Quarantined>`
     with candidates as materialized (
-      (select client_id as id, at from gateway.audit_events where action = 'client.state_changed'
+      (select client_id as id, at, details from gateway.audit_events where action = 'client.state_changed'
         order by at desc limit ${changesMax})
       union all
-      (select credential_id, at from gateway.audit_events where action = 'key.state_changed'
+      (select credential_id, at, details from gateway.audit_events where action = 'key.state_changed'
         order by at desc limit ${changesMax})
       union all
-      (select credential_id, at from gateway.audit_events where action = 'secret.state_changed'
+      (select credential_id, at, details from gateway.audit_events where action = 'secret.state_changed'
         order by at desc limit ${changesMax})
     ), latest as (
-      select id, max(at) as since from candidates where id is not null group by id
+      -- A rotation is a change of state too. A quarantine behind the newest changes has the time of a later one.
+      select id, coalesce(max(at) filter (where details::json ->> 'state' = 'quarantined'), max(at)) as since
+      from candidates where id is not null group by id
     )
     select latest.id, latest.since, found.name, found.tenant, found.client, found.reason
     from latest cross join lateral (
@@ -41,33 +43,15 @@ export const listQuarantined = async (db: Db, limit: number): Promise<Quarantine
       from gateway.clients where client_id = latest.id and disabled_at is null
       union all
       select name, tenant, null, quarantined_reason
-      from gateway.api_keys where key_id = latest.id and revoked_at is null
+      from gateway.api_keys
+      where key_id = latest.id and revoked_at is null and (expires is null or expires > ${now})
       union all
       select client.name, null, client.client_id, secret.quarantined_reason
       from gateway.client_secrets secret join gateway.clients client using (client_id)
       where secret.secret_id = latest.id and secret.revoked_at is null
+        and (secret.expires is null or secret.expires > ${now}) and client.disabled_at is null
     ) as found
     where found.reason is not null order by latest.since desc, latest.id limit ${limit}`.execute(db);
-  return rows;
-};
-
-export type EndingKey = { tenant: string; keyId: string; name: string; expires: Date };
-
-/** The next to end first. Each tenant is read along api_keys_by_age. */
-export const listEndingKeysOf = async (
-  db: Db,
-  tenants: readonly string[],
-  span: { now: Date; until: Date },
-  limit: number,
-): Promise<EndingKey[]> => {
-  const { rows } = await sql<EndingKey>`
-    select key.tenant, key.key_id as "keyId", key.name, key.expires
-    from unnest(${[...tenants]}::text[]) as asked (id) cross join lateral (
-      select tenant, key_id, name, expires, revoked_at from gateway.api_keys where tenant = asked.id
-      order by created desc, key_id desc limit ${keysMax}
-    ) as key
-    where key.revoked_at is null and key.expires > ${span.now} and key.expires <= ${span.until}
-    order by key.expires, key.key_id limit ${limit}`.execute(db);
   return rows;
 };
 

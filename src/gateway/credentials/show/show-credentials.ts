@@ -8,6 +8,7 @@ import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts'
 import { findCallerLimits } from '../state/limit-store.ts';
 import { findLastChanges, type StateChange } from '../state/state-store.ts';
 import { type ListedTrust, listTrusts } from '../trust/trust-store.ts';
+import { findAddedBy } from './added-by-store.ts';
 import * as lists from './list-store.ts';
 import { type Advised, adviseRetirement, type RetireAdvice } from './retire-advice.ts';
 import { longestTokenSeconds } from './token-end-store.ts';
@@ -17,7 +18,7 @@ export type CredentialState = 'active' | 'quarantined' | 'revoked' | 'expired';
 export type ShownCredential = {
   id: string;
   state: CredentialState;
-  /** Reason of the last change of its state; null when the state never changed. */
+  /** Reason of the change that made its present state; null when the state never changed. */
   reason: string | null;
   actor: string | null;
   changed: Date | null;
@@ -82,11 +83,18 @@ const stateOf = (row: lists.ShownRow, nowMs: number): CredentialState => {
   return row.quarantinedReason === null ? 'active' : 'quarantined';
 };
 
-const changeOf = (last: StateChange | undefined) => ({
-  reason: last?.reason ?? null,
-  actor: last?.actor ?? null,
-  changed: last?.at ?? null,
-});
+/** The changes that can have made each state: a quarantine that a rotation followed is still the reason why it is refused. */
+const madeBy: Readonly<Record<CredentialState, readonly StateChange['state'][]>> = {
+  active: ['active', 'expiring'],
+  quarantined: ['quarantined'],
+  revoked: ['revoked'],
+  expired: ['expiring'],
+};
+
+const changeOf = (changes: readonly StateChange[] | undefined, state: CredentialState) => {
+  const last = changes?.find((change) => madeBy[state].includes(change.state));
+  return { reason: last?.reason ?? null, actor: last?.actor ?? null, changed: last?.at ?? null };
+};
 
 /** `idOf`: the name under which changes and uses of a row are stored. */
 export const showRows = async (
@@ -99,10 +107,10 @@ export const showRows = async (
   const [uses, changes] = [await findUses(deps.db, ids, now), await findLastChanges(deps.db, ids)];
   return rows.map((row) => {
     const use = uses.get(idOf(row));
+    const state = stateOf(row, now.getTime());
     const shown = {
-      id: row.id,
-      state: stateOf(row, now.getTime()),
-      ...changeOf(changes.get(idOf(row))),
+      ...{ id: row.id, state },
+      ...changeOf(changes.get(idOf(row)), state),
       created: row.created,
       expires: row.expires,
       calls5m: use?.calls5m ?? 0,
@@ -169,13 +177,19 @@ const trustFacts = (trust: ListedTrust | undefined) => ({
   reusable: trust?.reusable ?? false,
 });
 
-const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Promise<ShownClient> => {
-  const last = (await findLastChanges(deps.db, [row.id])).get(row.id);
+const showClients = async (deps: CredentialsDeps, rows: readonly lists.ShownClientRow[]): Promise<ShownClient[]> => {
+  const changes = await findLastChanges(
+    deps.db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => showClient(row, changes.get(row.id)));
+};
+
+const showClient = (row: lists.ShownClientRow, changes: readonly StateChange[] | undefined): ShownClient => {
+  const state = row.revoked ? 'revoked' : row.quarantinedReason === null ? 'active' : 'quarantined';
   return {
-    clientId: row.id,
-    name: row.name,
-    state: row.revoked ? 'revoked' : row.quarantinedReason === null ? 'active' : 'quarantined',
-    ...changeOf(last),
+    ...{ clientId: row.id, name: row.name, state },
+    ...changeOf(changes, state),
     created: row.created,
     tenants: row.tenants,
     scopes: row.scopes,
@@ -192,17 +206,22 @@ const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Pro
 };
 
 export const credentialViews = (deps: CredentialsDeps) => ({
-  listClients: async (): Promise<ShownClient[]> => {
-    const shown: ShownClient[] = [];
-    for (const row of await lists.listClients(deps.db)) shown.push(await showClient(deps, row));
-    return shown;
-  },
+  listClients: async (): Promise<ShownClient[]> => showClients(deps, await lists.listClients(deps.db)),
 
   /** With secrets, keys and their use. NOT_FOUND. */
   showClient: async (clientId: string) => {
-    const [row] = await lists.listClients(deps.db, clientId);
-    if (row === undefined) throw new Fault('NOT_FOUND', `There is no client ${clientId}`);
-    return { ...(await showClient(deps, row)), ...(await showSecrets(deps, clientId)) };
+    const [client] = await showClients(deps, await lists.listClients(deps.db, clientId));
+    if (client === undefined) throw new Fault('NOT_FOUND', `There is no client ${clientId}`);
+    return { ...client, ...(await showSecrets(deps, clientId)) };
+  },
+
+  /** Live public keys and certificates that `actor` added, as far back as the audit goes: their private keys are with the actor. */
+  showAddedBy: async (clientId: string, actor: string): Promise<{ keys: string[]; certificates: string[] }> => {
+    const added = await findAddedBy(deps.db, clientId, actor);
+    const { keys, certificates } = await showSecrets(deps, clientId);
+    const idsOf = (listed: readonly ShownCredential[]): string[] =>
+      listed.filter((one) => isLive(one) && added.has(clientKeyName(clientId, one.id))).map(({ id }) => id);
+    return { keys: idsOf(keys), certificates: idsOf(certificates) };
   },
 
   showSecrets: async (clientId: string): Promise<ShownSecret[]> => (await showSecrets(deps, clientId)).secrets,

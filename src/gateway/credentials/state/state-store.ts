@@ -31,12 +31,19 @@ export const findHolder = async (db: Db, kind: 'secret' | 'api_key', id: string)
   return rows[0]?.holder;
 };
 
-/** The last change of each credential. */
-export const findLastChanges = async (db: Db, credentials: readonly string[]): Promise<Map<string, StateChange>> => {
+/**
+ * For each credential the last change to each state that it ever had, the newest first. A revocation of the tokens of a client has
+ * its id, but changes no state of the client.
+ */
+export const findLastChanges = async (db: Db, credentials: readonly string[]): Promise<Map<string, StateChange[]>> => {
   const { rows } = await sql<StateChange>`
-    select distinct on (credential) kind, credential, state, reason, actor, at from gateway.credential_changes
-    where credential = any (${credentials}::text[]) order by credential, id desc`.execute(db);
-  return new Map(rows.map((row) => [row.credential, row]));
+    select kind, credential, state, reason, actor, at from (
+      select distinct on (credential, state) id, kind, credential, state, reason, actor, at
+      from gateway.credential_changes
+      where credential = any (${credentials}::text[]) and kind not in ('token', 'tokens')
+      order by credential, state, id desc) as last
+    order by id desc`.execute(db);
+  return Map.groupBy(rows, ({ credential }) => credential);
 };
 
 const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boolean> =>

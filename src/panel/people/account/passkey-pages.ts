@@ -154,9 +154,9 @@ ${currentPasswordField(view)}
 };
 
 const remove = async (view: View): Promise<Answer> => {
-  const { ports, user, form, address, texts } = view;
+  const { ports, user, session, form, address, texts } = view;
   const problem = await problemOfPassword(view);
   if (problem !== undefined) return askToRemove(view, problem);
-  const removed = await ports.staff.passkeys.remove(user.id, form.get('passkey') ?? '', address);
+  const removed = await ports.staff.passkeys.remove(user.id, form.get('passkey') ?? '', { id: session.id, address });
   return redirect(accountPath, removed ? { tone: 'good', text: texts.passkeys.removed } : undefined);
 };

@@ -44,7 +44,7 @@ const save = async (view: View): Promise<Answer> => {
   const { ports, actor, form, texts } = view;
   const user = await otherUser(view);
   if (user === undefined) return notFound();
-  const given = readAccess(view);
+  const given = readAccess(view, user);
   if (form.has(findField)) return showForm(view, user, given);
   const problems = accessProblems(given, texts);
   if (given.role === undefined || Object.keys(problems).length > 0) return showForm(view, user, given, problems);
@@ -91,7 +91,7 @@ const showForm = async (view: View, user: ListedUser, given: Access, problems?: 
     body: html`${problems !== undefined && message({ tone: 'bad', text: texts.support.correct })}
 <p>${t.accessIntro}</p>
 <form method="post" action="${path}/access">${csrfField}
-${await accessFields(view, given, problems ?? {})}
+${await accessFields(view, given, problems ?? {}, user)}
 <div class="row"><button class="primary">${t.save}</button><a class="button" href="${path}">${texts.frame.cancel}</a></div>
 </form>`,
   });

@@ -4,7 +4,7 @@ export const account = {
   role: 'Role',
   secondFactor: 'Two-step sign-in',
   totpOff:
-    'You sign in without a code. Once you have added one-time codes from an app on your phone, every sign-in to this account needs a code too.',
+    'You sign in without a code. Once you have added one-time codes from an app on your phone, every sign-in with the password or a provider needs a code too. A passkey needs none.',
   totpOn: 'On',
   codesLeft: (count: number) => `${count} recovery ${count === 1 ? 'code' : 'codes'} left.`,
   totpAdd: 'Add one-time codes',

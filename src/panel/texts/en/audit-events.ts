@@ -11,6 +11,8 @@ export type EventWords = {
   user: string;
   count: number;
   reason: string | null;
+  /** Of a rotation: the reason names an end that is not after the event. */
+  endsAtOnce: boolean;
   failed: boolean;
   route: string | null;
   /** A member of the details as text; '' without it. */
@@ -45,7 +47,8 @@ const sentences = {
   'tenant.removed': ({ who, restaurants }) => `${who} removed ${restaurants}.`,
   'key.created': ({ who, caller, restaurants }) => `${who} created the API key ${caller} for ${restaurants}.`,
   'key.revoked': (w) => `${w.who} revoked the API key ${w.caller}${because(w)}.`,
-  'key.rotated': ({ who, caller }) => `${who} rotated the API key ${caller}; the old value still works for a while.`,
+  'key.rotated': ({ who, caller, endsAtOnce }) =>
+    `${who} rotated the API key ${caller}; the old value ${endsAtOnce ? 'ended at once' : 'still worked for a while'}.`,
   'key.state_changed': (w) => `${w.who} ${state(w)} the API key ${w.caller}${because(w)}.`,
   'key.limits_changed': ({ who, caller }) => `${who} set the limits of the API key ${caller}.`,
   'key.addresses_changed': ({ who, caller }) => `${who} set the addresses that may use the API key ${caller}.`,
@@ -96,7 +99,8 @@ const sentences = {
   'user.passkey_added': ({ who }) => `${who} added a passkey.`,
   'user.passkey_renamed': ({ who, detail }) =>
     `${who} renamed the passkey “${detail('former_name')}” to “${detail('name')}”.`,
-  'user.passkey_removed': ({ who, user }) => `${who} removed a passkey of ${user}.`,
+  'user.passkey_removed': ({ who, user }) =>
+    user === '' ? `${who} removed a passkey.` : `${who} removed the passkeys of ${user}.`,
   'user.factor_policy_changed': ({ who }) => `${who} set the roles that need a second factor.`,
   'user.notices_changed': ({ who }) => `${who} changed the notices to receive.`,
   'user.notice_secret_rotated': ({ who }) => `${who} rotated the secret that signs notices to an address.`,

@@ -41,11 +41,12 @@ export const overview = {
   ending: {
     title: 'Keys that end soon',
     ends: 'Ends',
-    none: 'No key ends within 30 days. A key without an end should be replaced once a year.',
+    none: 'No key without a successor ends within 30 days. A key without an end should be replaced once a year.',
     show: 'API keys',
   },
   quarantined: {
     title: 'In quarantine',
+    lift: 'Lift it',
     none: 'No key or client is in quarantine. The page of a client has the button for it.',
     show: 'Clients',
   },
@@ -71,7 +72,7 @@ export const overview = {
       developer: 'the developer of the program',
       owner: 'the owner of the restaurant',
       support: 'support, by a grant, a scope or a network',
-      security: 'security, which decides about the quarantine',
+      quarantine: 'support, which lifts the quarantine',
     },
     none: 'No request of a known client or key was refused lately. A request id finds an older one.',
     show: 'Explain a refusal',
@@ -81,7 +82,7 @@ export const overview = {
     issued: 'Tokens issued per hour',
     span: 'The last 24 hours',
     noneRefused: 'Nothing was refused. The charts show longer times.',
-    noneIssued: 'No token was issued. Clients get one at /oauth/token.',
+    noneIssued: 'No token was issued. Clients get one at /api/oauth/token.',
     show: 'Charts',
   },
   addresses: {
@@ -98,14 +99,15 @@ export const overview = {
     broken: 'Changed',
     running: 'Running',
     interrupted: 'Interrupted',
-    events: (count: number) => `${count} events`,
+    events: (count: number) => (count === 1 ? '1 event' : `${count} events`),
     never: 'The audit was never verified from the panel. Verify it now, and then once a week.',
     show: 'Integrity',
   },
   decisions: {
     title: 'Needs a decision',
-    quarantined: 'is in quarantine: make it active again, or revoke it',
-    dryRuns: (count: string) => `${count} callers would be refused by scopes that are only tried out`,
+    quarantined: 'is in quarantine: look at its events; support makes it active again, or ends it',
+    dryRuns: (count: string) =>
+      `${count === '1' ? '1 caller' : `${count} callers`} would be refused by scopes that are only tried out`,
     verifyLate: 'The audit was not verified for a week.',
     broken: 'The audit was changed: find out who could write to the store.',
     none: 'Nothing waits for a decision. New policies are tried out first, and show up here.',
@@ -150,7 +152,7 @@ export const overview = {
         'Any id of a restaurant, client, secret, key, endpoint, order, customer, event, delivery, request or user, the beginning of a user’s email, words of the name of a restaurant or client, the whole name of a key, or the whole email or phone of a customer.',
     },
     secret:
-      'This looks like a key, a secret or a token. It was not searched for: it must not be in an address. Paste it into the incident page instead, or look for its id, the part before the second underscore.',
+      'This looks like a key, a secret or a token. It was not searched for: it must not be in an address. If it may have leaked, security can end it on the page “Leaked credential”. Look for its id instead, the part before the second underscore.',
     none: (text: string) =>
       `Nothing that you may see fits “${text}”. Check the id, or type only the beginning of a word.`,
     ofRestaurants:

@@ -25,8 +25,9 @@ export const passkeys = {
   remove: 'Remove…',
   removeNow: 'Remove the passkey',
   removeTitle: (name: string) => `Remove the passkey “${name}”?`,
-  removeText: 'You cannot sign in with it any more. Your device may still offer it: delete it there too.',
-  removed: 'The passkey was removed.',
+  removeText:
+    'You cannot sign in with it any more, and your other sessions that were opened with a passkey end. Your device may still offer it: delete it there too.',
+  removed: 'The passkey was removed. Your other sessions that were opened with a passkey have ended.',
   signIn: 'Sign in with a passkey',
   signInText: 'Your browser asks for your passkey.',
   use: 'Use my passkey',
@@ -37,7 +38,7 @@ export const passkeys = {
   removeAll: 'Remove all passkeys',
   ask: {
     title: (email: string) => `Remove all passkeys of ${email}?`,
-    text: 'Every session of this account ends. It can be signed in to with its password.',
+    text: 'Every session of this account ends. Its other ways to sign in stay as they are: password, one-time link or provider.',
   },
   removedAll: (email: string) => `The passkeys of ${email} were removed, and every session has ended.`,
 };

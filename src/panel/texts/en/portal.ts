@@ -94,7 +94,11 @@ export const portal = {
     remove: 'Remove',
     removeTitle: (email: string, name: string) => `Remove ${email} as a contact of ${name}?`,
     removeText:
-      'With the next click the person no longer sees this client. Secrets that the person may know stay valid: rotate them if that is needed.',
+      'With the next click the person no longer sees this client. What the person knows or holds still has access: rotate secrets, and end the public keys and certificates that the person added.',
+    addedText: 'The person added these, and their private keys work until each is ended:',
+    addedKey: 'Public key',
+    endedBy: 'The command that ends it:',
+    addedCertificate: 'Certificate',
     removed: (email: string, name: string) => `${email} is no longer a contact of ${name}.`,
   },
 };

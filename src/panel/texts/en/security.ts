@@ -153,7 +153,7 @@ export const security = {
     none: 'none',
     descendants: 'Tokens issued for it',
     noDescendants: 'The audit has no token that was issued for it.',
-    newestTokens: (count: number) => `The newest ${count}`,
+    newestTokens: (count: number) => (count === 1 ? 'The newest one' : `The newest ${count}`),
     refusals: 'Refused calls with it',
     noRefusals: 'The audit has no refused call with this value.',
     proofTitle: 'Revoked: the proof',

@@ -8,7 +8,8 @@ export const users = {
   emailProblem: 'Type an email address, such as name@example.com.',
   emailTaken: 'There is an account with this email already.',
   chooseRole: 'Choose a role',
-  roleHint: 'An owner sees the restaurants chosen below. Every other role sees all restaurants.',
+  roleHint:
+    'An owner sees the restaurants chosen below. Support, security and administrators see all of them. A contact of an integrator is invited on the page of the API client.',
   roleProblem: 'Choose a role.',
   restaurantsOfOwner: 'Restaurants of an owner',
   restaurantsProblem: 'Choose at least one restaurant: an owner sees no other.',
@@ -50,7 +51,7 @@ export const users = {
     },
     'remove-totp': {
       title: (email: string) => `Remove the one-time codes of ${email}?`,
-      text: 'From then on the password alone is enough to sign in. The recovery codes stop working too.',
+      text: 'From then on no code is asked for, and the recovery codes stop working too. Where the role requires a second factor, a new one must be added at the next sign-in.',
     },
     'remove-passkeys': passkeys.ask,
     'end-session': {

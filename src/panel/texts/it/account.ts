@@ -6,7 +6,7 @@ export const account: Texts['account'] = {
   role: 'Ruolo',
   secondFactor: 'Accesso in due passaggi',
   totpOff:
-    'Per accedere non serve alcun codice. Dopo aver aggiunto i codici monouso di un’app sul telefono, per ogni accesso a questo account servirà anche un codice.',
+    'Per accedere non serve alcun codice. Dopo aver aggiunto i codici monouso di un’app sul telefono, per ogni accesso con la password o con un provider servirà anche un codice. Con una passkey non serve.',
   totpOn: 'Attivo',
   codesLeft: (count) => (count === 1 ? 'Resta 1 codice di recupero.' : `Restano ${count} codici di recupero.`),
   totpAdd: 'Aggiungi i codici monouso',

@@ -29,8 +29,8 @@ export const auditEvents: Texts['auditEvents'] = {
     'tenant.removed': ({ who, restaurants }) => `${who} ha eliminato ${restaurants}.`,
     'key.created': ({ who, caller, restaurants }) => `${who} ha creato la chiave API ${caller} per ${restaurants}.`,
     'key.revoked': (w) => `${w.who} ha revocato la chiave API ${w.caller}${because(w)}.`,
-    'key.rotated': ({ who, caller }) =>
-      `${who} ha sostituito la chiave API ${caller}; il vecchio valore vale ancora per un po’.`,
+    'key.rotated': ({ who, caller, endsAtOnce }) =>
+      `${who} ha sostituito la chiave API ${caller}; il vecchio valore ${endsAtOnce ? 'ha smesso subito di funzionare' : 'ha funzionato ancora per un po’'}.`,
     'key.state_changed': (w) => `${w.who} ${state(w)} la chiave API ${w.caller}${because(w)}.`,
     'key.limits_changed': ({ who, caller }) => `${who} ha impostato i limiti della chiave API ${caller}.`,
     'key.addresses_changed': ({ who, caller }) =>
@@ -89,7 +89,8 @@ export const auditEvents: Texts['auditEvents'] = {
     'user.passkey_added': ({ who }) => `${who} ha aggiunto una passkey.`,
     'user.passkey_renamed': ({ who, detail }) =>
       `${who} ha rinominato la passkey «${detail('former_name')}» in «${detail('name')}».`,
-    'user.passkey_removed': ({ who, user }) => `${who} ha rimosso una passkey di ${user}.`,
+    'user.passkey_removed': ({ who, user }) =>
+      user === '' ? `${who} ha rimosso una passkey.` : `${who} ha rimosso le passkey di ${user}.`,
     'user.factor_policy_changed': ({ who }) => `${who} ha scelto i ruoli che richiedono un secondo fattore.`,
     'user.notices_changed': ({ who }) => `${who} ha modificato gli avvisi da ricevere.`,
     'user.notice_secret_rotated': ({ who }) => `${who} ha sostituito il segreto che firma gli avvisi a un indirizzo.`,

@@ -40,11 +40,12 @@ export const overview: Texts['overview'] = {
   ending: {
     title: 'Chiavi in scadenza',
     ends: 'Scade',
-    none: 'Nessuna chiave scade entro 30 giorni. Una chiave senza scadenza andrebbe sostituita una volta all’anno.',
+    none: 'Entro 30 giorni non scade nessuna chiave che non sia già stata sostituita. Una chiave senza scadenza andrebbe sostituita una volta all’anno.',
     show: 'Chiavi API',
   },
   quarantined: {
     title: 'In quarantena',
+    lift: 'Toglila',
     none: 'Nessuna chiave e nessun client è in quarantena. Il pulsante è nella pagina del client.',
     show: 'Client',
   },
@@ -69,7 +70,7 @@ export const overview: Texts['overview'] = {
       developer: 'lo sviluppatore del programma',
       owner: 'il titolare del ristorante',
       support: 'l’assistenza, con un’autorizzazione, un permesso o una rete',
-      security: 'la sicurezza, che decide sulla quarantena',
+      quarantine: 'l’assistenza, che toglie la quarantena',
     },
     none: 'Di recente non è stata rifiutata nessuna richiesta di un client o di una chiave noti. Con l’id della richiesta ne trovi una più vecchia.',
     show: 'Spiega un rifiuto',
@@ -79,7 +80,7 @@ export const overview: Texts['overview'] = {
     issued: 'Token emessi all’ora',
     span: 'Le ultime 24 ore',
     noneRefused: 'Nessun rifiuto. I grafici mostrano periodi più lunghi.',
-    noneIssued: 'Nessun token emesso. I client lo richiedono a /oauth/token.',
+    noneIssued: 'Nessun token emesso. I client lo richiedono a /api/oauth/token.',
     show: 'Grafici',
   },
   addresses: {
@@ -96,14 +97,17 @@ export const overview: Texts['overview'] = {
     broken: 'Modificato',
     running: 'In corso',
     interrupted: 'Interrotta',
-    events: (count) => `${count} eventi`,
+    events: (count) => (count === 1 ? '1 evento' : `${count} eventi`),
     never: 'Il registro non è mai stato verificato dal pannello. Verificalo ora, e poi una volta alla settimana.',
     show: 'Integrità',
   },
   decisions: {
     title: 'Da decidere',
-    quarantined: 'è in quarantena: riattivalo o revocalo',
-    dryRuns: (count) => `${count} applicazioni sarebbero rifiutate dai permessi in prova`,
+    quarantined: 'è in quarantena: guarda i suoi eventi; l’assistenza può togliere la quarantena o revocare l’accesso',
+    dryRuns: (count) =>
+      count === '1'
+        ? '1 applicazione sarebbe rifiutata dai permessi in prova'
+        : `${count} applicazioni sarebbero rifiutate dai permessi in prova`,
     verifyLate: 'Il registro non è verificato da una settimana.',
     broken: 'Il registro è stato modificato: scopri chi poteva scrivere nell’archivio.',
     none: 'Non c’è nulla da decidere. Le regole nuove si provano prima, e compaiono qui.',
@@ -148,7 +152,7 @@ export const overview: Texts['overview'] = {
         'Un id qualsiasi di ristorante, client, segreto, chiave, endpoint, ordine, cliente, evento, consegna, richiesta o utente, l’inizio dell’email di un utente, parole del nome di un ristorante o di un client, il nome completo di una chiave, oppure l’email o il telefono completi di un cliente.',
     },
     secret:
-      'Sembra una chiave, un segreto o un token. Non è stato cercato: non deve comparire in un indirizzo. Incollalo nella pagina Incidente, oppure cerca il suo id, la parte prima del secondo trattino basso.',
+      'Sembra una chiave, un segreto o un token. Non è stato cercato: non deve comparire in un indirizzo. Se può essere trapelato, la sicurezza può revocarlo nella pagina «Credenziale trapelata». Cerca invece il suo id, la parte prima del secondo trattino basso.',
     none: (text) =>
       `Niente di ciò che puoi vedere corrisponde a «${text}». Controlla l’id, o scrivi solo l’inizio di una parola.`,
     ofRestaurants:

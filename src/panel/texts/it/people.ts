@@ -28,8 +28,9 @@ export const passkeys: Texts['passkeys'] = {
   remove: 'Rimuovi…',
   removeNow: 'Rimuovi la passkey',
   removeTitle: (name) => `Rimuovere la passkey «${name}»?`,
-  removeText: 'Non potrai più usarla per accedere. Il dispositivo potrebbe proporla ancora: eliminala anche lì.',
-  removed: 'La passkey è stata rimossa.',
+  removeText:
+    'Non potrai più usarla per accedere, e le altre tue sessioni aperte con una passkey si chiuderanno. Il dispositivo potrebbe proporla ancora: eliminala anche lì.',
+  removed: 'La passkey è stata rimossa. Le altre tue sessioni aperte con una passkey sono chiuse.',
   signIn: 'Accedi con una passkey',
   signInText: 'Il browser ti chiederà la passkey.',
   use: 'Usa la mia passkey',
@@ -40,7 +41,7 @@ export const passkeys: Texts['passkeys'] = {
   removeAll: 'Rimuovi tutte le passkey',
   ask: {
     title: (email) => `Rimuovere tutte le passkey di ${email}?`,
-    text: 'Tutte le sessioni di questo account vengono chiuse. Vi si può accedere con la password.',
+    text: 'Tutte le sessioni di questo account vengono chiuse. Gli altri modi di accedere restano come sono: password, link monouso o provider.',
   },
   removedAll: (email) => `Le passkey di ${email} sono state rimosse e tutte le sessioni sono chiuse.`,
 };

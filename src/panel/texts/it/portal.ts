@@ -100,7 +100,11 @@ export const portal: Texts['portal'] = {
     remove: 'Rimuovi',
     removeTitle: (email, name) => `Rimuovere ${email} dai referenti di ${name}?`,
     removeText:
-      'Dal prossimo clic la persona non vede più questo client. I segreti che conosce restano validi: se serve, sostituiscili.',
+      'Dal prossimo clic la persona non vede più questo client. Ciò che conosce o possiede dà ancora accesso: sostituisci i segreti e termina le chiavi pubbliche e i certificati che ha aggiunto.',
+    addedText: 'La persona ha aggiunto questi, e le loro chiavi private funzionano finché non li termini uno per uno:',
+    addedKey: 'Chiave pubblica',
+    endedBy: 'Il comando che la termina:',
+    addedCertificate: 'Certificato',
     removed: (email, name) => `${email} non è più referente di ${name}.`,
   },
 };

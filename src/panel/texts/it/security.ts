@@ -155,7 +155,7 @@ export const security: Texts['security'] = {
     none: 'nessuno',
     descendants: 'Token emessi con questa credenziale',
     noDescendants: 'Il registro non contiene token emessi con questa credenziale.',
-    newestTokens: (count) => `I ${count} più recenti`,
+    newestTokens: (count) => (count === 1 ? 'Il più recente' : `I ${count} più recenti`),
     refusals: 'Chiamate rifiutate con questa credenziale',
     noRefusals: 'Il registro non contiene chiamate rifiutate con questo valore.',
     proofTitle: 'Revocato: la prova',

@@ -9,7 +9,8 @@ export const users: Texts['users'] = {
   emailProblem: 'Scrivi un indirizzo email, ad esempio nome@example.com.',
   emailTaken: 'Esiste già un account con questa email.',
   chooseRole: 'Scegli un ruolo',
-  roleHint: 'Un titolare vede i ristoranti scelti qui sotto. Gli altri ruoli vedono tutti i ristoranti.',
+  roleHint:
+    'Un titolare vede i ristoranti scelti qui sotto. Assistenza, sicurezza e amministratori li vedono tutti. Il referente di un integratore si invita dalla pagina del client API.',
   roleProblem: 'Scegli un ruolo.',
   restaurantsOfOwner: 'Ristoranti di un titolare',
   restaurantsProblem: 'Scegli almeno un ristorante: un titolare non ne vede altri.',
@@ -52,7 +53,7 @@ export const users: Texts['users'] = {
     },
     'remove-totp': {
       title: (email) => `Rimuovere i codici monouso di ${email}?`,
-      text: 'Da quel momento per accedere basta la password. Anche i codici di recupero non varranno più.',
+      text: 'Da quel momento non viene più chiesto alcun codice, e anche i codici di recupero non varranno più. Se il ruolo richiede un secondo fattore, al prossimo accesso andrà aggiunto di nuovo.',
     },
     'remove-passkeys': passkeys.ask,
     'end-session': {

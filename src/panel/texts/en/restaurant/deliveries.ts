@@ -83,7 +83,8 @@ export const deliveries = {
   queued: (count: number) => `${count} ${count === 1 ? 'event is' : 'events are'} being sent again.`,
   queuedMore: (count: number) => `${count} events are being sent again; more follow.`,
   queuedNone: 'Nothing to send again: this endpoint has confirmed every event since then.',
-  notSendable: 'This event cannot be sent again: it is no longer stored, or the endpoint does not receive such events.',
+  notSendable:
+    'Nothing can be sent again: what was chosen is no longer stored, or the endpoint does not receive such events.',
   disabledNow: 'The endpoint is disabled. Enable it first.',
   oneRuns: 'Events are already being sent to this endpoint again. Wait until that is done.',
   resend: {

@@ -56,6 +56,12 @@ export const keys = {
   revokeTitle: (name: string) => `Revoke the key ${name}?`,
   revokeText: 'Within a second every call with this key is refused. This cannot be undone.',
   revokeUsed: 'It was used in the last 5 minutes. Programs that still use it will be refused.',
+  lift: 'Lift the quarantine',
+  liftTitle: (name: string) => `Lift the quarantine of the key ${name}?`,
+  liftText: (reason: string) =>
+    `Its calls are accepted again within a second. It was quarantined for this reason: ${reason}`,
+  liftReason: 'Reason for lifting it',
+  lifted: (name: string) => `The key ${name} may call again.`,
   revokeNow: 'Revoke key',
   revoked: (name: string) => `The key ${name} is revoked.`,
   notLive: (name: string) => `The key ${name} is not active any more.`,
@@ -63,5 +69,6 @@ export const keys = {
     name: 'Give the key a name of at most 100 characters.',
     expires: 'Choose a day from today on, at most ten years ahead.',
     overlap: 'Choose one of the times.',
+    reason: 'Enter a reason of 1 to 200 characters.',
   },
 };

@@ -81,7 +81,7 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
   queuedMore: (count: number) => `${count} eventi vengono inviati di nuovo; altri seguono.`,
   queuedNone: 'Nulla da inviare di nuovo: questo endpoint ha confermato tutti gli eventi da allora.',
   notSendable:
-    'Questo evento non si può inviare di nuovo: non è più conservato, oppure l’endpoint non riceve eventi di questo tipo.',
+    'Non si può inviare di nuovo nulla: ciò che è stato scelto non è più conservato, oppure l’endpoint non riceve eventi di questo tipo.',
   disabledNow: 'L’endpoint è disabilitato: prima abilitalo.',
   oneRuns: 'È già in corso un nuovo invio a questo endpoint; attendi che finisca.',
   resend: {

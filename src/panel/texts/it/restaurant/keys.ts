@@ -58,6 +58,12 @@ export const keys: Texts['restaurant']['keys'] = {
   revokeTitle: (name: string) => `Revocare la chiave ${name}?`,
   revokeText: 'Entro un secondo ogni chiamata con questa chiave verrà rifiutata. L’operazione non si può annullare.',
   revokeUsed: 'È stata usata negli ultimi 5 minuti. Le chiamate dei programmi che la usano ancora verranno rifiutate.',
+  lift: 'Togli la quarantena',
+  liftTitle: (name: string) => `Togliere la quarantena alla chiave ${name}?`,
+  liftText: (reason: string) =>
+    `Entro un secondo le sue chiamate vengono di nuovo accettate. È in quarantena per questo motivo: ${reason}`,
+  liftReason: 'Motivo della riattivazione',
+  lifted: (name: string) => `La chiave ${name} può di nuovo effettuare chiamate.`,
   revokeNow: 'Revoca la chiave',
   revoked: (name: string) => `La chiave ${name} è stata revocata.`,
   notLive: (name: string) => `La chiave ${name} non è più valida.`,
@@ -65,5 +71,6 @@ export const keys: Texts['restaurant']['keys'] = {
     name: 'Dai alla chiave un nome di non più di 100 caratteri.',
     expires: 'Scegli un giorno da oggi in poi, al massimo fra dieci anni.',
     overlap: 'Scegli uno dei periodi.',
+    reason: 'Indica un motivo da 1 a 200 caratteri.',
   },
 };
