@@ -67,10 +67,11 @@ export const proveEvent = async (deps: TreeDeps, event: string, against?: string
   return `c2sp.org/tlog-proof@v1\nextra ${extra}\nindex ${leaf.position}\n${lines(path)}\n${checkpoint}`;
 };
 
-/** Shows that the newest checkpoint continues an older one. */
-export const proveConsistency = async (deps: TreeDeps, from: string): Promise<string> => {
-  const { checkpoint } = await newestCheckpoint(deps);
+/** Shows that a checkpoint, by default the newest, continues an older one. Fault VALIDATION_ERROR when it does not. */
+export const proveConsistency = async (deps: TreeDeps, from: string, against?: string): Promise<string> => {
+  const checkpoint = against ?? (await newestCheckpoint(deps)).checkpoint;
   const [old, { size }] = [await readKept(deps, from), await readKept(deps, checkpoint)];
+  if (old.size > size) throw refuse(`The older checkpoint has ${old.size} events, and the other one only ${size}`);
   return consistencyBody(deps.db, old.size, { size, checkpoint });
 };
 
