@@ -1,5 +1,4 @@
 /** SSF 1.0 section 8.1.3 to 8.1.5, CAEP 1.0 section 3, RFC 8417 and RFC 8936: what a receiver gets by polls, and what not. */
-import { randomBytes } from 'node:crypto';
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSignalAdmin } from '#src/gateway/index.ts';
@@ -69,67 +68,6 @@ test('A-418 RFC 8417 2: an event has type, key, iss, jti, iat, aud, txn and sub_
     },
   });
   expect(json.moreAvailable).toBe(true);
-});
-
-test('A-419 CAEP 3: every change of a client and its credentials is the event that fits it', async () => {
-  const receiver = await harness.receiver();
-  const stream = await receiver.createStream();
-  const { credentials } = harness;
-  const { clientId } = receiver;
-  const seen = async (change: () => Promise<unknown>): Promise<unknown[]> => {
-    await change();
-    const sets = await receiver.poll(stream);
-    await receiver.poll(stream, { maxEvents: 0, ack: [...sets.keys()] });
-    return [...sets.values()].map(({ events }) => {
-      const [[type, payload] = ['', {}]] = Object.entries(events);
-      const { event_timestamp: _time, initiating_entity: _who, reason_admin, ...rest } = payload;
-      expect(reason_admin).toEqual({ en: expect.any(String) });
-      return [type.split('/').at(-1), rest];
-    });
-  };
-  const changed = (change_type: string, friendly_name: string, credential_type = 'password') => [
-    'credential-change',
-    { change_type, credential_type, friendly_name },
-  ];
-  let secretId = '';
-  const created = await seen(async () => {
-    ({ secretId } = await credentials.addClientSecret(clientId));
-  });
-  expect(created).toEqual([changed('create', secretId)]);
-  expect(await seen(() => credentials.quarantine('secret', secretId, 'looks leaked'))).toEqual([
-    changed('revoke', secretId),
-  ]);
-  expect(await seen(() => credentials.reactivate('secret', secretId, 'is not'))).toEqual([changed('update', secretId)]);
-  expect(await seen(() => credentials.revokeClientSecret(secretId))).toEqual([changed('revoke', secretId)]);
-  const rotated = await seen(() => credentials.rotateClientSecret(clientId, 1));
-  expect(rotated.map((one) => (one as [string, { change_type: string }])[1].change_type)).toEqual(['update', 'create']);
-  const thumbprint = randomBytes(32).toString('base64url');
-  const certificate = (change: string) => changed(change, `${clientId}/${thumbprint}`, 'x509');
-  expect(await seen(() => credentials.addClientCertificate(clientId, { thumbprint }))).toEqual([certificate('create')]);
-  expect(await seen(() => credentials.removeClientCertificate(clientId, thumbprint))).toEqual([certificate('revoke')]);
-  expect(await seen(() => credentials.setClientScopes(clientId, ['ssf.read']))).toEqual([
-    ['token-claims-change', { claims: { scope: 'ssf.read' } }],
-  ]);
-  await credentials.createTenant('rst_2');
-  // A client without any restaurant could not poll.
-  expect(await seen(() => credentials.grantTenant(clientId, 'rst_2'))).toEqual([
-    ['token-claims-change', { claims: { tenants: ['rst_1', 'rst_2'] } }],
-  ]);
-  expect(await seen(() => credentials.withdrawTenant(clientId, 'rst_2'))).toEqual([
-    ['token-claims-change', { claims: { tenants: ['rst_1'] } }],
-  ]);
-});
-
-test('A-419 CAEP 3.1: a revoked token is one session of the client, and all tokens are all of them', async () => {
-  const receiver = await harness.receiver();
-  const stream = await receiver.createStream();
-  const client = { client_id: receiver.clientId, client_secret: receiver.secret };
-  const token = await harness.tokenOf(client, { scope: 'read:orders' });
-  expect((await harness.post('revoke', { ...client, token })).status).toBe(200);
-  const [one] = (await receiver.poll(stream)).values();
-  const user = { format: 'iss_sub', iss: origin, sub: receiver.clientId };
-  expect(one?.sub_id).toEqual({ format: 'complex', user, session: { format: 'opaque', id: expect.any(String) } });
-  expect(Object.keys(one?.events ?? {})).toEqual([event('session-revoked')]);
 });
 
 test('A-420 an event of another client is not delivered, unless an operator granted all', async () => {
