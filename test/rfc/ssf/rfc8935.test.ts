@@ -127,7 +127,7 @@ test('A-422 RFC 8935 2: a change is pushed within a second as a signed event wit
   expect(poll.status).toBe(404);
 });
 
-test('A-422 a receiver that fails gets the same event again, in order; one that refuses it gets it once', async () => {
+test('A-422 RFC 8935 2.3, 2.4: a receiver that fails gets the same event again, in order; one that refuses it gets it once', async () => {
   const { client, requests, sets } = await newStream();
   let failing = true;
   receiver.behave((response, request) => {
@@ -177,7 +177,7 @@ test('a stream whose push fails inside of the program waits before it is tried a
   await until(() => requests().length === 1);
 });
 
-test('A-423 kill -9 of the worker between a commit and its push loses no event', async () => {
+test('A-423 RFC 8935 2.3: kill -9 of the worker between a commit and its push loses no event', async () => {
   const { client, requests, sets } = await newStream();
   // The receiver holds the first push, so the worker dies while it waits for the answer.
   receiver.behave((response, request) => {
@@ -253,7 +253,7 @@ test('A-492 the receiver of a client that is disabled gets the last events of it
   expect((await sets())[1]?.events[event('credential-change')]).toMatchObject({ change_type: 'delete' });
 });
 
-test('A-493 kill -9 of a gateway while a poll waits, and between its answer and the confirmation, loses no event', async () => {
+test('A-493 RFC 8936 2.4: kill -9 of a gateway while a poll waits, and between its answer and the confirmation, loses no event', async () => {
   const client = await newClient();
   const call = await callerOf(client);
   const { json: stream } = await call('POST', 'streams', {});
