@@ -160,7 +160,7 @@ test.each(Object.entries(alternatives))(
     const issue = (names: string[]): Pair => stand.authority.issue({ name: 'x', names, use: 'client' });
     for (const names of right) expect([names, (await ask(id, issue(names))).status]).toEqual([names, 200]);
     for (const names of wrong) expect([names, await ask(id, issue(names))]).toEqual([names, refused]);
-    // An authority of somebody else may write any name.
+    // An authority that the operator does not name may write any name.
     expect(await ask(id, own.issue({ name: 'x', names: right[0] ?? [], use: 'client' }))).toEqual(refused);
     expect((await ask(id, issue(right[0] ?? []))).status).toBe(200);
   },

@@ -116,7 +116,7 @@ test('A-491 ensure-holder-of-key-required: no token without a certificate, nor b
     expect(errorIn(await ask(one.id, pair, { client_secret: one.secret }))).toBe('invalid_client');
 });
 
-test('A-491 expired certificates authenticate nobody and carry no token', async () => {
+test('A-491 expired certificates neither authenticate a client nor carry a token', async () => {
   const names = ['spiffe://partner.example/till'];
   const expired = stand.authority.issue({ names, use: 'client', until: new Date(Date.now() - 1_000) });
   expect(errorIn(await ask(two.id, expired))).toBe('invalid_client');

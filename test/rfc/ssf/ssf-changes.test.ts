@@ -81,7 +81,7 @@ const changes: Record<string, Record<string, Case>> = {
       act: () => to.setClientMayUseTokens(id, false),
       events: () => [session(id)],
     }),
-    'right to tokens given back': async (id, to) => {
+    'right to tokens again': async (id, to) => {
       await to.setClientMayUseTokens(id, false);
       return { act: () => to.setClientMayUseTokens(id, true), events: () => [] };
     },

@@ -445,7 +445,7 @@ test('A-495 requests and changes are answered while the tree is locked, and the 
   const before = sizeOf((await published()).checkpoint ?? '');
   const client = await database.pool.connect();
   await client.query('begin');
-  // Who writes a leaf, a node or a checkpoint, or reads one, waits until the end of this transaction.
+  // A statement that reads or writes leaves, nodes or keys of checkpoints waits until the end of this transaction.
   await client.query("select pg_advisory_xact_lock(hashtext('gateway.audit_tree'))");
   const tables = ['leaves', 'nodes'].map((name) => `gateway.audit_tree_${name}`);
   await client.query(`lock table ${tables.join(', ')}, gateway.audit_checkpoint_keys in access exclusive mode`);
