@@ -449,13 +449,27 @@ test('A-495 requests and changes are answered while the tree is locked, and the 
   await client.query("select pg_advisory_xact_lock(hashtext('gateway.audit_tree'))");
   const tables = ['leaves', 'nodes'].map((name) => `gateway.audit_tree_${name}`);
   await client.query(`lock table ${tables.join(', ')}, gateway.audit_checkpoint_keys in access exclusive mode`);
-  for (let n = 0; n < 20; n += 1) await harness.request();
-  await harness.changeHere();
   const events = async (): Promise<number> =>
     Number((await client.query('select sum(seq)::int as events from gateway.audit_chains')).rows[0]?.events);
-  await until(async () => (await events()) > before);
-  const stored = await events();
-  await client.query('rollback');
-  client.release();
+  const work = async (): Promise<void> => {
+    for (let n = 0; n < 20; n += 1) await harness.request();
+    await harness.changeHere();
+  };
+  let isAnswered = false;
+  const answered = work().then(() => {
+    isAnswered = true;
+  });
+  let stored = 0;
+  try {
+    await until(() => isAnswered);
+    await until(async () => {
+      stored = await events();
+      return stored > before;
+    });
+  } finally {
+    await client.query('rollback');
+    client.release();
+    await answered;
+  }
   await until(async () => sizeOf((await published()).checkpoint ?? '\n0') >= stored);
 });
