@@ -114,6 +114,7 @@ export {
   readTenantAccess,
 } from './credentials/show/attention-store.ts';
 export { readClientNames } from './credentials/show/client-page-store.ts';
+export { listEndingCredentials } from './credentials/show/ending-credentials-store.ts';
 export { listEndingKeys, listEndingKeysOf } from './credentials/show/ending-keys-store.ts';
 export { clientOfId, tenantOfKey } from './credentials/show/holder-store.ts';
 export { findKeysByName, listOpenTenants } from './credentials/show/key-page-store.ts';
@@ -128,6 +129,7 @@ export type { DoorHandlers } from './edge/front.ts';
 export type { Page } from './edge/pages.ts';
 export { createRedirectDoor } from './edge/redirect-door.ts';
 export { createStartingDoor } from './edge/starting-door.ts';
+export { listReportedLeaks } from './incident/leak/reported-store.ts';
 export { listLiveTokens } from './incident/live-tokens.ts';
 export { readHashedTrace, readTrace } from './incident/read-trace.ts';
 export { revokeHashed, revokeTraced } from './incident/revoke-traced.ts';

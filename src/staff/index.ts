@@ -24,7 +24,7 @@ export type { RecordEvents, StaffEvent } from './accounts/account-events.ts';
 
 export { createStaff, type Staff } from './create-staff.ts';
 export { createMailer } from './mail/mailer.ts';
-export type { NoticeSources } from './notices/notice.ts';
+export type { Found, NoticeSources } from './notices/notice.ts';
 export { createNotices } from './notices/notices.ts';
 export { findUsersByStart } from './users/user-search-store.ts';
 export { createUsers, type Users } from './users/users.ts';

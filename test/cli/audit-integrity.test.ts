@@ -1,6 +1,6 @@
 /** The audit of a real program: killed, set back and emptied, and held against what left the house before. */
 import { randomBytes } from 'node:crypto';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -56,6 +56,14 @@ test('A-432 commands print a checkpoint and proofs, and verify names a checkpoin
   const event = await runCommand(['audit', 'prove', '--event', '0-1', '--checkpoint', file], env);
   expect(event.stdout).toMatch(/^c2sp\.org\/tlog-proof@v1\nextra \S+\nindex 0\n/);
   expect((await runCommand(['audit', 'prove', '--from', file], env)).stdout).toMatch(/^old [1-9]\d*\n/);
+  const later = join(folder.path, 'later.checkpoint');
+  await runJson(['restaurant', 'set', '--restaurant', restuid, '--countdown-minutes', '9'], env);
+  await runJson(['audit', 'checkpoint', '--out', later], env);
+  await runJson(['restaurant', 'set', '--restaurant', restuid, '--countdown-minutes', '8'], env);
+  const between = await runCommand(['audit', 'prove', '--from', file, '--checkpoint', later], env);
+  expect(between.stdout.endsWith(`\n\n${readFileSync(later, 'utf8')}`)).toBe(true);
+  const backwards = await runCommand(['audit', 'prove', '--from', later, '--checkpoint', file], env);
+  expect([backwards.code, backwards.stderr]).toEqual([1, expect.stringContaining('The older checkpoint has')]);
   expect(await verify('--checkpoint', file)).toMatchObject({ ok: true, code: 0, checkpoint: { problem: null } });
   writeFileSync(file, String(checkpoint).replace(/\n\d+\n/, '\n9999\n'));
   expect(await verify('--checkpoint', file)).toMatchObject({ ok: false, code: 1 });

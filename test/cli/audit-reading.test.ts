@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -28,8 +28,8 @@ beforeAll(async () => {
   const headers = { 'x-client-id': clientId, 'x-client-secret': String(made.client_secret) };
   expect((await fetch(`${program.url}/api/orders/list`, { headers })).status).toBe(200);
   expect((await fetch(`${program.url}/api/orders/list`)).status).toBe(401);
-  for (const action of ['allowed', 'denied']) {
-    await until(() => new RegExp(`^\\{.*"event.action":"request.${action}".*\\}$`, 'm').test(program.output()));
+  for (const action of ['request.allowed', 'request.denied', 'audit.checkpoint']) {
+    await until(() => new RegExp(`^\\{.*"event.action":"${action}".*\\}$`, 'm').test(program.output()));
   }
   await program.stop();
 });
@@ -63,15 +63,27 @@ test('audit search shows lines for people and ECS names with a cursor for script
   }
 });
 
-test('the audit stands on standard output as JSON lines when the settings say so', () => {
-  const lines = program
+const printed = (): Record<string, unknown>[] =>
+  program
     .output()
     .split('\n')
-    .filter((line) => line.startsWith('{'));
-  const actions = lines.map((line) => (JSON.parse(line) as Record<string, unknown>)['event.action']);
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+test('the audit stands on standard output as JSON lines when the settings say so', () => {
+  const actions = printed().map((line) => line['event.action']);
   expect(actions).toEqual(
     expect.arrayContaining(['tenant.created', 'client.created', 'request.allowed', 'request.denied']),
   );
+});
+
+test('A-495 a checkpoint stands on standard output as a line, and the audit continues it', async () => {
+  const line = printed().find((one) => one['event.action'] === 'audit.checkpoint');
+  const file = join(folder, 'printed.checkpoint');
+  writeFileSync(file, String(line?.['orderpass.checkpoint']));
+  const verified = await runJson(['audit', 'verify', '--checkpoint', file], env);
+  expect(verified).toMatchObject({ ok: true, checkpoint: { problem: null } });
+  expect(line?.['event.id']).toBe(`checkpoint-${String(line?.['orderpass.checkpoint']).split('\n')[1]}`);
 });
 
 test('audit export continues from the cursor file, which is written after the last line was accepted', async () => {

@@ -108,6 +108,50 @@ test.each(real)(
   },
 );
 
+test('A-498 a table is made of an OpenAPI 3.2 document; operations of methods that no route has are warnings', async () => {
+  const operation = { security: [{ device: ['read'] }], responses: { 200: { summary: 'OK' } } };
+  const { table, stderr } = await importOf(
+    written('newest.json', {
+      openapi: '3.2.0',
+      $self: 'https://api.example/openapi.json',
+      info: { title: 'Shop', version: '1' },
+      servers: [{ name: 'main', url: 'https://a.example/v1' }],
+      tags: [{ name: 'things', kind: 'nav', parent: 'all' }],
+      components: {
+        pathItems: { thing: { get: operation, query: operation } },
+        mediaTypes: { text: { schema: { type: 'string' } } },
+        securitySchemes: {
+          device: {
+            type: 'oauth2',
+            flows: { deviceAuthorization: { deviceAuthorizationUrl: '/d', tokenUrl: '/t', scopes: { read: 'Reads' } } },
+          },
+        },
+      },
+      paths: {
+        '/things': {
+          get: { ...operation, parameters: [{ name: 'q', in: 'querystring', content: { 'application/json': {} } }] },
+          post: { ...operation, requestBody: { content: { 'text/csv': { $ref: '#/components/mediaTypes/text' } } } },
+          additionalOperations: { COPY: operation, LINK: operation },
+        },
+        '/things/{id}': { $ref: '#/components/pathItems/thing' },
+      },
+    }),
+  );
+  expect(table?.routes.map(({ method, path, scopes }) => [method, path, scopes])).toEqual([
+    ['GET', '/v1/things', ['read']],
+    ['POST', '/v1/things', ['read']],
+    ['GET', '/v1/things/{id}', ['read']],
+  ]);
+  expect(routeOf(table, 'POST', '/v1/things')).toMatchObject({ body: ['text/csv'] });
+  expect(table?.scopes).toEqual([{ name: 'read', description: 'Reads' }]);
+  for (const warning of [
+    'paths./things.additionalOperations.COPY: left out: COPY is never forwarded',
+    'paths./things.additionalOperations.LINK: left out: LINK is never forwarded',
+    'paths./things/{id}.query: left out: QUERY is never forwarded',
+  ])
+    expect(stderr).toContain(`warning: ${warning}`);
+});
+
 test('A-186 a file that is there is never overwritten', async () => {
   const out = join(folder, 'once.yaml');
   expect((await importTo(out, 'petstore-3.0.json')).code).toBe(0);
@@ -119,7 +163,7 @@ const wrong: [string, unknown, string[]][] = [
   ['no object', '[]', ['document: is no OpenAPI document']],
   ['no YAML', 'openapi: 3.0.0\npaths: {}\n  x: [', ['line 3', 'must be sufficiently indented']],
   ['Swagger 2.0', { swagger: '2.0', paths: {} }, ['swagger: Swagger 2.0 is not read']],
-  ['another version', { openapi: '4.0.0', paths: {} }, ['openapi: must be 3.0.x or 3.1.x']],
+  ['another version', { openapi: '4.0.0', paths: {} }, ['openapi: must be 3.0.x, 3.1.x or 3.2.x']],
   ['no paths', { openapi: '3.1.0' }, ['paths: must be an object']],
   ['no operation', { openapi: '3.1.0', paths: {} }, ['paths: no operation can become a route']],
   [

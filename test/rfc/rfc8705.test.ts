@@ -7,11 +7,12 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
-import { Agent as UndiciAgent, fetch as undiciFetch } from 'undici';
+import { buildConnector, Agent as UndiciAgent, fetch as undiciFetch } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { makeAuthority, type Pair } from '../gateway/harness/make-certificate.ts';
 import { callOf, jsonType } from '../gateway/mcp/mcp-door.ts';
-import { type ClientOptions, shake, startTls, type TlsStand } from '../gateway/tls/tls-harness.ts';
+import { type ClientOptions, echoPath, shake, startTls, type TlsStand } from '../gateway/tls/tls-harness.ts';
 import { runJson } from '../support/program.ts';
 import { withinASecond } from '../support/until.ts';
 
@@ -49,6 +50,7 @@ beforeAll(async () => {
     ORDERPASS_MTLS_ORIGIN: mtlsOrigin,
     ORDERPASS_AUTH_CHECK: 'on',
     ORDERPASS_MCP: 'on',
+    ORDERPASS_SIGNALS: 'on',
   }));
   restuid = String((await command('restaurant', 'create', '--name', 'Bound')).restuid);
   const { id } = await newClient('till');
@@ -113,6 +115,56 @@ test('A-364 RFC 8705 2.1.2: an alternative name authenticates when it is exactly
   for (const names of [['*.example'], ['pos.example.evil.example'], ['other.example'], ['https://pos.example']])
     expect(await ask(id, issue(...names))).toEqual(refused);
 });
+
+/** By the registered name: names that authenticate, and others that nearly do. */
+const alternatives: Record<string, { right: string[][]; wrong: string[][] }> = {
+  'uri:spiffe://pos.example/till/1': {
+    right: [['spiffe://pos.example/till/1'], ['pos.example', 'spiffe://pos.example/till/1']],
+    wrong: [
+      ['spiffe://pos.example/till/1/'],
+      ['spiffe://pos.example/till/12'],
+      ['spiffe://POS.example/till/1'],
+      ['email:spiffe://pos.example/till/1'],
+      ['spiffe://pos.example/till/1, URI:spiffe://other.example'],
+    ],
+  },
+  'uri:urn:till:1': {
+    right: [['uri:urn:till:1']],
+    wrong: [['uri:URN:till:1'], ['dns:urn:till:1'], ['uri:urn:till:1?']],
+  },
+  'ip:192.0.2.7': {
+    right: [['192.0.2.7'], ['pos.example', '198.51.100.1', '192.0.2.7']],
+    wrong: [['192.0.2.70'], ['dns:192.0.2.7'], ['uri:192.0.2.7'], ['::ffff:c000:207']],
+  },
+  'ip:2001:DB8:0:0::7': {
+    right: [['2001:db8::7']],
+    wrong: [['2001:db8::70'], ['2001:db8:0:0:7::'], ['dns:2001:db8::7'], ['192.0.2.7']],
+  },
+  'email:till@pos.example': {
+    right: [['email:till@pos.example'], ['pos.example', 'email:till@pos.example']],
+    wrong: [
+      ['email:Till@pos.example'],
+      ['email:till@pos.example.evil.example'],
+      ['dns:till@pos.example'],
+      ['uri:mailto:till@pos.example'],
+      ['email:"till@pos.example"@evil.example'],
+    ],
+  },
+};
+
+test.each(Object.entries(alternatives))(
+  'A-490 RFC 8705 2.1.2: of certificates with an alternative name only those with %s authenticate',
+  async (name, { right, wrong }) => {
+    const given = ['--name', 'san', '--restaurant', restuid, '--tls-san', name];
+    const id = String((await command('client', 'create', ...given)).client_id);
+    const issue = (names: string[]): Pair => stand.authority.issue({ name: 'x', names, use: 'client' });
+    for (const names of right) expect([names, (await ask(id, issue(names))).status]).toEqual([names, 200]);
+    for (const names of wrong) expect([names, await ask(id, issue(names))]).toEqual([names, refused]);
+    // An authority that the operator does not name may write any name.
+    expect(await ask(id, own.issue({ name: 'x', names: right[0] ?? [], use: 'client' }))).toEqual(refused);
+    expect((await ask(id, issue(right[0] ?? []))).status).toBe(200);
+  },
+);
 
 test('A-365 RFC 8705 2.2: a registered certificate authenticates; several overlap, and each ends by itself', async () => {
   const { id } = await newClient('rotating');
@@ -179,6 +231,48 @@ test('A-367 a tool call of /mcp has the certificate of the request that brings i
   expect((await call(bank.pair)).status).toBe(401);
 });
 
+/** Status of the answer to a handshake, 101 when the connection is open. */
+const statusOfSocket = (token: string, pair?: Pair): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const options = { ca: stand.authority.cert, servername: 'localhost', ...pair };
+    const headers = { authorization: `Bearer ${token}` };
+    const socket = new WebSocket(stand.url.replace('https', 'wss') + echoPath, { ...options, headers });
+    socket.once('open', () => {
+      socket.terminate();
+      resolve(101);
+    });
+    socket.once('unexpected-response', (request, response) => {
+      request.destroy();
+      resolve(response.statusCode ?? 0);
+    });
+    socket.once('error', reject);
+  });
+
+test('A-490 a WebSocket is opened with a bound token by the certificate of its connection only', async () => {
+  const token = await tokenOf(till);
+  expect(await statusOfSocket(token, till.pair)).toBe(101);
+  for (const pair of [undefined, bank.pair, own.issue({ name: 'till-1', use: 'client' })])
+    expect(await statusOfSocket(token, pair)).toBe(401);
+});
+
+test('A-490 streams of signals are managed and polled with a bound token by its certificate only', async () => {
+  const { json } = await ask(till.id, till.pair, { scope: 'ssf.manage ssf.read' });
+  const token = String(json.access_token);
+  const call = (path: string, body: object, pair?: Pair): Promise<Answer> =>
+    send('POST', `/api/oauth/signals/${path}`, {
+      ...pair,
+      headers: { ...jsonType, authorization: `Bearer ${token}` },
+      body: JSON.stringify(body),
+    });
+  for (const pair of [undefined, bank.pair]) expect((await call('streams', {}, pair)).status).toBe(401);
+  const made = await call('streams', {}, till.pair);
+  expect(made.status).toBe(201);
+  const poll = (pair?: Pair): Promise<Answer> =>
+    call(`poll?stream_id=${String(made.json.stream_id)}`, { returnImmediately: true }, pair);
+  expect(await poll(till.pair)).toMatchObject({ status: 200, json: { sets: {} } });
+  for (const pair of [undefined, bank.pair]) expect((await poll(pair)).status).toBe(401);
+});
+
 test('A-367 a resumed session and a kept connection have the certificate of their handshake, or none', async () => {
   const token = await tokenOf(till);
   const sessionWith = async (pair?: Pair): Promise<Buffer> => {
@@ -236,57 +330,59 @@ test('A-370 RFC 8705 3.3 and 5: the metadata names the methods, the binding and 
   expect(resource.json.tls_client_certificate_bound_access_tokens).toBe(true);
 });
 
-test('A-373 oauth4webapi gets a bound token by a certificate and calls with it', async () => {
+/** Fetches with the certificate. The host of the metadata is the listener of the test; `asked`: the addresses. */
+const fetchOf = (pair: Pair) => {
+  const asked: string[] = [];
+  const connect = buildConnector({ ca: stand.authority.cert, ...pair });
   const dispatcher = new UndiciAgent({
-    connect: { ca: stand.authority.cert, servername: 'localhost', ...till.pair },
+    connect: (options, done) =>
+      connect({ ...options, hostname: '127.0.0.1', port: String(stand.port), servername: 'localhost' }, done),
   });
-  const mtlsFetch = async (url: string, options: object): Promise<Response> =>
-    (await undiciFetch(url, { ...options, dispatcher })) as unknown as Response;
+  const fetchWith = async (url: string, options: object): Promise<Response> => {
+    asked.push(url);
+    return (await undiciFetch(url, { ...options, dispatcher })) as unknown as Response;
+  };
+  return { asked, dispatcher, fetchWith };
+};
+
+test('A-373 oauth4webapi follows the aliases to a bound token by a certificate, and calls with it', async () => {
+  const { asked, dispatcher, fetchWith } = fetchOf(till.pair);
+  const more = { [oauth.customFetch]: fetchWith };
   const issuer = new URL(stand.url);
-  const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', [oauth.customFetch]: mtlsFetch });
-  const { mtls_endpoint_aliases: _elsewhere, ...server } = await oauth.processDiscoveryResponse(issuer, found);
-  const client = { client_id: till.id };
-  const more = { [oauth.customFetch]: mtlsFetch };
+  const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...more });
+  const server = await oauth.processDiscoveryResponse(issuer, found);
+  const client = { client_id: till.id, use_mtls_endpoint_aliases: true };
   const reply = await oauth.clientCredentialsGrantRequest(server, client, oauth.TlsClientAuth(), {}, more);
   const { access_token } = await oauth.processClientCredentialsResponse(server, client, reply);
-  const called = await oauth.protectedResourceRequest(
-    access_token,
-    'GET',
-    new URL(stand.url + read),
-    undefined,
-    null,
-    more,
-  );
+  const url = new URL(stand.url + read);
+  const called = await oauth.protectedResourceRequest(access_token, 'GET', url, undefined, null, more);
   expect(called.status).toBe(200);
+  expect((await oauth.revocationRequest(server, client, oauth.TlsClientAuth(), access_token, more)).status).toBe(200);
+  expect(asked.slice(1)).toEqual([`${mtlsOrigin}/api/oauth/token`, url.href, `${mtlsOrigin}/api/oauth/revoke`]);
   await dispatcher.close();
 });
 
-test('A-436 openid-client gets a bound token by a certificate, introspects it, and calls with it', async () => {
-  const dispatcherOf = ({ cert, key }: Pair): UndiciAgent =>
-    new UndiciAgent({ connect: { ca: stand.authority.cert, servername: 'localhost', cert, key } });
+test('A-436 openid-client follows the aliases to a bound token by a certificate, introspects it, and calls with it', async () => {
   const configurationOf = async ({ id, pair }: typeof till) => {
-    const dispatcher = dispatcherOf(pair);
-    const fetchWith: openid.CustomFetch = async (url, options) =>
-      (await undiciFetch(url, { ...(options as object), dispatcher })) as unknown as Response;
+    const { asked, dispatcher, fetchWith } = fetchOf(pair);
     const options = { algorithm: 'oauth2', [openid.customFetch]: fetchWith } as const;
-    const found = await openid.discovery(new URL(stand.url), id, undefined, openid.TlsClientAuth(), options);
-    // The names of the metadata stand for a host that is not here.
-    const { mtls_endpoint_aliases: _elsewhere, ...server } = found.serverMetadata();
-    const made = new openid.Configuration(server, id, undefined, openid.TlsClientAuth());
-    made[openid.customFetch] = fetchWith;
-    return { made, dispatcher };
+    const metadata = { use_mtls_endpoint_aliases: true };
+    const made = await openid.discovery(new URL(stand.url), id, metadata, openid.TlsClientAuth(), options);
+    return { made, asked, dispatcher };
   };
-  const { made, dispatcher } = await configurationOf(till);
+  const { made, asked, dispatcher } = await configurationOf(till);
   const { access_token } = await openid.clientCredentialsGrant(made);
   expect(decodeJwt(access_token).cnf).toEqual({ 'x5t#S256': thumbprintOf(till.pair) });
   const called = await openid.fetchProtectedResource(made, access_token, new URL(stand.url + read), 'GET');
   expect(called.status).toBe(200);
-  const asked = await configurationOf(bank);
-  expect(await openid.tokenIntrospection(asked.made, access_token)).toMatchObject({ active: true });
+  expect(asked).toContain(`${mtlsOrigin}/api/oauth/token`);
+  const service = await configurationOf(bank);
+  expect(await openid.tokenIntrospection(service.made, access_token)).toMatchObject({ active: true });
+  expect(service.asked).toContain(`${mtlsOrigin}/api/oauth/introspect`);
   await expect(
-    openid.fetchProtectedResource(asked.made, access_token, new URL(stand.url + read), 'GET'),
+    openid.fetchProtectedResource(service.made, access_token, new URL(stand.url + read), 'GET'),
   ).rejects.toThrow();
-  await Promise.all([dispatcher.close(), asked.dispatcher.close()]);
+  await Promise.all([dispatcher.close(), service.dispatcher.close()]);
 });
 
 /** Prints the statuses of a token request, a call with the certificate, and one without it. */

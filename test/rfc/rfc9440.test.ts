@@ -241,3 +241,21 @@ test('A-370 with certificates off, the field and bound tokens count for nothing'
   expect(metadata.text).not.toMatch(/tls/);
   expect((await sendRequest(harness.url, 'GET', read, { headers })).status).toBe(200);
 });
+
+test('A-497 a changed file of authorities counts for the field of a proxy too; a broken one leaves the earlier', async () => {
+  const later = makeAuthority('Later authority');
+  const [before, after] = [pair, later.issue({ name: 'till-1', use: 'client' })].map(fieldOf);
+  const statuses = async (): Promise<number[]> => [(await ask(before)).status, (await ask(after)).status];
+  const caFile = join(folder, 'ca.crt');
+  expect(await statuses()).toEqual([200, 401]);
+  writeFileSync(caFile, authority.cert + later.cert);
+  await expect.poll(statuses, { timeout: 10_000 }).toEqual([200, 200]);
+  writeFileSync(caFile, 'no certificate');
+  // The file is looked at once a second: the next change shows that the broken one was seen or passed over.
+  for (let n = 0; n < 5; n += 1) {
+    expect(await statuses()).toEqual([200, 200]);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  writeFileSync(caFile, later.cert);
+  await expect.poll(statuses, { timeout: 10_000 }).toEqual([401, 200]);
+});

@@ -32,7 +32,7 @@ export const createAuditAdmin = ({ installation, settings, actor }: AdminDeps) =
     auditCheckpoint: () => newestCheckpoint(tree),
     witnessedCheckpoint: () => witnessedCheckpoint(tree, settings.gateway.audit_witness_key),
     proveEvent: (event: string, checkpoint?: string) => proveEvent(tree, event, checkpoint),
-    proveConsistency: (from: string) => proveConsistency(tree, from),
+    proveConsistency: (from: string, against?: string) => proveConsistency(tree, from, against),
     verifyCheckpoint: (checkpoint: string) => verifyCheckpoint(tree, checkpoint),
     /** The next four record the reader in the audit before they return what they read. */
     searchAudit: (search: Parameters<typeof searchAudit>[1]) =>

@@ -236,7 +236,13 @@ type FactorPolicyPorts = {
   set(actor: string, roles: readonly string[]): Promise<void>;
 };
 
-type NoticeKind = 'endpoint_disabled' | 'key_ending' | 'refusals' | 'audit_broken';
+type NoticeKind =
+  | 'endpoint_disabled'
+  | 'key_ending'
+  | 'credential_ending'
+  | 'leak_reported'
+  | 'refusals'
+  | 'audit_broken';
 
 /** What a user wants to be notified of, and where. */
 type NoticeChoices = {

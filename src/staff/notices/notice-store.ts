@@ -70,18 +70,21 @@ const perHourMax = 30;
 
 /**
  * One row for each happening, for each user who has chosen the kind and may see it, and for each of the user's channels. Beyond
- * the bound a happening gets its row in a later call, if it is still found then; the first of each tenant come before further ones.
+ * the bound a happening gets its row in a later call, if it is still found then; the first of each tenant and client come before further ones.
  */
 export const decideNotices = async (db: Db, kind: NoticeKind, found: readonly Found[], now: Date): Promise<void> => {
-  const rows = found.map(({ key, tenant, facts }, place) => ({ key, tenant, facts: JSON.stringify(facts), place }));
+  const rows = found.map(({ key, tenant, client, facts }, place) => ({
+    ...{ key, tenant, client, place },
+    facts: JSON.stringify(facts),
+  }));
   await sql`
     with recent as (
       select user_id, channel, count(*) as decided from panel.notices
       where kind = ${kind} and created_at > ${now}::timestamptz - interval '1 hour' group by user_id, channel
     ), missing as (
       select u.id as user_id, f.key, c.channel, f.facts, f.place, f.tenant,
-        row_number() over (partition by u.id, c.channel, f.tenant order by f.place) as of_tenant
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f (key text, tenant text, facts text, place int)
+        row_number() over (partition by u.id, c.channel, coalesce(f.tenant, f.client) order by f.place) as of_tenant
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f (key text, tenant text, client text, facts text, place int)
       join panel.notice_choices n on n.kind = ${kind}
       join panel.users u on u.id = n.user_id
       join panel.notice_targets t on t.user_id = u.id
@@ -89,7 +92,9 @@ export const decideNotices = async (db: Db, kind: NoticeKind, found: readonly Fo
       where c.is_on and u.disabled_at is null
         and (u.role = any (${wideRoles(kind)}::text[])
           or (u.role = 'owner' and exists (
-            select 1 from panel.user_restaurants r where r.user_id = u.id and r.restuid = f.tenant)))
+            select 1 from panel.user_restaurants r where r.user_id = u.id and r.restuid = f.tenant))
+          or (u.role = 'contact' and exists (
+            select 1 from panel.user_clients k where k.user_id = u.id and k.client_id = f.client)))
         and not exists (
           select from panel.notices d where d.user_id = u.id and d.key = f.key and d.channel = c.channel)
     ), next as (

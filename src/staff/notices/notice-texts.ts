@@ -16,6 +16,8 @@ const en: NoticeText = {
   subjects: {
     endpoint_disabled: 'A webhook endpoint was disabled',
     key_ending: 'An API key ends within 7 days',
+    credential_ending: 'A secret or certificate of an API client ends within 7 days',
+    leak_reported: 'A credential was reported as leaked and ended',
     refusals: 'Unusually many requests are refused',
     audit_broken: 'The audit was changed',
   },
@@ -23,6 +25,10 @@ const en: NoticeText = {
     endpoint_disabled:
       'Orderpass disabled a webhook endpoint, because its receiver is gone or has failed for too long.',
     key_ending: 'An API key ends soon. If it has no successor yet, create one; then exchange the key where it is used.',
+    credential_ending:
+      'The last secret or certificate of an API client ends soon. Register its successor before, so that the client can go on calling.',
+    leak_reported:
+      'The value of a credential was reported as leaked, so Orderpass ended it at once. Issue a new one, and find out where the value was published.',
     refusals: 'In one hour the gateway refused far more requests than in the hours before.',
     audit_broken: 'The verification found a chain of the audit that was changed or cut off.',
   },
@@ -38,6 +44,8 @@ const en: NoticeText = {
     usual: 'Usual per hour',
     event: 'Event',
     at: 'At',
+    client: 'API client',
+    credential: 'Credential',
   },
   words: {
     gone: 'the receiver answered 410: it is gone for good',
@@ -53,6 +61,8 @@ const it: NoticeText = {
   subjects: {
     endpoint_disabled: 'Un endpoint webhook è stato disattivato',
     key_ending: 'Una chiave API scade entro 7 giorni',
+    credential_ending: 'Un segreto o un certificato di un client API scade entro 7 giorni',
+    leak_reported: 'Una credenziale è stata segnalata come compromessa e disattivata',
     refusals: 'Richieste rifiutate insolitamente numerose',
     audit_broken: 'L’audit è stato alterato',
   },
@@ -61,6 +71,10 @@ const it: NoticeText = {
       'Orderpass ha disattivato un endpoint webhook, perché il destinatario non esiste più o non risponde da troppo tempo.',
     key_ending:
       'Una chiave API sta per scadere. Se non ce n’è già una nuova, creala; poi sostituisci quella vecchia dove viene usata.',
+    credential_ending:
+      'L’ultimo segreto o certificato di un client API sta per scadere. Registra prima quello nuovo, così il client può continuare a fare richieste.',
+    leak_reported:
+      'Il valore di una credenziale è stato segnalato come trapelato e Orderpass l’ha disattivata subito. Creane una nuova e scopri dove è stato pubblicato il valore.',
     refusals: 'In un’ora il gateway ha rifiutato molte più richieste che nelle ore precedenti.',
     audit_broken: 'La verifica ha trovato una catena dell’audit alterata o troncata.',
   },
@@ -76,6 +90,8 @@ const it: NoticeText = {
     usual: 'Di solito, all’ora',
     event: 'Evento',
     at: 'Quando',
+    client: 'Client API',
+    credential: 'Credenziale',
   },
   words: {
     gone: 'il destinatario ha risposto 410: non esiste più',

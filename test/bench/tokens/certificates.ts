@@ -1,8 +1,8 @@
 /**
  * What do certificates cost? Tokens by certificate, by private_key_jwt and by the assertion of a trusted issuer against tokens by
- * secret, and reads with a bound token against reads with an unbound one. The certificate comes in Client-Cert, so that TLS is in none
+ * secret, and reads with a token that is bound to a certificate, or to a key (DPoP), against reads with an unbound one. The certificate comes in Client-Cert, so that TLS is in none
  * of the rates. Gateway, upstream and load share this process and its core, so a ratio here is nearer to 1 than that of the gateway
- * alone; the rates by key and by issuer pay for the signature of the assertion too. Rounds are interleaved.
+ * alone; the rates by key, by issuer and with DPoP pay for the signature of the caller too. Rounds are interleaved.
  * Arguments: rounds.
  */
 import { generateKeyPairSync, randomUUID, X509Certificate } from 'node:crypto';
@@ -14,6 +14,7 @@ import { Pool } from 'undici';
 import { createFetchDocument } from '#src/webhooks/index.ts';
 import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
 import { startOidcIssuer } from '../../gateway/harness/oidc-issuer.ts';
+import { makeProof, newProofKey } from '../../support/proofs.ts';
 import { startBenchGateway } from '../kit/gateway.ts';
 import { column, median, print, ratiosOf, startPart, stopPart } from '../kit/parts.ts';
 
@@ -28,6 +29,7 @@ const settings = {
   client_certificates: 'on',
   client_certificate_proxies: '127.0.0.1',
   internal_issuers: [issuer.url],
+  dpop: 'on',
 };
 const upstream = createServer((_req, res) => void res.setHeader('content-type', 'application/json').end('{}'));
 await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
@@ -87,18 +89,33 @@ const byIssuer: Call = async () =>
     client_assertion: await issuer.sign({ sub: workload.subject, aud: workload.audience }),
   });
 
+const proofKey = newProofKey('ES256');
+const tokenUrl = `${gateway.url}/api/oauth/token`;
+const withProof: Call = async () => {
+  const dpop = await makeProof(proofKey, { method: 'POST', url: tokenUrl, now: new Date() });
+  return token({ client_id: clientId, client_secret: secret }, { dpop });
+};
+
 const accessOf = (text: string): string => (JSON.parse(text) as { access_token: string }).access_token;
 const unbound = `Bearer ${accessOf(await bySecret())}`;
 const bound = `Bearer ${accessOf(await byCertificate())}`;
+const proven = accessOf(await withProof());
+const readProven: Call = async () => {
+  const about = { method: 'GET', url: gateway.url + read, now: new Date(), token: proven };
+  const dpop = await makeProof(proofKey, about);
+  return call('GET', read, { authorization: `DPoP ${proven}`, dpop, 'client-cert': field });
+};
 
-// Both reads carry the field, since the cost of its bytes is that of any header.
+// All reads carry the field, since the cost of its bytes is that of any header.
 const calls: Record<string, Call> = {
   'token by secret': bySecret,
   'token by certificate': byCertificate,
   'token by key': byKey,
   'token by issuer': byIssuer,
+  'token with DPoP': withProof,
   'read unbound': () => call('GET', read, { authorization: unbound, 'client-cert': field }),
   'read bound': () => call('GET', read, { authorization: bound, 'client-cert': field }),
+  'read with DPoP': readProven,
 };
 
 const rateOf = async (one: Call): Promise<number> => {
@@ -132,7 +149,9 @@ for (const [one, other] of [
   ['token by certificate', 'token by secret'],
   ['token by key', 'token by secret'],
   ['token by issuer', 'token by secret'],
+  ['token with DPoP', 'token by secret'],
   ['read bound', 'read unbound'],
+  ['read with DPoP', 'read unbound'],
 ] as const)
   print(`${`${one} : ${other}`.padEnd(44)}${median(ratiosOf(rates.get(one), rates.get(other))).toFixed(2)}`);
 await pool.close();

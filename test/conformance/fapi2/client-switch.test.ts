@@ -1,6 +1,8 @@
 /** One client under the profile, at a gateway that holds no other client to it. */
+import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bearer, clientHeaders, postToken, read } from '../../gateway/harness/gateway-harness.ts';
+import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
 import { type Reply, sendRequest } from '../../gateway/harness/public-door.ts';
 import { until, withinASecond } from '../../support/until.ts';
 import { type Fapi2Client, type Fapi2Harness, grant, openFapi2Harness } from './fapi2-harness.ts';
@@ -10,7 +12,11 @@ let client: Fapi2Client;
 let other: Fapi2Client;
 
 beforeAll(async () => {
-  harness = await openFapi2Harness({ dpop: 'on' });
+  harness = await openFapi2Harness({
+    dpop: 'on',
+    client_certificates: 'on',
+    client_certificate_proxies: '127.0.0.1',
+  });
   client = await harness.newClient({ alg: 'PS256' });
   other = await harness.newClient({ alg: 'PS256' });
 });
@@ -52,6 +58,29 @@ test('A-380 `fapi2 required` ends secrets, unbound tokens and RS256 of that clie
   expect((await withHeaders(client)).status).toBe(200);
 });
 
+test('A-491 `fapi2 required` with a certificate: it authenticates and binds, a secret beside it and unbound tokens do not', async () => {
+  const own = await harness.newClient();
+  const pair = makeAuthority().issue({ use: 'client' });
+  const der = new X509Certificate(pair.cert).raw.toString('base64');
+  const certificate = { 'client-cert': `:${der}:` };
+  await harness.credentials.addClientCertificate(own.id, { pem: pair.cert });
+  const ask = (form: object, headers = {}): Promise<Reply> =>
+    postToken(harness.url, { ...grant, client_id: own.id, ...form }, headers);
+  const use = async (token: string, headers = {}): Promise<number> =>
+    (await sendRequest(harness.url, 'GET', read, { headers: { ...bearer(token), ...headers } })).status;
+  const unbound = String((await bySecret(own)).json.access_token);
+  expect(await use(unbound)).toBe(200);
+  await harness.credentials.setClientFapi2Required(own.id, true);
+  await until(async () => (await use(unbound)) === 401, withinASecond.timeout);
+  const bound = await ask({}, certificate);
+  expect(bound.status).toBe(200);
+  const token = String(bound.json.access_token);
+  expect([await use(token, certificate), await use(token)]).toEqual([200, 401]);
+  const beside = await ask({ client_secret: own.secret }, certificate);
+  expect([beside.status, beside.json.error]).toEqual([401, 'invalid_client']);
+  expect(await use(unbound, certificate)).toBe(401);
+});
+
 test('A-380 a wrong secret of such a client is refused as that of any client, so that strangers do not see its switch', async () => {
   const switched = await harness.newClient();
   await harness.credentials.setClientFapi2Required(switched.id, true);
@@ -84,5 +113,6 @@ test('A-380 other clients and API keys notice nothing', async () => {
     'client_secret_post',
     'client_secret_basic',
     'private_key_jwt',
+    'self_signed_tls_client_auth',
   ]);
 });

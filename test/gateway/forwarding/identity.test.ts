@@ -1,9 +1,11 @@
 /** What services behind the gateway learn of the caller (interface 17). */
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { assertionKeyLabel, createAssertionVerifier } from '#src/contract/assertion.ts';
+import { createIdentityTokens } from '#src/gateway/access/identity/identity-token.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { clientHeaders, openHarness } from '../harness/gateway-harness.ts';
 import {
@@ -101,6 +103,42 @@ test('A-191 one signature serves many requests of a caller, and no two callers o
   expect(await tokenOf('/loyalty/items', door.asClient)).not.toBe(first);
   const wide = await tokenOf('/loyalty/items', await door.bearerWith(['read:orders', 'read:menu']));
   expect(await tokenOf('/loyalty/items', await door.bearerWith(['read:orders']))).not.toBe(wide);
+});
+
+test('A-191 two services get tokens of their own for one caller', async () => {
+  const loyalty = (await seenAt('/loyalty/items', door.asKey))['x-orderpass-token'] ?? '';
+  const crm = (await seenAt('/crm/items', door.asKey))['x-caller-token'] ?? '';
+  expect(decodeJwt(loyalty).jti).not.toBe(decodeJwt(crm).jti);
+  await expect(verify(loyalty, 'crm')).rejects.toThrow(/aud/);
+});
+
+test('A-496 a token is replaced after 30 s, when the clock is set back, and when the signing key changes', () => {
+  const newKey = (kid: string) => ({ kid, privateKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey });
+  let [key, nowMs] = [newKey('first'), Date.now()];
+  const options = { issuer: origin, currentKey: () => key, now: () => nowMs };
+  const tokenOf = createIdentityTokens({ ...options, audience: 'shop' });
+  const reach = { scopes: ['read:orders'], tenants: ['rst_1'], tenants_disabled: [] };
+  const caller = { kind: 'api_client', id: 'opc_1', ...reach } as const;
+  const pass = (ms: number): string => {
+    nowMs += ms;
+    return tokenOf(caller);
+  };
+  const secondsLeft = (token: string): number => (decodeJwt(token).exp ?? 0) - nowMs / 1000;
+  const first = pass(0);
+  expect(pass(29_999)).toBe(first);
+  // A service whose clock differs, or a request that waits, gets no token that is about to end.
+  expect(secondsLeft(first)).toBeGreaterThan(29);
+  const second = pass(1);
+  expect(second).not.toBe(first);
+  expect(secondsLeft(second)).toBeGreaterThan(58);
+  const back = pass(-5_000);
+  expect(decodeJwt(back).iat).toBe(Math.floor(nowMs / 1000));
+  key = newKey('second');
+  const renewed = pass(0);
+  expect([decodeProtectedHeader(back).kid, decodeProtectedHeader(renewed).kid]).toEqual(['first', 'second']);
+  expect(pass(0)).toBe(renewed);
+  const other = createIdentityTokens({ ...options, audience: 'crm' });
+  expect(decodeJwt(other(caller)).jti).not.toBe(decodeJwt(renewed).jti);
 });
 
 test('A-192 the token of a service is no access token, and an access token is none at a service', async () => {

@@ -1,6 +1,7 @@
 /** Makes X.509 certificates (RFC 5280) for tests, in DER by hand: node:crypto reads certificates and signs, but makes none. */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { isIP, isIPv4 } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -10,7 +11,7 @@ export type Pair = { cert: string; key: string };
 type Wishes = {
   /** Common name. */
   name?: string;
-  /** Of the subject alternative name: DNS names, IPv4 addresses, and URIs. */
+  /** Of the subject alternative name: DNS names, IP addresses, and URIs; `email:`, `dns:` and `uri:` before a value name its kind. */
   names?: readonly string[];
   /** Default: since a day ago, for 30 days. */
   from?: Date;
@@ -71,10 +72,23 @@ const extension = (id: string, ...rest: [Buffer] | [Buffer, Buffer]): Buffer => 
   return sequence(oid(id), ...rest.slice(0, -1), der(0x04, value));
 };
 
+const tags: Readonly<Record<string, number>> = { email: 0x81, dns: 0x82, uri: 0x86 };
+
 const alternativeName = (name: string): Buffer => {
+  const [, kind = '', value = ''] = /^(email|dns|uri):(.+)$/.exec(name) ?? [];
+  if (kind in tags) return text(tags[kind] ?? 0, value);
   if (name.includes('://')) return text(0x86, name);
-  if (/^\d+(\.\d+){3}$/.test(name)) return der(0x87, Buffer.from(name.split('.').map(Number)));
+  if (isIP(name) !== 0) return der(0x87, addressBytes(name));
   return text(0x82, name);
+};
+
+const addressBytes = (address: string): Buffer => {
+  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
+  const [before = '', after = ''] = address.split('::');
+  const groupsOf = (part: string): string[] => (part === '' ? [] : part.split(':'));
+  const [first, last] = [groupsOf(before), groupsOf(after)];
+  const zeros = Array<string>(8 - first.length - last.length).fill('0');
+  return Buffer.from([...first, ...zeros, ...last].map((group) => group.padStart(4, '0')).join(''), 'hex');
 };
 
 /** Lines of 64 characters: OpenSSL takes no empty one at the end. */

@@ -241,6 +241,38 @@ test('A-177 the internal listener speaks TLS, and the gateway of the same proces
   await expect(fetch(`${internalUrl.replace('https', 'http')}/metrics`)).rejects.toThrow();
 });
 
+test('A-497 a new certificate of the internal listener is served without a restart', async () => {
+  const port = Number(new URL(internalUrl).port);
+  const next = stand.authority.issue();
+  expect((await certificateOf(port)).serialNumber).not.toBe(serialOf(next));
+  stand.files.write(next);
+  await until(async () => (await certificateOf(port)).serialNumber === serialOf(next));
+  const { status } = await sendTls(internalUrl, 'GET', '/metrics', { ca: stand.authority.cert });
+  expect(status).toBe(200);
+  expect((await stand.send('GET', '/api/orders/list', { headers: stand.asClient })).status).toBe(200);
+});
+
+test('A-497 a changed file of authorities counts for the next handshake: new ones are accepted, removed ones refused', async () => {
+  const later: Authority = makeAuthority('Later authority of clients');
+  const [before, after] = [clients.issue({ use: 'client' }), later.issue({ use: 'client' })];
+  const file = join(stand.files.folder, 'clients.crt');
+  const call = (pair: Pair): Promise<number | 'refused'> =>
+    stand.send('GET', echoPath, { ...pair, headers: stand.asClient }).then(
+      ({ status }) => status,
+      () => 'refused' as const,
+    );
+  expect([await call(before), await call(after)]).toEqual([200, 'refused']);
+  writeFileSync(file, clients.cert + later.cert);
+  await until(async () => (await call(after)) === 200);
+  expect(await call(before)).toBe(200);
+  writeFileSync(file, 'no certificate');
+  await until(() => stand.program.errors().includes('clients.crt holds no certificate'));
+  expect([await call(before), await call(after)]).toEqual([200, 200]);
+  writeFileSync(file, later.cert);
+  await until(async () => (await call(before)) === 'refused');
+  expect(await call(after)).toBe(200);
+});
+
 test('A-178 a key file that every user may read is warned about', () => {
   expect(stand.program.errors()).toContain('take that right away (chmod o-r)');
 });

@@ -106,9 +106,8 @@ test('support invites a contact with a link that works once, sees the contact an
   expect((await useLink(second)).status).not.toBe(303);
   const eve = visitor(await harness.cookieOf({ email: 'eve@example.com', password }));
   expect((await eve.get('/portal')).path).toBe(`/portal/${own.id}`);
-  // There is no notice that a contact could choose.
-  expect((await eve.get('/account')).text).not.toContain('Notices');
-  expect((await eve.get('/account/notices')).status).toBe(403);
+  const choices = [...(await eve.get('/account/notices')).text.matchAll(/name="kind" value="(\w+)"/g)];
+  expect(choices.map(([, kind]) => kind)).toEqual(['credential_ending', 'leak_reported']);
 
   // An account with a password gets no link, so support cannot sign in as the contact.
   const added = await support.post(`/clients/${foreign.id}/contacts`, { email: 'eve@example.com' });

@@ -18,6 +18,8 @@ let receiverTakes = true;
 const found: { [Kind in keyof NoticeSources]: Awaited<ReturnType<NoticeSources[Kind]>>[number][] } = {
   endpoint_disabled: [],
   key_ending: [],
+  credential_ending: [],
+  leak_reported: [],
   refusals: [],
   audit_broken: [],
 };
@@ -48,6 +50,8 @@ const worker = () => {
     sources: {
       endpoint_disabled: async () => found.endpoint_disabled,
       key_ending: async () => found.key_ending,
+      credential_ending: async () => found.credential_ending,
+      leak_reported: async () => found.leak_reported,
       refusals: async () => found.refusals,
       audit_broken: async () => found.audit_broken,
     },

@@ -1,10 +1,14 @@
 /** Invitations, links by mail, roles and restaurants of accounts, through the running program and a real SMTP server. */
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
 import { whileLocked } from '../../support/contention.ts';
 import { until } from '../../support/until.ts';
 import { type MailServer, startMailServer } from '../harness/mail-server.ts';
@@ -327,6 +331,53 @@ test('a user who chose it gets a notice by mail and at an address when a key end
   await until(() => received.length >= 2);
   expect(received.map(({ body }) => body).join()).toContain('Osteria Uno');
   for (const { headers, body } of received) new Webhook(secret).verify(body, headers as Record<string, string>);
+}, 150_000);
+
+test('A-499 contacts of a client and owners get a notice of a reported leak and of a certificate that ends, of theirs only', async () => {
+  const [restaurant = '', elsewhere = ''] = harness.restaurants;
+  const create = (name: string) => harness.command('client', 'create', '--name', name, '--restaurant', restaurant);
+  const [leaky, calm] = [await create('Leaky'), await create('Calm')];
+  const { key_id: keyId = '', api_key: keyValue = '' } = await harness.command(
+    ...['key', 'create', '--restaurant', restaurant, '--name', 'Leaked till'],
+  );
+  const all = ['credential_ending', 'leak_reported'];
+  const chosen = async (role: 'contact' | 'owner', of: string) => {
+    const user = await harness.user(role, [of]);
+    const as = await harness.cookieOf(user);
+    const kinds = [...all.map((kind): [string, string] => ['kind', kind]), ['mail', 'on'] as [string, string]];
+    expect((await post('/account/notices', kinds, { as })).status).toBe(303);
+    return () => mail.mails.filter(({ to }) => to.includes(user.email));
+  };
+  const holder = await chosen('contact', leaky.client_id ?? '');
+  const other = await chosen('contact', calm.client_id ?? '');
+  const owner = await chosen('owner', restaurant);
+  const stranger = await chosen('owner', elsewhere);
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-certificates-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const register = async (clientId: string, days: number): Promise<void> => {
+    const file = join(folder, `${clientId}-${days}.crt`);
+    const until = new Date(Date.now() + days * 86_400_000);
+    writeFileSync(file, makeAuthority().issue({ use: 'client', until }).cert);
+    await harness.command('client', 'add-certificate', '--client-id', clientId, '--file', file);
+  };
+  await register(leaky.client_id ?? '', 3);
+  // A rotation that is under way: the next certificate is registered.
+  await register(calm.client_id ?? '', 100);
+  await register(calm.client_id ?? '', 3);
+  for (const token of [leaky.client_secret ?? '', keyValue]) {
+    const body = new URLSearchParams({ token });
+    expect((await fetch(`${harness.url}/api/oauth/report-leak`, { method: 'POST', body })).status).toBe(202);
+  }
+  await until(() => holder().length === 2 && owner().length === 1, 100_000);
+  const subjects = holder().map(({ subject }) => subject);
+  expect(subjects.sort()).toEqual([
+    'A credential was reported as leaked and ended',
+    'A secret or certificate of an API client ends within 7 days',
+  ]);
+  for (const { text } of holder()) expect(text).toContain(`API client: Leaky (${leaky.client_id})`);
+  expect(owner()[0]?.text).toContain(`Restaurant: Osteria Uno\nCredential: ${keyId}`);
+  expect([...other(), ...stranger()]).toEqual([]);
+  expect(JSON.stringify(mail.mails)).not.toContain(keyValue);
 }, 150_000);
 
 test('who forgot the password gets a link by mail, the answer is the same for every email, and requests are limited', async () => {

@@ -151,7 +151,7 @@ const withHeader = (sent: Sent, name: string, value: string): Sent => ({
   headers: { ...sent.headers, [name]: value },
 });
 
-test('A-405 random deliveries verify with two libraries and with the code of the guide, and changed ones do not', async () => {
+test('A-405 RFC 9421 3.2, RFC 9530 2: random deliveries verify with two libraries and with the code of the guide, and changed ones do not', async () => {
   const uid = 'whe_random';
   const secret = engine.box.seal('whsec_b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0LTAwMDE=', endpointSecretLabel(uid));
   const property = async ({
@@ -188,7 +188,7 @@ const asSent = ({ path: target, headers, body }: ReceivedRequest): Sent => ({
   body,
 });
 
-test('A-406 an endpoint with the switch gets message signatures beside Standard Webhooks, one without gets none', async () => {
+test('A-406 RFC 9421 2.3, 4.1, 4.2: an endpoint with the switch gets message signatures beside Standard Webhooks, one without gets none', async () => {
   const made = [undefined, ...signatureSchemes].map(async (signature, index) => {
     const url = `http://127.0.0.1:${receiver.port}/hook/${index}?shop=7`;
     return engine.addEndpoint(url, signature === undefined ? {} : { signature });

@@ -1,9 +1,16 @@
 /** What users of the panel may be notified of, read from the features. */
-import { listAuditAlarms, listEndingKeys, readRefusedHours } from '#src/gateway/index.ts';
+import {
+  listAuditAlarms,
+  listEndingCredentials,
+  listEndingKeys,
+  listReportedLeaks,
+  readClientNames,
+  readRefusedHours,
+} from '#src/gateway/index.ts';
 import { restaurantsByUid } from '#src/ordering/index.ts';
 import { dayMs } from '#src/platform/clock.ts';
 import type { Store } from '#src/platform/db/index.ts';
-import type { NoticeSources } from '#src/staff/index.ts';
+import type { Found, NoticeSources } from '#src/staff/index.ts';
 import { listDisabled } from '#src/webhooks/index.ts';
 
 /** A happening is found again for so long; a notice of it is kept longer (staff/notices). */
@@ -15,10 +22,14 @@ const limit = 500;
 const refusalsMin = 100;
 const refusalsTimes = 5;
 
+type Db = Store['background'];
+
+const restaurantNames = async (db: Db, uids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+  new Map((await restaurantsByUid(db, [...new Set(uids)])).map(({ uid, name }) => [uid, name]));
+
 export const createNoticeSources = (store: Store): NoticeSources => {
   const db = store.background;
-  const names = async (uids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
-    new Map((await restaurantsByUid(db, [...new Set(uids)])).map(({ uid, name }) => [uid, name]));
+  const names = (uids: readonly string[]) => restaurantNames(db, uids);
   return {
     endpoint_disabled: async (now) => {
       const found = await listDisabled(db, new Date(now.getTime() - backMs), limit);
@@ -44,6 +55,16 @@ export const createNoticeSources = (store: Store): NoticeSources => {
         facts: { restaurant: nameOf.get(tenant) ?? tenant, key: `${name} (${keyId})`, ends: expires.toISOString() },
       }));
     },
+    credential_ending: async (now) =>
+      (await listEndingCredentials(db, { from: now, to: new Date(now.getTime() + endingMs), limit })).map(
+        ({ clientId, clientName, kind, id, expires }) => ({
+          key: `credential_ending ${kind} ${clientId} ${id} ${expires.toISOString()}`,
+          tenant: undefined,
+          client: clientId,
+          facts: { client: `${clientName} (${clientId})`, credential: id, ends: expires.toISOString() },
+        }),
+      ),
+    leak_reported: (now) => readLeaks(db, new Date(now.getTime() - backMs)),
     refusals: async (now) =>
       (await readRefusedHours(db, now))
         .filter(({ refused, usual }) => refused >= refusalsMin && refused >= usual * refusalsTimes)
@@ -59,4 +80,25 @@ export const createNoticeSources = (store: Store): NoticeSources => {
         facts: { event: `${action} ${id}`, at: at.toISOString() },
       })),
   };
+};
+
+const readLeaks = async (db: Db, since: Date): Promise<Found[]> => {
+  const leaks = await listReportedLeaks(db, since, limit);
+  const restaurants = await restaurantNames(
+    db,
+    leaks.flatMap(({ tenant }) => tenant ?? []),
+  );
+  const clientIds = [...new Set(leaks.flatMap(({ client }) => client ?? []))];
+  const clients = new Map((await readClientNames(db, clientIds)).map(({ clientId, name }) => [clientId, name]));
+  return leaks.map(({ event, at, tenant, client, credential }) => ({
+    key: `leak_reported ${event}`,
+    tenant: tenant ?? undefined,
+    client: client ?? undefined,
+    facts: {
+      ...(tenant !== null && { restaurant: restaurants.get(tenant) ?? tenant }),
+      ...(client !== null && { client: `${clients.get(client) ?? client} (${client})` }),
+      credential,
+      at: at.toISOString(),
+    },
+  }));
 };

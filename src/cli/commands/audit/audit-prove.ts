@@ -14,15 +14,14 @@ export const auditProveCommand = (group: Command, output: Output): void => {
     )
     .option('--event <id>', 'id of the event, as search and export show it')
     .option('--checkpoint <file>', 'prove against this checkpoint; default: the newest')
-    .option('--from <file>', 'prove that the newest checkpoint continues this older one')
+    .option('--from <file>', 'prove that the newest checkpoint, or that of --checkpoint, continues this older one')
     .option('--out <file>', 'write the proof to this file')
     .action(async ({ event, checkpoint, from, out }: Options, command: Command) => {
       if ((event === undefined) === (from === undefined)) throw new UsageError('Give --event or --from');
-      if (event === undefined && checkpoint !== undefined) throw new UsageError('--checkpoint needs --event');
       const kept = checkpoint === undefined ? undefined : readCheckpoint(checkpoint);
       const older = from === undefined ? '' : readCheckpoint(from);
       const proof = await withAdmin(command, (admin) =>
-        event === undefined ? admin.proveConsistency(older) : admin.proveEvent(event, kept),
+        event === undefined ? admin.proveConsistency(older, kept) : admin.proveEvent(event, kept),
       );
       if (out !== undefined) writeFileSync(out, proof, { flush: true });
       if (output.json) output.result({ proof });

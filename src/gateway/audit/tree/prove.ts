@@ -60,17 +60,19 @@ export const proveEvent = async (deps: TreeDeps, event: string, against?: string
   const checkpoint = against ?? (await newestCheckpoint(deps)).checkpoint;
   const { size } = await readKept(deps, checkpoint);
   const leaf = await findLeaf(deps.db, Number(chain), Number(seq));
-  if (leaf === undefined) throw refuse(`No event ${event} is in the tree of the audit: check its id, and run audit verify`);
+  if (leaf === undefined)
+    throw refuse(`No event ${event} is in the tree of the audit: check its id, and run audit verify`);
   if (leaf.position >= size) throw refuse(`The event ${event} is newer than the checkpoint`);
   const path = await compute(deps.db, (node) => inclusionPath(leaf.position, size, node));
   const extra = Buffer.from(leafText(leaf)).toString('base64');
   return `c2sp.org/tlog-proof@v1\nextra ${extra}\nindex ${leaf.position}\n${lines(path)}\n${checkpoint}`;
 };
 
-/** Shows that the newest checkpoint continues an older one. */
-export const proveConsistency = async (deps: TreeDeps, from: string): Promise<string> => {
-  const { checkpoint } = await newestCheckpoint(deps);
+/** Shows that a checkpoint, by default the newest, continues an older one. Fault VALIDATION_ERROR when it does not. */
+export const proveConsistency = async (deps: TreeDeps, from: string, against?: string): Promise<string> => {
+  const checkpoint = against ?? (await newestCheckpoint(deps)).checkpoint;
   const [old, { size }] = [await readKept(deps, from), await readKept(deps, checkpoint)];
+  if (old.size > size) throw refuse(`The older checkpoint has ${old.size} events, and the other one only ${size}`);
   return consistencyBody(deps.db, old.size, { size, checkpoint });
 };
 

@@ -126,8 +126,8 @@ const importPath = (state: State, path: string, item: unknown): void => {
     state.remarks.push({ path: at, message: `left out: ${route.reason}` });
     return;
   }
-  if (resolved.trace !== undefined)
-    state.remarks.push({ path: `${at}.trace`, message: 'left out: TRACE is never forwarded' });
+  for (const [own, method] of otherMethods(resolved))
+    state.remarks.push({ path: `${at}.${own}`, message: `left out: ${method} is never forwarded` });
   if (resolved.servers !== undefined)
     state.remarks.push({ path: `${at}.servers`, message: 'not used: every route goes to one upstream' });
   for (const method of methods) {
@@ -135,6 +135,16 @@ const importPath = (state: State, path: string, item: unknown): void => {
     if (isJson(operation)) importOperation(state, operation, method, route.path, at);
   }
 };
+
+/** Members with operations of methods that no route has: TRACE, and since OpenAPI 3.2 QUERY and any other name. */
+const otherMethods = ({ trace, query, additionalOperations }: Json): [string, string][] => [
+  ...(trace === undefined ? [] : [['trace', 'TRACE'] satisfies [string, string]]),
+  ...(query === undefined ? [] : [['query', 'QUERY'] satisfies [string, string]]),
+  ...(isJson(additionalOperations) ? Object.keys(additionalOperations) : []).map((name): [string, string] => [
+    `additionalOperations.${name}`,
+    name,
+  ]),
+];
 
 const importOperation = (state: State, operation: Json, method: string, path: string, at: string): void => {
   const { document, options, remarks } = state;

@@ -26,8 +26,8 @@ export const openDocument = (text: string): { document: Json } | { problems: rea
   if (!isJson(value)) return refused('is no OpenAPI document: an object is expected');
   if (value.swagger !== undefined)
     return refused('Swagger 2.0 is not read; convert the document to OpenAPI 3 first', 'swagger');
-  if (typeof value.openapi !== 'string' || !/^3\.[01]\.\d/.test(value.openapi))
-    return refused('must be 3.0.x or 3.1.x', 'openapi');
+  if (typeof value.openapi !== 'string' || !/^3\.[012]\.\d/.test(value.openapi))
+    return refused('must be 3.0.x, 3.1.x or 3.2.x', 'openapi');
   if (!isJson(value.paths)) return refused('must be an object with the paths of the service', 'paths');
   return { document: value };
 };

@@ -2,7 +2,7 @@
 import { type Answer, page, redirect } from '../../page/answer.ts';
 import { type Html, html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
-import { type Role, roles } from '../../ports/role.ts';
+import { roles } from '../../ports/role.ts';
 import { fieldNote } from '../../view/field.ts';
 import { secretOnce } from '../../view/secret-once.ts';
 import { time } from '../../view/time.ts';
@@ -11,15 +11,12 @@ const accountPath = '/panel/account';
 const noticesPath = `${accountPath}/notices`;
 const verifyPath = '/docs/webhooks#verify';
 
-/** There is no notice for contacts of a client. */
-const noticeRoles: readonly Role[] = roles.filter((role) => role !== 'contact');
-
 export const noticePages: readonly Page[] = [
-  { method: 'GET', path: '/account/notices', roles: noticeRoles, handle: (view) => showForm(view) },
+  { method: 'GET', path: '/account/notices', roles, handle: (view) => showForm(view) },
   {
     method: 'POST',
     path: '/account/notices',
-    roles: noticeRoles,
+    roles,
     handle: async (view) => {
       const { ports, user, form, address, texts } = view;
       const url = (form.get('url') ?? '').trim();
@@ -38,7 +35,7 @@ export const noticePages: readonly Page[] = [
   {
     method: 'POST',
     path: '/account/notices/secret',
-    roles: noticeRoles,
+    roles,
     handle: async (view) => {
       const secret = await view.ports.staff.notices.rotateSecret(view.user.id, view.address);
       return secret === undefined ? redirect(noticesPath) : shownSecret(view, secret);
@@ -59,9 +56,8 @@ const shownSecret = (view: View, secret: string): Answer => {
   });
 };
 
-/** The part of the account page, for roles that may be notified of something. */
-export const noticesPart = async ({ ports, user, texts }: View): Promise<Html | false> => {
-  if (!noticeRoles.includes(user.role)) return false;
+/** The part of the account page. */
+export const noticesPart = async ({ ports, user, texts }: View): Promise<Html> => {
   const t = texts.notices;
   const { kinds } = await ports.staff.notices.read(user.id);
   return html`<h2>${t.title}</h2>${

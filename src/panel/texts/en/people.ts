@@ -69,6 +69,8 @@ export const notices = {
   kinds: {
     endpoint_disabled: 'a webhook endpoint was disabled because its receiver failed',
     key_ending: 'an API key ends within 7 days',
+    credential_ending: 'the last secret or certificate of an API client ends within 7 days',
+    leak_reported: 'a credential was reported as leaked and ended',
     refusals: 'unusually many requests are refused',
     audit_broken: 'the audit was changed',
   },

@@ -72,6 +72,8 @@ export const notices: Texts['notices'] = {
   kinds: {
     endpoint_disabled: 'un endpoint webhook viene disattivato perché il ricevitore non risponde',
     key_ending: 'una chiave API scade entro 7 giorni',
+    credential_ending: 'l’ultimo segreto o certificato di un client API scade entro 7 giorni',
+    leak_reported: 'una credenziale viene segnalata come trapelata e disattivata',
     refusals: 'le richieste rifiutate sono insolitamente numerose',
     audit_broken: 'il registro è stato alterato',
   },

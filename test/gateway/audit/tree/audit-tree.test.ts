@@ -2,8 +2,10 @@
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { writeAttestedHeads } from '#src/gateway/audit/chain/attested-heads.ts';
 import { appendToChain, chainStart, headLabel, signHead } from '#src/gateway/audit/chain/chain.ts';
@@ -22,6 +24,7 @@ import {
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { until } from '../../../support/until.ts';
 import { type AuditHarness, openAuditHarness } from '../../harness/audit-harness.ts';
+import { closeServer, listen } from '../../harness/public-door.ts';
 import { startWitness } from './witness-server.ts';
 
 let database: TestDatabase;
@@ -90,6 +93,25 @@ test('A-424 the programs of the guide accept a proof of each event, below 2 kB, 
 
 const sumdb = '/usr/local/go/src/cmd/vendor/golang.org/x/mod';
 
+/** Checks a proof by the packages note and tlog: its exit code. */
+const prepareGo = (vkey: string): ((proof: string, against: string) => number | null) => {
+  mkdirSync(join(folder, 'mod'));
+  cpSync(join(sumdb, 'sumdb/note'), join(folder, 'mod/sumdb/note'), { recursive: true });
+  cpSync(join(sumdb, 'sumdb/tlog'), join(folder, 'mod/sumdb/tlog'), { recursive: true });
+  writeFileSync(join(folder, 'mod/go.mod'), 'module golang.org/x/mod\ngo 1.22\n');
+  writeFileSync(
+    join(folder, 'go.mod'),
+    'module check\ngo 1.22\nrequire golang.org/x/mod v0.0.0\nreplace golang.org/x/mod => ./mod\n',
+  );
+  cpSync(new URL('./check.go.txt', import.meta.url), join(folder, 'main.go'));
+  return (proof, against) =>
+    spawnSync('/usr/local/go/bin/go', ['run', '.', vkey, proof, against], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...process.env, GOFLAGS: '-mod=mod', GOPROXY: 'off', GOTOOLCHAIN: 'local' },
+    }).status;
+};
+
 test.skipIf(!existsSync(sumdb))(
   'A-425 the libraries of the Go checksum database accept proofs of events and of consistency',
   async () => {
@@ -97,21 +119,7 @@ test.skipIf(!existsSync(sumdb))(
     const old = await newest();
     await changes(8);
     const { checkpoint, vkey } = await newestCheckpoint(deps());
-    mkdirSync(join(folder, 'mod'));
-    cpSync(join(sumdb, 'sumdb/note'), join(folder, 'mod/sumdb/note'), { recursive: true });
-    cpSync(join(sumdb, 'sumdb/tlog'), join(folder, 'mod/sumdb/tlog'), { recursive: true });
-    writeFileSync(join(folder, 'mod/go.mod'), 'module golang.org/x/mod\ngo 1.22\n');
-    writeFileSync(
-      join(folder, 'go.mod'),
-      'module check\ngo 1.22\nrequire golang.org/x/mod v0.0.0\nreplace golang.org/x/mod => ./mod\n',
-    );
-    cpSync(new URL('./check.go.txt', import.meta.url), join(folder, 'main.go'));
-    const run = (proof: string, against: string): number | null =>
-      spawnSync('/usr/local/go/bin/go', ['run', '.', vkey, proof, against], {
-        cwd: folder,
-        encoding: 'utf8',
-        env: { ...process.env, GOFLAGS: '-mod=mod', GOPROXY: 'off', GOTOOLCHAIN: 'local' },
-      }).status;
+    const run = prepareGo(vkey);
     const event = await proveEvent(deps(), '0-4', checkpoint);
     const continues = await proveConsistency(deps(), old);
     expect([run(event, checkpoint), run(continues, old)]).toEqual([0, 0]);
@@ -124,6 +132,46 @@ test.skipIf(!existsSync(sumdb))(
     ).not.toBe(0);
   },
 );
+
+/** A checkpoint after each of some numbers of events. */
+const checkpointsAfter = async (...sizes: number[]): Promise<string[]> => {
+  const kept: string[] = [];
+  for (const size of sizes) {
+    await changes(size - sizeOf(kept.at(-1) ?? '\n0'));
+    kept.push(await newest());
+  }
+  return kept;
+};
+
+test.skipIf(!existsSync(sumdb))(
+  'A-494 the same libraries accept a proof between any two kept checkpoints, of which neither is the newest',
+  async () => {
+    const kept = await checkpointsAfter(3, 6, 8);
+    await changes(5);
+    const run = prepareGo((await newestCheckpoint(deps())).vkey);
+    for (const [from, to] of [
+      [0, 1],
+      [0, 2],
+      [1, 2],
+      [1, 1],
+    ] as const) {
+      const [older = '', newer = ''] = [kept[from], kept[to]];
+      const proof = await proveConsistency(deps(), older, newer);
+      expect(proof.endsWith(`\n\n${newer}`)).toBe(true);
+      expect(run(proof, older)).toBe(0);
+      // The proof is about these two: with another older one it proves nothing.
+      if (from !== to) expect(run(proof, kept.at(to) ?? '')).not.toBe(0);
+    }
+  },
+);
+
+test('A-494 no proof leads from a checkpoint to an older one, or to one of another audit', async () => {
+  const [first = '', second = ''] = await checkpointsAfter(3, 6);
+  await expect(proveConsistency(deps(), second, first)).rejects.toThrow('has 6 events, and the other one only 3');
+  await forge((details, seq) => (seq === 5 ? '{"forged":1}' : details));
+  await expect(proveConsistency(deps(), first, second)).rejects.toThrow('not the one of this checkpoint');
+  await expect(proveConsistency(deps(), first, first.replace('\n3\n', '\n4\n'))).rejects.toThrow('not signed by a key');
+});
 
 /** With the master key: rewrites the events of chain 0, its head, and the whole tree. */
 const forge = async (alter: (details: string, seq: number) => string | undefined): Promise<void> => {
@@ -401,23 +449,74 @@ test('A-434 a witness that checks proofs itself signs each newer checkpoint, and
   await witness.close();
 }, 120_000);
 
+/** Takes what the HTTP sink sends. */
+const startReceiver = async (): Promise<{ url: string; lines: Record<string, string>[]; server: Server }> => {
+  const lines: Record<string, string>[] = [];
+  const server = createServer(async (request, response) => {
+    for (const line of (await text(request)).trim().split('\n')) lines.push(JSON.parse(line) as Record<string, string>);
+    response.writeHead(204).end();
+  });
+  return { url: await listen(server), lines, server };
+};
+
 test('A-435 a sink gets the newest checkpoint as a line, which a verification against the file passes over', async () => {
   const file = join(folder, 'audit.jsonl');
-  await harness.start({ audit_file: file });
+  const receiver = await startReceiver();
+  await harness.start({ audit_file: file, audit_http_url: receiver.url });
   await harness.changeHere();
   const lines = (): Record<string, string>[] =>
     (existsSync(file) ? readFileSync(file, 'utf8') : '')
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line) as Record<string, string>);
-  const checkpoints = () => lines().filter((line) => line['event.action'] === 'audit.checkpoint');
-  await until(() => Promise.resolve(checkpoints().length > 0), 30_000);
+  const isCheckpoint = (line: Record<string, string>): boolean => line['event.action'] === 'audit.checkpoint';
+  const checkpoints = () => lines().filter(isCheckpoint);
+  await until(() => checkpoints().length > 0 && receiver.lines.some(isCheckpoint));
+  const received = receiver.lines.find(isCheckpoint)?.['orderpass.checkpoint'] ?? '';
+  expect(await check(received)).toMatchObject({ problem: null, problems: [] });
   const [line] = checkpoints();
   expect(await check(line?.['orderpass.checkpoint'] ?? '')).toMatchObject({ problem: null, problems: [] });
   await harness.stop();
+  await closeServer(receiver.server);
   const again = async function* () {
     for (const text of readFileSync(file, 'utf8').trimEnd().split('\n')) yield text;
   };
   const compared = await verifyAgainst(deps(), again());
   expect(compared).toEqual({ compared: lines().length - checkpoints().length, problems: [] });
+});
+
+test('A-495 requests and changes are answered while the tree is locked, and the next checkpoint has them', async () => {
+  await harness.start();
+  await harness.changeHere();
+  await until(async () => (await published()).checkpoint !== null);
+  const before = sizeOf((await published()).checkpoint ?? '');
+  const client = await database.pool.connect();
+  await client.query('begin');
+  // A statement that reads or writes leaves, nodes or keys of checkpoints waits until the end of this transaction.
+  await client.query("select pg_advisory_xact_lock(hashtext('gateway.audit_tree'))");
+  const tables = ['leaves', 'nodes'].map((name) => `gateway.audit_tree_${name}`);
+  await client.query(`lock table ${tables.join(', ')}, gateway.audit_checkpoint_keys in access exclusive mode`);
+  const events = async (): Promise<number> =>
+    Number((await client.query('select sum(seq)::int as events from gateway.audit_chains')).rows[0]?.events);
+  const work = async (): Promise<void> => {
+    for (let n = 0; n < 20; n += 1) await harness.request();
+    await harness.changeHere();
+  };
+  let isAnswered = false;
+  const answered = work().then(() => {
+    isAnswered = true;
+  });
+  let stored = 0;
+  try {
+    await until(() => isAnswered);
+    await until(async () => {
+      stored = await events();
+      return stored > before;
+    });
+  } finally {
+    await client.query('rollback');
+    client.release();
+    await answered;
+  }
+  await until(async () => sizeOf((await published()).checkpoint ?? '\n0') >= stored);
 });

@@ -12,13 +12,17 @@ export type Signal = {
 
 type Change = 'create' | 'revoke' | 'update' | 'delete';
 
-/** Values of CAEP 1.0 section 3.3.1: secrets and API keys are shared secrets, public keys those of an application. */
+/** Values of CAEP 1.0 section 3.3.1: secrets and API keys are shared secrets; public keys, own or of a trusted issuer, those of an application. */
 const credentialTypes: Readonly<Partial<Record<AuditAction, 'password' | 'app' | 'x509'>>> = {
   'client_key.added': 'app',
   'client_key.revoked': 'app',
+  'client_trust.added': 'app',
+  'client_trust.removed': 'app',
   'client_certificate.added': 'x509',
   'client_certificate.removed': 'x509',
 };
+
+type Details = { state?: string; all?: boolean; may_use_tokens?: boolean; certificate_name?: string | null };
 
 export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
   const common = {
@@ -27,20 +31,21 @@ export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
     reason_admin: { en: event.reason ?? auditActions[event.action] },
   };
   const session = (): Signal => ({ type: sessionRevoked, payload: common });
-  const credential = (change_type: Change): Signal => ({
+  const credential = (change_type: Change, credential_type = credentialTypes[event.action] ?? 'password'): Signal => ({
     type: credentialChange,
     payload: {
       ...common,
-      credential_type: credentialTypes[event.action] ?? 'password',
+      credential_type,
       change_type,
       ...(event.credential_id == null ? undefined : { friendly_name: event.credential_id }),
     },
   });
-  const details = JSON.parse(event.details ?? '{}') as { state?: string; all?: boolean; may_use_tokens?: boolean };
+  const details = JSON.parse(event.details ?? '{}') as Details;
   switch (event.action) {
     case 'secret.created':
     case 'key.created':
     case 'client_key.added':
+    case 'client_trust.added':
     case 'client_certificate.added':
       return [credential('create')];
     case 'secret.retired':
@@ -48,6 +53,7 @@ export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
       return [credential(details.state === 'expiring' ? 'update' : 'revoke')];
     case 'key.revoked':
     case 'client_key.revoked':
+    case 'client_trust.removed':
     case 'client_certificate.removed':
       return [credential('revoke')];
     case 'secret.state_changed':
@@ -62,6 +68,9 @@ export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
     case 'token.revoked':
       return [{ ...session(), ...(event.token_id == null ? undefined : { session: event.token_id }) }];
     case 'client.rights_changed':
+      // Certificates of that name log the client in, so the name is a credential of it.
+      if (details.certificate_name !== undefined)
+        return [credential(details.certificate_name === null ? 'revoke' : 'update', 'x509')];
       return details.may_use_tokens === false ? [session()] : [];
     case 'client.scopes_changed': {
       const scope = details.all === true ? '*' : (event.scopes ?? []).join(' ');
