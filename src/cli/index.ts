@@ -111,7 +111,7 @@ Examples:
   orderpass audit search --client opc_… --decision deny              why a client was refused
   orderpass login --url https://orders.example --client-id opc_…        then: whoami, token get, listen, replay
 
-Every command has --help, and --json for scripts. An id may be the name of a restaurant or client that is unique.`;
+Every command has --help, and --json for scripts. In place of the id of a restaurant, client, key or endpoint its name will do, where one alone has it.`;
 
 const forEachCommand = (command: Command, visit: (command: Command) => void): void => {
   visit(command);

@@ -1,6 +1,7 @@
 /** Names in place of ids in a command: of a restaurant, client, key or endpoint, where one alone has the name. */
 import type { Command } from 'commander';
 import type { Admin, Candidate } from '#src/app/admin/admin.ts';
+import { loginWithoutInstallation } from '../commands/remote/remote-server.ts';
 import { UsageError } from './output.ts';
 import { withAdmin } from './with-admin.ts';
 
@@ -20,8 +21,13 @@ const kinds: Readonly<Record<Kind, { prefix: string; find: Find }>> = {
   },
 };
 
-/** Commands of integrators, whose server resolves nothing. */
-const remote: ReadonlySet<string> = new Set(['login', 'listen', 'replay']);
+/** Commands of integrators, whose server resolves nothing. `listen` and `replay` take their events from an installation too. */
+const isRemote = async (command: Command): Promise<boolean> => {
+  if (command.name() === 'login') return true;
+  if (command.name() === 'trigger') return command.parent?.name() !== 'sandbox';
+  if (!['listen', 'replay'].includes(command.name())) return false;
+  return command.opts().url !== undefined || (await loginWithoutInstallation(command)) !== undefined;
+};
 
 /** `requests` without an id is answered by the server of a login. */
 const asksForOwn = (command: Command): boolean =>
@@ -41,7 +47,8 @@ const optionKinds = (command: Command): readonly (readonly [string, Kind])[] => 
     ['clientId', 'client'],
     // Elsewhere it is the kid of a public key.
     ...(group === 'key' ? [['keyId', 'key'] as const] : []),
-    ...(command.name() === 'requests' ? [['key', 'key'] as const] : []),
+    ...(['requests', 'usage'].includes(command.name()) ? [['key', 'key'] as const] : []),
+    ...(command.name() === 'usage' || ['audit', 'user'].includes(group ?? '') ? [['client', 'client'] as const] : []),
     ['endpoint', 'endpoint'],
   ];
 };
@@ -58,12 +65,7 @@ const argumentKind = (command: Command, name: string): Kind | undefined => {
  * found by itself, and an unknown text is left to the command, which says that it does not exist.
  */
 export const resolveNames = async (command: Command): Promise<void> => {
-  if (
-    remote.has(command.name()) ||
-    (command.name() === 'trigger' && command.parent?.name() !== 'sandbox') ||
-    asksForOwn(command)
-  )
-    return;
+  if (asksForOwn(command) || (await isRemote(command))) return;
   for (const [option, kind] of optionKinds(command)) {
     const value: unknown = command.getOptionValue(option);
     const texts = typeof value === 'string' ? [value] : Array.isArray(value) ? (value as string[]) : [];

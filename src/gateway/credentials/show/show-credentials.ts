@@ -169,13 +169,16 @@ const trustFacts = (trust: ListedTrust | undefined) => ({
   reusable: trust?.reusable ?? false,
 });
 
-const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Promise<ShownClient> => {
-  const last = (await findLastChanges(deps.db, [row.id])).get(row.id);
-  return {
+const showClients = async (deps: CredentialsDeps, rows: readonly lists.ShownClientRow[]): Promise<ShownClient[]> => {
+  const changes = await findLastChanges(
+    deps.db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => ({
     clientId: row.id,
     name: row.name,
     state: row.revoked ? 'revoked' : row.quarantinedReason === null ? 'active' : 'quarantined',
-    ...changeOf(last),
+    ...changeOf(changes.get(row.id)),
     created: row.created,
     tenants: row.tenants,
     scopes: row.scopes,
@@ -188,21 +191,19 @@ const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Pro
     tokensNotBefore: row.tokensNotBefore,
     limits: row.limits ?? {},
     allowIp: row.allowIp,
-  };
+  }));
 };
 
 export const credentialViews = (deps: CredentialsDeps) => ({
-  listClients: async (): Promise<ShownClient[]> => {
-    const shown: ShownClient[] = [];
-    for (const row of await lists.listClients(deps.db)) shown.push(await showClient(deps, row));
-    return shown;
-  },
+  /** Oldest first; `after`: the id of the last client before. */
+  listClients: async (page: { after: string | undefined; limit: number }): Promise<ShownClient[]> =>
+    showClients(deps, await lists.listClients(deps.db, page)),
 
   /** With secrets, keys and their use. NOT_FOUND. */
   showClient: async (clientId: string) => {
-    const [row] = await lists.listClients(deps.db, clientId);
-    if (row === undefined) throw new Fault('NOT_FOUND', `There is no client ${clientId}`);
-    return { ...(await showClient(deps, row)), ...(await showSecrets(deps, clientId)) };
+    const [client] = await showClients(deps, await lists.listClients(deps.db, { clientId }));
+    if (client === undefined) throw new Fault('NOT_FOUND', `There is no client ${clientId}`);
+    return { ...client, ...(await showSecrets(deps, clientId)) };
   },
 
   showSecrets: async (clientId: string): Promise<ShownSecret[]> => (await showSecrets(deps, clientId)).secrets,
