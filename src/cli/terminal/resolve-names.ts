@@ -1,7 +1,6 @@
 /** Names in place of ids in a command: of a restaurant, client, key or endpoint, where one alone has the name. */
 import type { Command } from 'commander';
 import type { Admin, Candidate } from '#src/app/admin/admin.ts';
-import { loginWithoutInstallation } from '../commands/remote/remote-server.ts';
 import { UsageError } from './output.ts';
 import { withAdmin } from './with-admin.ts';
 
@@ -21,12 +20,15 @@ const kinds: Readonly<Record<Kind, { prefix: string; find: Find }>> = {
   },
 };
 
+/** Whether this machine has no installation, and a login instead. */
+type HasOnlyLogin = (command: Command) => Promise<boolean>;
+
 /** Commands of integrators, whose server resolves nothing. `listen` and `replay` take their events from an installation too. */
-const isRemote = async (command: Command): Promise<boolean> => {
+const isRemote = async (command: Command, hasOnlyLogin: HasOnlyLogin): Promise<boolean> => {
   if (command.name() === 'login') return true;
   if (command.name() === 'trigger') return command.parent?.name() !== 'sandbox';
   if (!['listen', 'replay'].includes(command.name())) return false;
-  return command.opts().url !== undefined || (await loginWithoutInstallation(command)) !== undefined;
+  return command.opts().url !== undefined || (await hasOnlyLogin(command));
 };
 
 /** `requests` without an id is answered by the server of a login. */
@@ -64,8 +66,8 @@ const argumentKind = (command: Command, name: string): Kind | undefined => {
  * Runs before each command. The store is opened only for a text that does not begin like an id; an id without the prefix is
  * found by itself, and an unknown text is left to the command, which says that it does not exist.
  */
-export const resolveNames = async (command: Command): Promise<void> => {
-  if (asksForOwn(command) || (await isRemote(command))) return;
+export const resolveNames = async (command: Command, hasOnlyLogin: HasOnlyLogin): Promise<void> => {
+  if (asksForOwn(command) || (await isRemote(command, hasOnlyLogin))) return;
   for (const [option, kind] of optionKinds(command)) {
     const value: unknown = command.getOptionValue(option);
     const texts = typeof value === 'string' ? [value] : Array.isArray(value) ? (value as string[]) : [];

@@ -226,7 +226,7 @@ test('A-481 audit search, usage, user and replay on an installation take names, 
   const madeKey = await runJson(['key', 'create', '--restaurant', place, '--name', 'Key by name'], env);
   const search = (name: string) => runCommand(['audit', 'search', '--client', name, '--action', 'client.created'], env);
   expect((await search('till BY name')).stdout).toContain(id);
-  expect((await search('Nobody')).stdout).toBe('No event matches. No client has the id or the name Nobody.\n');
+  expect((await search('Nowhere')).stdout).toBe('No event matches. No client has the id or the name Nowhere.\n');
   expect(await runJson(['usage', '--client', 'Till by name'], env)).toMatchObject({ caller: id });
   expect(await runJson(['usage', '--key', 'Key by name'], env)).toMatchObject({ caller: madeKey.key_id });
   const contact = ['--email', 'contact@example.com'];

@@ -100,7 +100,7 @@ test('A-304 only webhooks of the sandbox have the header, also that of webhook/t
   expect(marks.filter(([isSandbox, mark]) => isSandbox !== (mark === 'true'))).toEqual([]);
 });
 
-test('A-304 a restaurant that is created with --sandbox says so in its id, its credentials and when it is shown, another one does not', async () => {
+test('A-304 a restaurant that is created with --sandbox has ids and credentials with test_ and is shown as a sandbox, another one is not', async () => {
   for (const [place, isSandbox] of [
     [sandbox, true],
     [real, false],
