@@ -21,6 +21,7 @@ const files = [
   'caddy-forward-auth.caddyfile',
   'haproxy-auth.cfg',
   'haproxy-auth.lua',
+  'haproxy-client-cert.cfg',
 ];
 
 /** tsc rewrites the endings of relative imports only. It reports all others, which `rewrite` below changes. */

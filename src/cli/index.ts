@@ -24,6 +24,7 @@ import { routesCommands } from './commands/program/routes.ts';
 import { startCommand } from './commands/program/start.ts';
 import { upstreamCommands } from './commands/program/upstream.ts';
 import { remoteCommands } from './commands/remote/remote.ts';
+import { loginWithoutInstallation } from './commands/remote/remote-server.ts';
 import { generatorCommands } from './commands/restaurants/generator.ts';
 import { locationCommands } from './commands/restaurants/location.ts';
 import { menuCommands } from './commands/restaurants/menu.ts';
@@ -62,7 +63,9 @@ export const createProgram = (output: Output): Command => {
     program.commandsGroup(`${heading}:`);
     for (const add of commands) add(program, output);
   }
-  program.hook('preAction', (_program, command) => resolveNames(command));
+  const hasOnlyLogin = async (command: Command): Promise<boolean> =>
+    (await loginWithoutInstallation(command)) !== undefined;
+  program.hook('preAction', (_program, command) => resolveNames(command, hasOnlyLogin));
   forEachCommand(program, (command) => {
     command.exitOverride();
     // --json and --config are accepted after the command as well as before it.
@@ -111,7 +114,7 @@ Examples:
   orderpass audit search --client opc_… --decision deny              why a client was refused
   orderpass login --url https://orders.example --client-id opc_…        then: whoami, token get, listen, replay
 
-Every command has --help, and --json for scripts. An id may be the name of a restaurant or client that is unique.`;
+Every command has --help, and --json for scripts. In place of the id of a restaurant, client, key or endpoint its name will do, where one alone has it.`;
 
 const forEachCommand = (command: Command, visit: (command: Command) => void): void => {
   visit(command);

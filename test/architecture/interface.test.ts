@@ -65,3 +65,16 @@ test('the glossary has at most 40 rows', () => {
   expect(rows.length - 1).toBeGreaterThan(20);
   expect(rows.length - 1).toBeLessThanOrEqual(40);
 });
+
+test('no table of the interface has two rows about one path', () => {
+  const twice = (document.match(/(?:^\|.*\n)+/gm) ?? []).flatMap((table) => {
+    const names = table.split('\n').map((row) => row.split('|')[1]?.trim() ?? '');
+    return names.filter((name, index) => /^`(?:\{origin\})?\//.test(name) && names.indexOf(name) !== index);
+  });
+  expect(twice).toEqual([]);
+});
+
+test('every row of a table of the interface stands below a head', () => {
+  const tables = document.match(/(?:^\|.*\n)+/gm) ?? [];
+  expect(tables.filter((table) => !/^\|.*\n\|[ :|-]+\n/.test(table))).toEqual([]);
+});

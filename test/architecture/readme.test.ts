@@ -43,6 +43,20 @@ test.each(documents)('every npm script that $file names exists', ({ text }) => {
   expect(named.filter((name) => manifest.scripts[name] === undefined)).toEqual([]);
 });
 
+test('config/README.md, which is shown as one page for each section, names sections and does not point to the next one', () => {
+  const text = readFileSync(join(root, 'config/README.md'), 'utf8');
+  expect(text.match(/\b(?:next|previous|preceding) section|\btables? above\b/gi)).toBeNull();
+});
+
+test('config/README.md names every path that the program answers itself', () => {
+  const code = readFileSync(join(root, 'src/gateway/model/route-path.ts'), 'utf8');
+  const arrays = [...code.matchAll(/^const own(?:Paths|Areas) = \[(.*)\] as const;$/gm)].map(([, items = '']) => items);
+  expect(arrays).toHaveLength(2);
+  const text = readFileSync(join(root, 'config/README.md'), 'utf8');
+  const said = /^Orderpass answers some paths itself[\s\S]*?\n\n/m.exec(text)?.[0] ?? '';
+  for (const [, path] of `${arrays.join()},'/mcp'`.matchAll(/'([^']+)'/g)) expect(said).toContain(`\`${path}\``);
+});
+
 const program = createProgram(createOutput({ json: false }));
 
 /** The command that the words lead to; what follows a command are its arguments. */

@@ -118,6 +118,37 @@ test.skipIf(binary === undefined)(
 );
 
 test.skipIf(binary === undefined)(
+  'A-483 credentials are typed into password fields, and a tried operation sends them and shows its answer',
+  async () => {
+    await openViewer();
+    await page.getByRole('button', { name: 'Authorize' }).first().click();
+    const dialog = page.locator('.modal-ux');
+    await dialog.waitFor();
+    // Ids of clients are public.
+    const isPublic = (id: string | null): boolean => /^(?:client_id_|auth-basic-username$)/.test(id ?? '');
+    const fields = await dialog.locator('input:not([type=checkbox])').all();
+    const plain: (string | null)[] = [];
+    for (const field of fields)
+      if ((await field.getAttribute('type')) !== 'password') plain.push(await field.getAttribute('id'));
+    for (const id of plain) expect([id, isPublic(id)]).toEqual([id, true]);
+    expect(fields.length - plain.length).toBeGreaterThan(2);
+    const byKey = dialog.locator('.auth-container', { hasText: 'X-Api-Key' });
+    await byKey.locator('input[type=password]').fill('opk_typed');
+    await byKey.getByRole('button', { name: 'Apply credentials' }).click();
+    await dialog.locator('.close-modal').click();
+    const tried = operation('/api/whoami');
+    await tried.locator('button').first().click();
+    await tried.getByRole('button', { name: 'Try it out' }).click();
+    const sent = page.waitForRequest(`${gateway.url}/api/whoami`);
+    await tried.getByRole('button', { name: 'Execute' }).click();
+    expect((await sent).headers()).toMatchObject({ 'x-api-key': 'opk_typed' });
+    await tried.locator('.live-responses-table', { hasText: 'INVALID_KEY' }).waitFor();
+    expect(foreign()).toEqual([]);
+  },
+  60_000,
+);
+
+test.skipIf(binary === undefined)(
   'the keyboard alone opens an operation of the reference',
   async () => {
     await openViewer();

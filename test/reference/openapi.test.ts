@@ -98,7 +98,7 @@ test('A-047 every route of the table is in the document with its scopes and kind
       expect([name, needed]).toEqual([name, name === 'bearer' ? route.scopes : []]);
     for (const scope of route.scopes) expect(operation.description).toContain(scope);
   }
-  const own = /^\/api\/oauth\/(token|revoke|introspect|jwks)$|^\/\.well-known\/|^\/api\/openapi\.json$/;
+  const own = /^\/api\/oauth\/(token|revoke|introspect|report-leak|jwks)$|^\/\.well-known\/|^\/api\/openapi\.json$/;
   const listed = Object.keys(document.paths).filter((path) => !own.test(path));
   expect(listed.toSorted()).toEqual([...new Set(routes.map(({ path }) => path))].toSorted());
   expect(Object.keys(document.components.securitySchemes)[0]).toBe('bearer');
@@ -118,6 +118,65 @@ test('every operation of the core is in the route table, and its schemas are in 
   const covered = new Set(operations.map(({ path }) => `/api${path}`));
   const undescribed = routes.filter((route) => route.upstream === 'ordering' && !covered.has(route.path));
   expect(undescribed.map(({ path }) => path)).toEqual([]);
+});
+
+test('A-482 every tag that an operation has is listed once with a sentence, and every listed tag is used', () => {
+  const used = new Set(everyOperation().flatMap(([, operation]) => operation.tags as string[]));
+  const listed: [name: string, description: string][] = document.tags.map(({ name, description }: Json) => [
+    name,
+    description,
+  ]);
+  expect(listed.map(([name]) => name).toSorted()).toEqual([...used].toSorted());
+  for (const [name, description] of listed) {
+    expect(name).toMatch(/^[A-Z]/);
+    // The sentence for a service of an operator, which says nothing about it.
+    expect(description).not.toMatch(/^Operations below/);
+    expect(description).toMatch(/^[A-Z].*\.$/);
+  }
+});
+
+test('A-482 id and secret are required together, and every refusal of an operation that others have is a reference', () => {
+  const requirements = everyOperation().flatMap(([, { security }]) => security ?? []);
+  const names = new Set(requirements.map((one: Json) => Object.keys(one).join(' ')));
+  expect(names).toEqual(new Set(['bearer', 'clientId clientSecret', 'apiKey', 'clientBasic', '']));
+  for (const [, operation] of everyOperation())
+    for (const status of ['401', '429', '503', '500'])
+      if (operation.responses[status] !== undefined && operation.security?.[0]?.bearer !== undefined)
+        expect(operation.responses[status].$ref).toMatch(/^#\/components\/responses\//);
+});
+
+test('A-482 bounds and formats of the values that a request is checked by are in the document', () => {
+  const query = Object.fromEntries(
+    operationOf({ method: 'GET', path: '/api/orders/list' })
+      .parameters.map(deref)
+      .map((one: Json) => [one.name, one.schema]),
+  );
+  expect(deref(query.pagesize)).toMatchObject({ type: 'integer', minimum: 1, maximum: 100 });
+  const { details, client, notes } = membersOf({ $ref: '#/components/schemas/NewOrder' });
+  expect([deref(details).minItems, deref(details).maxItems, deref(notes).maxLength]).toEqual([1, 200, 1000]);
+  expect(deref(membersOf(client).email).maxLength).toBe(254);
+  const { url, kinds } = membersOf({ $ref: '#/components/schemas/NewEndpoint' });
+  expect([deref(url).maxLength, deref(deref(kinds).items).enum]).toEqual([2048, expect.arrayContaining(['orders'])]);
+  const times = Object.entries<Json>(flat.components.schemas).flatMap(([name, { properties }]) =>
+    Object.entries<Json>(properties ?? {}).flatMap(([member, one]) =>
+      /_iso$/.test(member) ? [[`${name}.${member}`, one]] : [],
+    ),
+  ) as [string, Json][];
+  expect(times.length).toBeGreaterThan(10);
+  const formats = (schema: Json): unknown[] =>
+    [schema, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].map((one) => deref(one).format);
+  expect(times.filter(([, one]) => !formats(deref(one)).includes('date-time')).map(([name]) => name)).toEqual([]);
+});
+
+test('A-482 the token endpoint has token exchange, and a leak is reported without a credential', () => {
+  const token = operationOf({ method: 'POST', path: '/api/oauth/token' });
+  const form = membersOf(token.requestBody.content['application/x-www-form-urlencoded'].schema);
+  expect(form.grant_type.enum).toContain('urn:ietf:params:oauth:grant-type:token-exchange');
+  for (const name of ['subject_token', 'subject_token_type', 'requested_token_type', 'expires_in'])
+    expect(form[name]?.description).toContain('token exchange');
+  expect(membersOf(token.responses[200].content['application/json'].schema).issued_token_type).toBeDefined();
+  const report = operationOf({ method: 'POST', path: '/api/oauth/report-leak' });
+  expect([report.security, Object.keys(report.responses)[0]]).toEqual([[], '202']);
 });
 
 /** Every schema below a value, with the path to it. Examples are no schemas. */

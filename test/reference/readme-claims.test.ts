@@ -35,7 +35,46 @@ const claims: readonly (readonly [claim: string, ...titles: string[]])[] = [
     'It prints them once, with three commands to paste',
     'A-030 the three commands that a first start prints work as they are pasted',
   ],
-  ['The secret that it prints verifies deliveries', 'A-333 '],
+  [
+    'or RFC 9457 when they ask for it',
+    'A-057 429 is an envelope, or a problem when asked for, for Bearer callers as well',
+    'A-058 only an Accept that names the problem type itself changes the dialect',
+  ],
+  [
+    'is repeated for three days until its receiver answers 2xx',
+    'A-353 the table of retries is the schedule of the webhook engine',
+  ],
+  [
+    'Node 20 or newer and npm are enough',
+    'A-252 the command of the package runs commands, and a start that answers and stops',
+  ],
+  [
+    'adds a week of orders, webhooks and refusals',
+    'a first start with --demo-data has a week of orders, webhooks and refusals, and a second one adds nothing',
+  ],
+  [
+    'are allowed only with `ORDERPASS_ALLOW_PRIVATE_TARGETS=true`',
+    'A-139 every private, loopback, link-local, mapped and metadata address is refused when the endpoint is made, however it is spelled',
+  ],
+  [
+    'verifies deliveries with any Standard Webhooks library',
+    'A-130 the libraries standardwebhooks and svix accept a real delivery, and refuse changed ones',
+  ],
+  [
+    'with the few lines for seven languages',
+    'A-130 the code for Node on the page accepts the test vector and real deliveries and refuses changed ones',
+    'A-130 the code for Python on the page does the same',
+    'A-130 the code for PHP on the page does the same',
+    'A-130 the code for Go on the page does the same',
+  ],
+  ['shows a caller why a request was refused', 'every reason that a refusal can have is explained, in every language'],
+  ['makes routes of an OpenAPI document', 'A-186 a table is made of %s, and a start accepts it'],
+  ['it knows no word of ordering', 'gateway, webhooks, platform and contract know no ordering word'],
+  [
+    'Imports go one way',
+    'main imports cli, cli imports app, and nothing imports them back',
+    'each package stays behind its wall',
+  ],
   [
     "forward the endpoint's events to your machine, live or the last ones again",
     'listen forwards each new event, once and in order, signed again, and prints the result',

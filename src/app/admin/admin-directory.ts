@@ -73,7 +73,7 @@ export const createDirectoryAdmin = ({ installation: { store, clock }, settings,
     restuid,
     cell: await credentials.showTenantCell(restuid),
   }),
-  /** Gateways forward requests of the restaurant to this cell from now on; its rows are not moved. `cell`: one of the file of routes. */
+  /** Gateways forward requests of the restaurant to this cell from now on; its rows are not moved. `cell`: one of the route table. */
   setCell: async (restuid: string, cell: string): Promise<{ restuid: string; cell: string }> => {
     const { upstreams } = readRouteTable(routesFileOf(settings.gateway));
     const known = [...new Set(Object.values(upstreams).flatMap(({ cells = {} }) => Object.keys(cells)))].sort();
@@ -81,8 +81,8 @@ export const createDirectoryAdmin = ({ installation: { store, clock }, settings,
       throw new Fault(
         'VALIDATION_ERROR',
         known.length === 0
-          ? 'No upstream of the file of routes has cells'
-          : `The file of routes has no cell ${cell}; it has ${known.join(', ')}`,
+          ? 'No upstream of the route table has cells'
+          : `The route table has no cell ${cell}; it has ${known.join(', ')}`,
       );
     await credentials.setTenantCell(restuid, cell);
     return { restuid, cell };

@@ -20,8 +20,16 @@ const kinds: Readonly<Record<Kind, { prefix: string; find: Find }>> = {
   },
 };
 
-/** Commands of integrators, whose server resolves nothing. */
-const remote: ReadonlySet<string> = new Set(['login', 'listen', 'replay']);
+/** Whether this machine has no installation, and a login instead. */
+type HasOnlyLogin = (command: Command) => Promise<boolean>;
+
+/** Commands of integrators, whose server resolves nothing. `listen` and `replay` take their events from an installation too. */
+const isRemote = async (command: Command, hasOnlyLogin: HasOnlyLogin): Promise<boolean> => {
+  if (command.name() === 'login') return true;
+  if (command.name() === 'trigger') return command.parent?.name() !== 'sandbox';
+  if (!['listen', 'replay'].includes(command.name())) return false;
+  return command.opts().url !== undefined || (await hasOnlyLogin(command));
+};
 
 /** `requests` without an id is answered by the server of a login. */
 const asksForOwn = (command: Command): boolean =>
@@ -41,7 +49,8 @@ const optionKinds = (command: Command): readonly (readonly [string, Kind])[] => 
     ['clientId', 'client'],
     // Elsewhere it is the kid of a public key.
     ...(group === 'key' ? [['keyId', 'key'] as const] : []),
-    ...(command.name() === 'requests' ? [['key', 'key'] as const] : []),
+    ...(['requests', 'usage'].includes(command.name()) ? [['key', 'key'] as const] : []),
+    ...(command.name() === 'usage' || ['audit', 'user'].includes(group ?? '') ? [['client', 'client'] as const] : []),
     ['endpoint', 'endpoint'],
   ];
 };
@@ -57,13 +66,8 @@ const argumentKind = (command: Command, name: string): Kind | undefined => {
  * Runs before each command. The store is opened only for a text that does not begin like an id; an id without the prefix is
  * found by itself, and an unknown text is left to the command, which says that it does not exist.
  */
-export const resolveNames = async (command: Command): Promise<void> => {
-  if (
-    remote.has(command.name()) ||
-    (command.name() === 'trigger' && command.parent?.name() !== 'sandbox') ||
-    asksForOwn(command)
-  )
-    return;
+export const resolveNames = async (command: Command, hasOnlyLogin: HasOnlyLogin): Promise<void> => {
+  if (asksForOwn(command) || (await isRemote(command, hasOnlyLogin))) return;
   for (const [option, kind] of optionKinds(command)) {
     const value: unknown = command.getOptionValue(option);
     const texts = typeof value === 'string' ? [value] : Array.isArray(value) ? (value as string[]) : [];

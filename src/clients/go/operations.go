@@ -26,10 +26,10 @@ type operations struct {
 	Webhooks *WebhooksService
 	// Recorded events, to catch up without webhooks.
 	Events *EventsService
+	// The clock of a sandbox: read it, and move it ahead.
+	Sandbox *SandboxService
 	// What the credential may do, and why a request of it was refused.
 	Whoami *WhoamiService
-	// Operations below /api/sandbox.
-	Sandbox *SandboxService
 }
 
 func operationsOf(c *Client) (o operations) {
@@ -41,8 +41,8 @@ func operationsOf(c *Client) (o operations) {
 	o.Account = &AccountService{c}
 	o.Webhooks = &WebhooksService{c}
 	o.Events = &EventsService{c}
-	o.Whoami = &WhoamiService{c}
 	o.Sandbox = &SandboxService{c}
+	o.Whoami = &WhoamiService{c}
 	return o
 }
 
@@ -1138,6 +1138,34 @@ func (s *EventsService) ListPage(
 	return call[EventsListAnswer](ctx, s.client, "GET", "/api/events/list", request, options)
 }
 
+// SandboxService: The clock of a sandbox: read it, and move it ahead.
+type SandboxService struct{ client *Client }
+
+// Clock: Read or move the clock of a sandbox
+//
+// Needs the scope `manage:orders`.
+//
+// Rate class W: 2 units.
+//
+// Events: `order.timeout`.
+//
+// Refusals of its own:
+//   - MISSING_PARAMETER (400): A required parameter is missing. errors names every fault of the request at once.
+//   - VALIDATION_ERROR (400): The request or a value in it is not valid. errors names every fault with its pointer.
+//   - CONFLICT (409): The present state forbids it, a unique value is taken, or the same idempotent request is still running: then Retry-After says when to ask again.
+//   - IDEMPOTENCY_KEY_REUSED (422): The Idempotency-Key was used with another request; errors points to the first difference. Use a new key.
+func (s *SandboxService) Clock(
+	ctx context.Context,
+	request SandboxClockRequest,
+	options ...CallOption,
+) (*SandboxClock, error) {
+	answer, err := call[SandboxClockAnswer](ctx, s.client, "POST", "/api/sandbox/clock", request, options)
+	if err != nil {
+		return nil, err
+	}
+	return &answer.Clock, nil
+}
+
 // WhoamiService: What the credential may do, and why a request of it was
 // refused.
 type WhoamiService struct{ client *Client }
@@ -1268,32 +1296,4 @@ func (s *WhoamiService) Denial(
 		return nil, err
 	}
 	return &answer.Denial, nil
-}
-
-// SandboxService: Operations below /api/sandbox.
-type SandboxService struct{ client *Client }
-
-// Clock: Read or move the clock of a sandbox
-//
-// Needs the scope `manage:orders`.
-//
-// Rate class W: 2 units.
-//
-// Events: `order.timeout`.
-//
-// Refusals of its own:
-//   - MISSING_PARAMETER (400): A required parameter is missing. errors names every fault of the request at once.
-//   - VALIDATION_ERROR (400): The request or a value in it is not valid. errors names every fault with its pointer.
-//   - CONFLICT (409): The present state forbids it, a unique value is taken, or the same idempotent request is still running: then Retry-After says when to ask again.
-//   - IDEMPOTENCY_KEY_REUSED (422): The Idempotency-Key was used with another request; errors points to the first difference. Use a new key.
-func (s *SandboxService) Clock(
-	ctx context.Context,
-	request SandboxClockRequest,
-	options ...CallOption,
-) (*SandboxClock, error) {
-	answer, err := call[SandboxClockAnswer](ctx, s.client, "POST", "/api/sandbox/clock", request, options)
-	if err != nil {
-		return nil, err
-	}
-	return &answer.Clock, nil
 }

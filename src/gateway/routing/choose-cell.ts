@@ -63,5 +63,5 @@ const tenantNeeded = (tenant: string): Fault => {
 const withoutUpstream = (cell: string): Fault =>
   new Fault('OVERLOADED', 'The service behind this address is not available right now; try again shortly', {
     headers: { 'retry-after': '5' },
-    internalText: `the file of routes has no upstream for the cell ${cell}`,
+    internalText: `the route table has no upstream for the cell ${cell}`,
   });

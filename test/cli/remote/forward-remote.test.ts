@@ -140,7 +140,7 @@ test('replay with --url sends the last events, oldest first, by an API key and w
   expect(local.received[0]?.headers['x-orderpass-signature']).toMatch(/^[0-9a-f]{64}$/);
 });
 
-test('A-358 after a login, replay takes the events of that server without --url on a machine that has no installation', async () => {
+test('A-358 after a login, replay and listen take the events of that server without --url on a machine that has no installation', async () => {
   const elsewhere = mkdtempSync(join(tmpdir(), 'orderpass-login-'));
   closers.push(async () => rmSync(elsewhere, { recursive: true }));
   mkdirSync(join(elsewhere, 'orderpass'));
@@ -152,6 +152,11 @@ test('A-358 after a login, replay takes the events of that server without --url 
   const env = { XDG_CONFIG_HOME: elsewhere, ORDERPASS_DATA_DIR: join(elsewhere, 'none') };
   const replayed = await runCommand(['replay', '--last', '1', '--endpoint', endpoint, '--forward-to', local.url], env);
   expect([replayed.code, local.received.length]).toEqual([0, 1]);
+  const listening = await startListen(['--endpoint', endpoint, '--forward-to', local.url], env);
+  await makeEvents('listening@example.com', 0);
+  await until(() => listening.lines.length === 1);
+  expect(local.received.at(-1)?.body).toContain('listening@example.com');
+  expect(await listening.stop()).toBe(0);
   expect(existsSync(join(elsewhere, 'none'))).toBe(false);
 });
 

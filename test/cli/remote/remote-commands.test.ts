@@ -219,6 +219,58 @@ test('A-344 a key or an endpoint is named by its name, address or description; s
   expect(several.stderr).not.toContain('0123 (');
 });
 
+test('A-481 audit search, usage, user and replay on an installation take names, and an unknown name is said to be unknown', async () => {
+  const place = String((await runJson(['restaurant', 'create', '--name', 'Named here'], env)).restuid);
+  const made = await runJson(['client', 'create', '--name', 'Till by name', '--restaurant', place], env);
+  const id = String(made.client_id);
+  const madeKey = await runJson(['key', 'create', '--restaurant', place, '--name', 'Key by name'], env);
+  const search = (name: string) => runCommand(['audit', 'search', '--client', name, '--action', 'client.created'], env);
+  expect((await search('till BY name')).stdout).toContain(id);
+  expect((await search('Nowhere')).stdout).toBe('No event matches. No client has the id or the name Nowhere.\n');
+  expect(await runJson(['usage', '--client', 'Till by name'], env)).toMatchObject({ caller: id });
+  expect(await runJson(['usage', '--key', 'Key by name'], env)).toMatchObject({ caller: madeKey.key_id });
+  const contact = ['--email', 'contact@example.com'];
+  await runJson(['user', 'create', ...contact, '--role', 'contact', '--client', 'Till by name'], env);
+  await runJson(['user', 'set', ...contact, '--client', 'Till by name', '--client', client.client_id], env);
+  const { users } = (await runJson(['user', 'list'], env)) as unknown as { users: { clients: string[] }[] };
+  expect(users.map(({ clients }) => [...clients].sort())).toEqual([[client.client_id, id].sort()]);
+  const url = 'https://93.184.216.34/hooks/4567';
+  await runJson(['endpoint', 'create', '--restaurant', place, '--url', url], env);
+  const replay = ['replay', '--endpoint', url, '--restaurant', 'Named here', '--forward-to', 'http://127.0.0.1:9'];
+  expect(await runJson(replay, env)).toEqual({ forwarded: [] });
+});
+
+test('A-481 client list has pages, and requests with more rows than a server answers at once asks for the next ones', async () => {
+  const listed = (await runJson(['client', 'list'], env)) as unknown as { clients: { client_id: string }[] };
+  const ids = listed.clients.map(({ client_id }) => client_id);
+  expect(ids.length).toBeGreaterThan(1);
+  const page = await runJson(['client', 'list', '--limit', '1'], env);
+  expect(page).toMatchObject({ clients: [{ client_id: ids[0] }], next_after: ids[0] });
+  const rest = await runJson(['client', 'list', '--after', String(ids[0])], env);
+  expect(rest).toMatchObject({ clients: ids.slice(1).map((client_id) => ({ client_id })), next_after: null });
+  await login();
+  // The calls below are more than the default limit of a minute allows.
+  await runJson(['client', 'limits', client.client_id, '--minute', '10000', '--burst', '1000'], env);
+  const refused = 130;
+  for (let call = 0; call < refused; call += 1)
+    await fetch(`${program.url}/api/orders/list?pagesize=0`, {
+      headers: { 'x-client-id': client.client_id, 'x-client-secret': client.client_secret },
+    });
+  const rows = async (limit: number): Promise<number> => {
+    const { stdout, stderr } = await run(['requests', '--json', '--limit', String(limit)]);
+    expect(stderr).toBe('');
+    return JSON.parse(stdout).requests.length;
+  };
+  await until(async () => (await rows(500)) >= refused, 30_000);
+  expect(await rows(120)).toBe(120);
+});
+
+test('master-key status says nothing of a previous key where there is none', async () => {
+  const { code, stdout } = await runCommand(['master-key', 'status'], env);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('previous key  none')]);
+  expect(stdout).not.toContain('The previous key');
+});
+
 test('A-357 a list is a table on a terminal, with colours unless NO_COLOR is set, and one line for each item in a pipe', async () => {
   const list = `${process.execPath} ${join(root, 'src/cli/launch.mjs')} restaurant list --search Osteria`;
   // `script` gives the command a terminal.

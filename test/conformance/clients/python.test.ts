@@ -118,6 +118,21 @@ describe.skipIf(python === undefined)('the client for Python', () => {
     await run(String(pyright), ['--project', file, '--pythonpath', String(python)]);
   });
 
+  test.each(modes)(
+    'A-332 a token is renewed before its end, and used to its end while the token endpoint is away (%s)',
+    async (mode) => {
+      const { stdout } = await run(String(python), [join(import.meta.dirname, 'runners/python-renewal.py'), mode], {
+        env: { ...process.env, ...env },
+      });
+      expect(JSON.parse(stdout)).toEqual({
+        first: ['Bearer t1', 'Bearer t1', 1],
+        away: ['Bearer t1', 2],
+        back: 'Bearer t3',
+        ended: 'HTTP_503',
+      });
+    },
+  );
+
   test('A-332 a credential is not sent in the clear to another machine', async () => {
     const program = `
 import sys

@@ -24,7 +24,12 @@ let clientId: string;
 beforeAll(async () => {
   if (!isPresent) return;
   harness = await openHarness({
-    settings: { client_certificates: 'on', client_certificate_proxies: '127.0.0.1', auth_check: 'on' },
+    settings: {
+      client_certificates: 'on',
+      client_certificate_proxies: '127.0.0.1',
+      auth_check: 'on',
+      trusted_proxy_hops: 1,
+    },
   });
   ({ clientId } = await harness.credentials.createClient({ name: 'x', tenants: [await harness.createTenant()] }));
   await harness.credentials.addClientCertificate(clientId, { pem: pair.cert });
@@ -93,3 +98,20 @@ test.skipIf(!isPresent)('A-372 a client cannot claim a certificate through HAPro
   }
   expect((await ask({ ...pair, headers: { 'client-cert': claim(authority.issue()) } })).status).toBe(200);
 });
+
+test.skipIf(!isPresent)(
+  'A-480 HAProxy states the address of a caller, and a forwarded address of its own does not count',
+  async () => {
+    const foreign = '203.0.113.9';
+    const options = { name: 'x', tenants: [await harness.createTenant()] };
+    const call = async (allowIp: string[]): Promise<number> => {
+      const { value } = await harness.credentials.createApiKey({
+        name: 'till',
+        tenant: options.tenants[0] ?? '',
+        allowIp,
+      });
+      return (await send('GET', read, { headers: { 'x-api-key': value, 'x-forwarded-for': foreign } })).status;
+    };
+    expect([await call([foreign]), await call(['127.0.0.1'])]).toEqual([403, 200]);
+  },
+);

@@ -6,6 +6,7 @@ import { Client, ClientCredentialsProvider, StreamableHTTPClientTransport } from
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { makeDataDir, type RunningProgram, runCommand, runJson, startProgram } from '../../support/program.ts';
+import { until } from '../../support/until.ts';
 import { routeFile } from '../harness/public-door.ts';
 import { callOf, connect, listMessage, post, textOf } from './mcp-door.ts';
 
@@ -137,4 +138,25 @@ test('A-319 with the setting, a route at /mcp is refused before a start and with
   expect(await runCommand(['config', 'check'], off)).toMatchObject({ code: 0 });
   const explained = await runCommand(['routes', 'explain', 'POST', '/mcp', '--json'], env);
   expect(JSON.parse(explained.stdout)).toMatchObject({ route: null, answered_by: expect.stringContaining('/mcp') });
+});
+
+test('A-484 a tool refuses a foreign restaurant, an address outside the networks of the client and a call beyond its quota, as the operation does', async () => {
+  const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Foreign'], env);
+  const { restuid: own = '' } = await runJson(['restaurant', 'create', '--name', 'Own'], env);
+  const made = await runJson(['client', 'create', '--name', 'Bounded', '--restaurant', own], env);
+  const headers = { 'x-client-id': made.client_id ?? '', 'x-client-secret': made.client_secret ?? '' };
+  const agent = await connect(program.url, headers);
+  const codeOf = async (given: Record<string, string>): Promise<[unknown, unknown]> => {
+    const result = await agent.callTool({ name: 'orders_list', arguments: given });
+    return [result.isError, JSON.parse(textOf(result)).error];
+  };
+  expect(await codeOf({ restuid })).toEqual([true, 'UNAUTHORIZED']);
+  expect(await codeOf({})).toEqual([false, undefined]);
+  await runJson(['client', 'limits', String(made.client_id), '--day', '1'], env);
+  await until(async () => (await codeOf({}))[1] === 'RATE_LIMIT_EXCEEDED');
+  await agent.close();
+  await runJson(['client', 'allow-ip', String(made.client_id), '--allow-ip', '192.0.2.0/24'], env);
+  await until(async () =>
+    (await post(program.url, headers, callOf('orders_list'))).text.includes('ADDRESS_NOT_ALLOWED'),
+  );
 });

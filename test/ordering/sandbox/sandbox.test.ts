@@ -100,6 +100,17 @@ test('A-304 only webhooks of the sandbox have the header, also that of webhook/t
   expect(marks.filter(([isSandbox, mark]) => isSandbox !== (mark === 'true'))).toEqual([]);
 });
 
+test('A-304 a restaurant that is created with --sandbox has ids and credentials with test_ and is shown as a sandbox, another one is not', async () => {
+  for (const [place, isSandbox] of [
+    [sandbox, true],
+    [real, false],
+  ] as const) {
+    const shown = (await runJson(['restaurant', 'show', '--restaurant', place.restuid], env)) as Json;
+    const ids = [place.restuid, place.headers['x-client-id'], place.headers['x-client-secret']];
+    expect([shown.sandbox, ...ids.map((id) => /^[a-z]+_test_/.test(id ?? ''))]).toEqual(Array(4).fill(isSandbox));
+  }
+});
+
 test('A-301 commands refuse a client for both kinds', async () => {
   const both = ['--restaurant', sandbox.restuid, '--restaurant', real.restuid];
   const made = await runCommand(['client', 'create', '--name', 'Both', ...both], env);

@@ -47,6 +47,12 @@ test('A-287 every example request succeeds as pasted with the printed credential
   expect(runs.length).toBeGreaterThan(100);
 });
 
+test('A-304 the restaurant of a first start is a sandbox, and its credentials say so', () => {
+  const { apiKey, clientId, clientSecret } = printedOf(program.output());
+  const restuid = /\((rst_[^)]+)\)/.exec(program.output())?.[1] ?? '';
+  for (const id of [restuid, apiKey, clientId, clientSecret]) expect(id).toMatch(/^[a-z]+_test_/);
+});
+
 test('A-288 every example answer and event is the one of a run, apart from times; `npm run examples` records them again', () => {
   expect(comparable(collected.answers)).toEqual(comparable(recorded.answers));
   // A countdown takes a minute at least, so its end is not part of this run.

@@ -23,7 +23,8 @@ type Request = { example: string; query?: string; body?: Json; isForm?: boolean 
 /** What removes things comes last, as in the collections. The receiver of the demo knows the first secret only. */
 const rankOf = (id: string): number => {
   if (id === 'webhook.rotate-secret') return 1;
-  return id.endsWith('.remove') || id === 'oauth.revoke' ? 2 : 0;
+  if (/^oauth\.(?:report-leak|revoke)$/.test(id)) return 3;
+  return id.endsWith('.remove') ? 2 : 0;
 };
 
 export const operationsOf = (document: Json): { id: string; method: string; path: string; operation: Json }[] => {

@@ -53,6 +53,14 @@ test('A-353 the table of states is what each operation does in each state', () =
   );
 });
 
+test('A-353 the step that is left out with the server of an operator sets no variable, and the next one sets all that pages use', () => {
+  const steps = textOf('start').split(/^## /m);
+  const setIn = (step = ''): string[] => [...step.matchAll(/^([A-Z_]+)=/gm)].map(([, name = '']) => name);
+  const [local, named] = [steps.find((step) => step.startsWith('1. ')), steps.find((step) => step.startsWith('2. '))];
+  expect(setIn(local?.replace(/^ORDERPASS_ALLOW_PRIVATE_TARGETS=\S+ npm start$/m, ''))).toEqual([]);
+  expect(setIn(named)).toEqual(['BASE', 'RESTAURANT', 'API_KEY', 'CLIENT_ID', 'CLIENT_SECRET', 'JSON']);
+});
+
 test('A-353 the tables of scopes, units and windows are those of the route table and the settings', () => {
   expect(tableOf('authentication', '## Scopes').map((row) => row.map(plain))).toEqual(
     scopes.map(({ name, description }) => [name, description, apiKeyScopes.includes(name) ? 'yes' : 'no']),

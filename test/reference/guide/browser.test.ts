@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from '../../panel/harness/panel-harness.ts';
 import { until } from '../../support/until.ts';
 import { startGatewayAlone } from '../gateway-alone.ts';
+import { createRead, findPages } from './read-guide.ts';
 
 const binary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
   existsSync(path),
@@ -72,6 +73,26 @@ test.skipIf(binary === undefined)(
     expect(problems).toEqual([]);
   },
   120_000,
+);
+
+test.skipIf(binary === undefined)(
+  'A-483 axe finds nothing on any page that can be reached from /docs but the viewer of the reference, in both colours',
+  async () => {
+    const found = await findPages(createRead(gateway.url));
+    // The reference is the page of Swagger UI, whose colours have too little contrast in places.
+    const isOwn = ([path, { type }]: [string, { type: string }]): boolean =>
+      type.startsWith('text/html') && path !== '/docs/reference';
+    const paths = [...found].filter(isOwn).map(([path]) => path);
+    expect(paths.length).toBeGreaterThan(60);
+    await open('/docs', desk);
+    const wrong: string[] = [];
+    for (const path of paths) {
+      await page.goto(gateway.url + path);
+      await expectAccessible(page).catch((error: Error) => wrong.push(`${path}: ${error.message}`));
+    }
+    expect(wrong).toEqual([]);
+  },
+  300_000,
 );
 
 test.skipIf(binary === undefined)(

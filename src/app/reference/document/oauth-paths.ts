@@ -24,8 +24,12 @@ type Endpoint = {
   description: string;
   form: Json;
   samples: Json;
+  /** Undefined: 200. */
+  status?: number;
   answer: Json;
   errors: readonly string[];
+  /** Undefined: the client authenticates by HTTP Basic, or by fields of the form. */
+  security?: Json[];
 };
 
 const common = ['invalid_request', 'invalid_client', 'unauthorized_client', 'slow_down'];
@@ -34,18 +38,18 @@ const proofs = ['invalid_dpop_proof', 'use_dpop_nonce'];
 const broken = ['server_error', 'temporarily_unavailable'];
 const shared: ReadonlySet<string> = new Set([...common, ...broken]);
 
-const endpoint = (origin: string, { id, summary, description, form, samples, answer, errors }: Endpoint): Json => ({
+const endpoint = (origin: string, { id, summary, description, form, samples, ...rest }: Endpoint): Json => ({
   post: {
     operationId: id,
     tags: [tagOf('/api/oauth').name],
     summary,
     description,
-    security: [{ clientBasic: [] }, {}],
+    security: rest.security ?? [{ clientBasic: [] }, {}],
     requestBody: {
       required: true,
       content: { 'application/x-www-form-urlencoded': { schema: form, examples: samples } },
     },
-    responses: { 200: { description: 'Done', ...answer }, ...refusals(origin, errors) },
+    responses: { [rest.status ?? 200]: { description: 'Done', ...rest.answer }, ...refusals(origin, rest.errors) },
   },
 });
 
@@ -122,7 +126,9 @@ export const oauthPaths = (origin: string, answers: Readonly<Record<string, Json
   '/api/oauth/token': endpoint(origin, {
     id: 'oauth.token',
     summary: 'Access token for a client (RFC 6749 section 4.4)',
-    description: 'Keep the token until shortly before it expires, rather than getting one for each request.',
+    description:
+      'Keep the token until shortly before it expires, rather than getting one for each request. Token exchange (RFC 8693) ' +
+      'gives a token that can do less, or ends earlier, for one of the same client.',
     form: schemas.tokenForm,
     samples: {
       all: { summary: 'With all scopes of the client', value: tokenRequest },
@@ -142,6 +148,17 @@ export const oauthPaths = (origin: string, answers: Readonly<Record<string, Json
       ...proofs,
       ...broken,
     ],
+  }),
+  '/api/oauth/report-leak': endpoint(origin, {
+    id: 'oauth.report-leak',
+    summary: 'Ends a credential that was found in public',
+    description: 'Needs no credential: the value proves the right to end it. Every gateway refuses it within a second.',
+    form: schemas.leakForm,
+    samples: { form: { value: { token: 'opk_4fT0a9QbZx1c_', url: 'https://code.example/shop/config.js' } } },
+    status: 202,
+    answer: { content: json(schemas.leakAnswer, { received: answers['oauth.report-leak'] ?? {} }) },
+    errors: ['invalid_request', 'slow_down', ...broken],
+    security: [],
   }),
   '/api/oauth/revoke': endpoint(origin, {
     id: 'oauth.revoke',

@@ -25,10 +25,23 @@ const clientFields = {
 
 const details = z.array(z.record(z.string(), z.unknown())).optional();
 
+const accessTokenType = z.literal('urn:ietf:params:oauth:token-type:access_token');
+const byExchange = 'for token exchange only';
+
 const tokenForm = z
   .object({
-    grant_type: z.literal('client_credentials').describe('Token exchange (RFC 8693) has further fields'),
+    grant_type: z
+      .enum(['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'])
+      .describe('A token for the client, or the exchange of one for a token that can do less (RFC 8693)'),
     ...clientFields,
+    subject_token: text.optional().describe(`A live access token of this client; required, and ${byExchange}`),
+    subject_token_type: accessTokenType.optional().describe(`Type of the subject token; required, and ${byExchange}`),
+    requested_token_type: accessTokenType.optional().describe(`Type of the new token; ${byExchange}`),
+    expires_in: z
+      .int()
+      .min(1)
+      .optional()
+      .describe(`Wanted lifetime in seconds; the token ends with the subject token at the latest; ${byExchange}`),
     scope: text.optional().describe('Scopes that the token is to have, separated by spaces; absent or empty means all'),
     resource: address
       .optional()
@@ -45,6 +58,17 @@ const presentedForm = z
   })
   .meta({ id: 'PresentedToken', description: 'An access token to revoke or to introspect' });
 
+const leakForm = z
+  .object({
+    token: text.describe('The value of an API key, a client secret or an access token'),
+    url: text.optional().describe('Where it was found'),
+  })
+  .meta({ id: 'LeakReport', description: 'A credential that was found where it should not be' });
+
+const leakAnswer = z
+  .object({ received: z.literal(true).describe('True for every value, whether it is one of this server or not') })
+  .meta({ id: 'LeakReceived', description: 'The report was received' });
+
 const tokenAnswer = z
   .object({
     access_token: text.describe(
@@ -53,6 +77,7 @@ const tokenAnswer = z
     token_type: tokenType.describe('`DPoP`: it is bound to the key of the proof in the request (RFC 9449)'),
     expires_in: z.int().min(1).describe('Seconds until it expires'),
     scope: text.describe('Scopes that it has, separated by spaces'),
+    issued_token_type: accessTokenType.optional().describe('Type of the token; only after token exchange'),
     authorization_details: details.describe('What limits it beside the scopes; absent when nothing does'),
   })
   .meta({ id: 'Token', description: 'A new access token' });
@@ -158,6 +183,8 @@ const resourceDocument = z
 export const oauthSchemas = {
   tokenForm: schemaOf(tokenForm, 'input'),
   presentedForm: schemaOf(presentedForm, 'input'),
+  leakForm: schemaOf(leakForm, 'input'),
+  leakAnswer: schemaOf(leakAnswer, 'output'),
   tokenAnswer: schemaOf(tokenAnswer, 'output'),
   introspectionAnswer: schemaOf(introspectionAnswer, 'output'),
   keySet: schemaOf(keySet, 'output'),

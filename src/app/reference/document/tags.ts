@@ -16,7 +16,7 @@ const webhooks = {
 
 /** First segment below /api → tag, in the sequence of the document. */
 const tags: Readonly<Record<string, Tag>> = {
-  oauth: { name: 'OAuth', description: 'Access tokens: issue, revoke and introspect them.' },
+  oauth: { name: 'OAuth', description: 'Access tokens: issue, revoke and introspect them; end what has leaked.' },
   order: orders,
   orders,
   menu: { name: 'Menus', description: 'The menu of a restaurant, its versions, and imports that change it.' },
@@ -29,6 +29,7 @@ const tags: Readonly<Record<string, Tag>> = {
   webhook: webhooks,
   webhooks,
   events: { name: 'Events', description: 'Recorded events, to catch up without webhooks.' },
+  sandbox: { name: 'Sandbox', description: 'The clock of a sandbox: read it, and move it ahead.' },
   whoami: { name: 'Who am I', description: 'What the credential may do, and why a request of it was refused.' },
 };
 

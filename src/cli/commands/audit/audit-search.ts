@@ -41,14 +41,19 @@ export const auditSearchCommand = (group: Command, output: Output): void => {
     .option('--before <cursor>', 'the page after the one that returned this cursor')
     .action(async (options: Options, command: Command) => {
       const search = { filter: filterOf(options), before: options.before, limit: limitOf(options.limit) };
-      const found = await withAdmin(command, (admin) => admin.searchAudit(search));
+      const { found, isKnown } = await withAdmin(command, async (admin) => ({
+        found: await admin.searchAudit(search),
+        isKnown: options.client === undefined || (await admin.clientsNamed(options.client)).length > 0,
+      }));
       const searchedTo = found.searchedTo?.toISOString() ?? null;
       if (output.json) {
         const events = found.events.map(toEcs);
         return output.result({ events, next_cursor: found.next ?? null, searched_to: searchedTo });
       }
       if (found.events.length === 0 && found.next === undefined)
-        return output.line(options.before === undefined ? 'No event matches.' : 'No older event matches.');
+        return output.line(
+          `${options.before === undefined ? 'No event matches.' : 'No older event matches.'}${isKnown ? '' : ` No client has the id or the name ${options.client}.`}`,
+        );
       for (const event of found.events) output.line(toReadable(event));
       if (found.next === undefined) return;
       if (searchedTo === null) return output.line(`\nOlder events: --before ${found.next}`);

@@ -7,6 +7,8 @@ import { withAdmin } from '../../terminal/with-admin.ts';
 
 type ById = { clientId: string };
 
+const listLimitMax = 1_000;
+
 export const overlapHours = (text: string): number => {
   const hours = Number(text);
   if (text.trim() === '' || !Number.isFinite(hours)) throw new UsageError('--overlap-hours takes a number');
@@ -16,13 +18,19 @@ export const overlapHours = (text: string): number => {
 export const clientSecretCommands = (group: Command, output: Output): void => {
   group
     .command('list')
-    .description('every API client with its state')
-    .action(async (_options: unknown, command: Command) => {
-      const clients = await withAdmin(command, (admin) => admin.credentials.listClients());
-      output.list(
-        'clients',
-        clients.map(({ tenants, ...client }) => toWire({ ...client, restaurants: tenants })),
-      );
+    .description('API clients with their state, oldest first')
+    .option('--after <client-id>', 'clients after this one')
+    .option('--limit <n>', `clients to show, up to ${listLimitMax}`, String(listLimitMax))
+    .action(async ({ after, limit: text }: { after?: string; limit: string }, command: Command) => {
+      const limit = Number(text);
+      if (!Number.isInteger(limit) || limit < 1 || limit > listLimitMax)
+        throw new UsageError(`--limit is 1 to ${listLimitMax}`);
+      const found = await withAdmin(command, (admin) => admin.credentials.listClients({ after, limit: limit + 1 }));
+      const clients = found.slice(0, limit).map(({ tenants, ...one }) => toWire({ ...one, restaurants: tenants }));
+      const next_after = found.length > limit ? (found[limit - 1]?.clientId ?? null) : null;
+      if (output.json) return output.result({ clients, next_after });
+      output.list('clients', clients);
+      if (next_after !== null) output.line(`\nMore: --after ${next_after}`);
     });
   addShow(group, output);
   group

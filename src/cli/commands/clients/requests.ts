@@ -25,6 +25,8 @@ type Options = {
 };
 
 const limitMax = 1_000;
+/** The most that a server answers at once (interface 7). */
+const pageMax = 100;
 
 export const requestsCommand = (program: Command, output: Output): void => {
   program
@@ -64,14 +66,20 @@ const showOwn = async (options: Options, paging: { pagesize: number; cursor: str
   const { hours, status, route, code, requestId, restaurant, since, until } = options;
   const server = remoteServer(options.url);
   const filter = { status, route, code, request_id: requestId, restuid: restaurant, since, until };
-  const { payload } =
-    hours === true
-      ? await askServer(server, '/whoami/usage', { route, ...paging })
-      : await askServer(server, '/whoami/requests', { ...filter, ...paging });
   const name = hours === true ? 'hours' : 'requests';
-  const next = typeof payload.next_cursor === 'string' ? payload.next_cursor : null;
-  if (output.json) return output.result({ [name]: payload[name], next_cursor: next });
-  output.list(name, payload[name] as Readonly<Record<string, unknown>>[], 'Nothing matches.');
+  const rows: Readonly<Record<string, unknown>>[] = [];
+  let next = paging.cursor ?? null;
+  do {
+    const page = { pagesize: Math.min(paging.pagesize - rows.length, pageMax), cursor: next ?? undefined };
+    const { payload } =
+      hours === true
+        ? await askServer(server, '/whoami/usage', { route, ...page })
+        : await askServer(server, '/whoami/requests', { ...filter, ...page });
+    rows.push(...(payload[name] as typeof rows));
+    next = typeof payload.next_cursor === 'string' ? payload.next_cursor : null;
+  } while (next !== null && rows.length < paging.pagesize);
+  if (output.json) return output.result({ [name]: rows, next_cursor: next });
+  output.list(name, rows, 'Nothing matches.');
   if (next !== null) output.line(`\nThe next page: --cursor ${next}`);
 };
 

@@ -71,5 +71,5 @@ const showStatus = (output: Output, status: MasterKeyStatus): void => {
     output.line(
       `process       ${name} (${role}) holds ${keys.join(', ') || 'no key'}${canStart ? '' : ': it could not start again'}`,
     );
-  output.line(previousCanGo ? 'The previous key can go.' : 'The previous key is still needed.');
+  if (previous !== null) output.line(previousCanGo ? 'The previous key can go.' : 'The previous key is still needed.');
 };

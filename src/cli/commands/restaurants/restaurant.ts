@@ -52,7 +52,10 @@ const cellCommand = (group: Command, output: Output): void => {
     .command('cell')
     .description('show or change the cell that requests of a restaurant are forwarded to; no data is moved')
     .requiredOption('--restaurant <restuid>', 'id of the restaurant')
-    .option('--cell <name>', 'a cell of the file of routes; default: the one that has all other restaurants')
+    .option(
+      '--cell <name>',
+      'name of a cell in the route table; `default` is the cell of all restaurants without an entry; without this option the cell is shown',
+    )
     .action(async ({ restaurant, cell }: { restaurant: string; cell?: string }, command: Command) => {
       output.result(
         await withAdmin(command, (admin) =>

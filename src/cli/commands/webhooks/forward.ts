@@ -42,7 +42,10 @@ const forwarding = (program: Command, name: string, description: string): Comman
     .requiredOption('--forward-to <url>', 'where to send them, e.g. http://localhost:3000/hook')
     .option('--allow-remote', 'allow an address on another machine; customer data then leaves this one')
     .option('--url <url>', 'take the events from a remote server, e.g. https://orders.example; see below')
-    .option('--restaurant <restuid>', 'with --url, if the credential has several restaurants')
+    .option(
+      '--restaurant <restuid>',
+      'with --url, if the credential has several; else, where --endpoint is an address or a description',
+    )
     .addHelpText('after', remoteHelp);
 
 const remoteHelp = `

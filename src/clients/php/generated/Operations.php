@@ -140,11 +140,11 @@ abstract class Operations
     /** Recorded events, to catch up without webhooks. */
     public readonly EventsOperations $events;
 
+    /** The clock of a sandbox: read it, and move it ahead. */
+    public readonly SandboxOperations $sandbox;
+
     /** What the credential may do, and why a request of it was refused. */
     public readonly WhoamiOperations $whoami;
-
-    /** Operations below /api/sandbox. */
-    public readonly SandboxOperations $sandbox;
 
     protected function __construct(Transport $transport)
     {
@@ -156,8 +156,8 @@ abstract class Operations
         $this->account = new AccountOperations($transport);
         $this->webhooks = new WebhooksOperations($transport);
         $this->events = new EventsOperations($transport);
-        $this->whoami = new WhoamiOperations($transport);
         $this->sandbox = new SandboxOperations($transport);
+        $this->whoami = new WhoamiOperations($transport);
     }
 }
 
@@ -1190,6 +1190,40 @@ final class EventsOperations
     }
 }
 
+/** The clock of a sandbox: read it, and move it ahead. */
+final class SandboxOperations
+{
+    public function __construct(private readonly Transport $transport)
+    {
+    }
+
+    /**
+     * Read or move the clock of a sandbox
+     *
+     * Needs the scope `manage:orders`.
+     *
+     * Rate class W: 2 units.
+     *
+     * Events: `order.timeout`.
+     *
+     * Refusals of its own:
+     * - MISSING_PARAMETER (400): A required parameter is missing. errors names every fault of the request
+     * at once.
+     * - VALIDATION_ERROR (400): The request or a value in it is not valid. errors names every fault with
+     * its pointer.
+     * - CONFLICT (409): The present state forbids it, a unique value is taken, or the same idempotent
+     * request is still running: then Retry-After says when to ask again.
+     * - IDEMPOTENCY_KEY_REUSED (422): The Idempotency-Key was used with another request; errors points to
+     * the first difference. Use a new key.
+     */
+    public function clock(
+        SandboxClockRequest $request = new SandboxClockRequest(),
+        ?CallOptions $options = null,
+    ): SandboxClock {
+        return SandboxClockAnswer::from($this->transport->call('POST', '/api/sandbox/clock', $request, $options))->clock;
+    }
+}
+
 /** What the credential may do, and why a request of it was refused. */
 final class WhoamiOperations
 {
@@ -1299,39 +1333,5 @@ final class WhoamiOperations
         ?CallOptions $options = null,
     ): Denial {
         return WhoamiDenialAnswer::from($this->transport->call('GET', '/api/whoami/denials/{request_id}', $request, $options))->denial;
-    }
-}
-
-/** Operations below /api/sandbox. */
-final class SandboxOperations
-{
-    public function __construct(private readonly Transport $transport)
-    {
-    }
-
-    /**
-     * Read or move the clock of a sandbox
-     *
-     * Needs the scope `manage:orders`.
-     *
-     * Rate class W: 2 units.
-     *
-     * Events: `order.timeout`.
-     *
-     * Refusals of its own:
-     * - MISSING_PARAMETER (400): A required parameter is missing. errors names every fault of the request
-     * at once.
-     * - VALIDATION_ERROR (400): The request or a value in it is not valid. errors names every fault with
-     * its pointer.
-     * - CONFLICT (409): The present state forbids it, a unique value is taken, or the same idempotent
-     * request is still running: then Retry-After says when to ask again.
-     * - IDEMPOTENCY_KEY_REUSED (422): The Idempotency-Key was used with another request; errors points to
-     * the first difference. Use a new key.
-     */
-    public function clock(
-        SandboxClockRequest $request = new SandboxClockRequest(),
-        ?CallOptions $options = null,
-    ): SandboxClock {
-        return SandboxClockAnswer::from($this->transport->call('POST', '/api/sandbox/clock', $request, $options))->clock;
     }
 }

@@ -1357,6 +1357,45 @@ export class Events {
   }
 }
 
+/** The clock of a sandbox: read it, and move it ahead. */
+export class Sandbox {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Read or move the clock of a sandbox
+   *
+   * Needs the scope `manage:orders`.
+   *
+   * Rate class W: 2 units.
+   *
+   * Events: `order.timeout`.
+   *
+   * Refusals of its own:
+   * - `MISSING_PARAMETER` (400): A required parameter is missing. errors names every fault of the request at once.
+   * - `VALIDATION_ERROR` (400): The request or a value in it is not valid. errors names every fault with its
+   * pointer.
+   * - `CONFLICT` (409): The present state forbids it, a unique value is taken, or the same idempotent request is
+   * still running: then Retry-After says when to ask again.
+   * - `IDEMPOTENCY_KEY_REUSED` (422): The Idempotency-Key was used with another request; errors points to the first
+   * difference. Use a new key.
+   *
+   * @example
+   * await client.sandbox.clock({ advance_seconds: 60 });
+   */
+  async clock(request: SandboxClockRequest = {}, options?: CallOptions): Promise<SandboxClock> {
+    const answer = await this.#transport.call<SandboxClockAnswer>(
+      { id: 'sandbox.clock', method: 'POST', path: '/api/sandbox/clock' },
+      request,
+      options,
+    );
+    return answer.clock;
+  }
+}
+
 /** What the credential may do, and why a request of it was refused. */
 export class Whoami {
   readonly #transport: Transport;
@@ -1487,45 +1526,6 @@ export class Whoami {
   }
 }
 
-/** Operations below /api/sandbox. */
-export class Sandbox {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  /**
-   * Read or move the clock of a sandbox
-   *
-   * Needs the scope `manage:orders`.
-   *
-   * Rate class W: 2 units.
-   *
-   * Events: `order.timeout`.
-   *
-   * Refusals of its own:
-   * - `MISSING_PARAMETER` (400): A required parameter is missing. errors names every fault of the request at once.
-   * - `VALIDATION_ERROR` (400): The request or a value in it is not valid. errors names every fault with its
-   * pointer.
-   * - `CONFLICT` (409): The present state forbids it, a unique value is taken, or the same idempotent request is
-   * still running: then Retry-After says when to ask again.
-   * - `IDEMPOTENCY_KEY_REUSED` (422): The Idempotency-Key was used with another request; errors points to the first
-   * difference. Use a new key.
-   *
-   * @example
-   * await client.sandbox.clock({ advance_seconds: 60 });
-   */
-  async clock(request: SandboxClockRequest = {}, options?: CallOptions): Promise<SandboxClock> {
-    const answer = await this.#transport.call<SandboxClockAnswer>(
-      { id: 'sandbox.clock', method: 'POST', path: '/api/sandbox/clock' },
-      request,
-      options,
-    );
-    return answer.clock;
-  }
-}
-
 /** Every operation, by what it belongs to. */
 export class Operations {
   /** Orders of a restaurant: list them, read one, insert one, and move it from `new` to its end. */
@@ -1544,10 +1544,10 @@ export class Operations {
   readonly webhooks: Webhooks;
   /** Recorded events, to catch up without webhooks. */
   readonly events: Events;
+  /** The clock of a sandbox: read it, and move it ahead. */
+  readonly sandbox: Sandbox;
   /** What the credential may do, and why a request of it was refused. */
   readonly whoami: Whoami;
-  /** Operations below /api/sandbox. */
-  readonly sandbox: Sandbox;
 
   constructor(transport: Transport) {
     this.orders = new Orders(transport);
@@ -1558,7 +1558,7 @@ export class Operations {
     this.account = new Account(transport);
     this.webhooks = new Webhooks(transport);
     this.events = new Events(transport);
-    this.whoami = new Whoami(transport);
     this.sandbox = new Sandbox(transport);
+    this.whoami = new Whoami(transport);
   }
 }

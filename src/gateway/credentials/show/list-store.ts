@@ -29,8 +29,11 @@ export type ShownClientRow = ShownRow & {
   tenants: string[];
 };
 
-/** Oldest first. Without `clientId`: all clients. */
-export const listClients = async (db: Db, clientId?: string): Promise<ShownClientRow[]> =>
+/** Part of the clients; without a member all of them. `after`: those behind this client. */
+export type ClientPart = { clientId?: string; after?: string | undefined; limit?: number };
+
+/** Oldest first. */
+export const listClients = async (db: Db, { clientId, after, limit }: ClientPart = {}): Promise<ShownClientRow[]> =>
   (
     await sql<ShownClientRow>`
       select c.client_id as id, c.name, c.created, null::timestamptz as expires, c.disabled_at is not null as revoked,
@@ -41,8 +44,10 @@ export const listClients = async (db: Db, clientId?: string): Promise<ShownClien
         c.limits, c.allow_ip as "allowIp",
         array(select tenant from gateway.client_tenants g
               where g.client_id = c.client_id and g.withdrawn_at is null order by tenant) as tenants
-      from gateway.clients c where ${clientId ?? null}::text is null or c.client_id = ${clientId ?? null}
-      order by c.created, c.client_id`.execute(db)
+      from gateway.clients c where (${clientId ?? null}::text is null or c.client_id = ${clientId ?? null})
+        and (${after ?? null}::text is null or (c.created, c.client_id) >
+          (select created, client_id from gateway.clients where client_id = ${after ?? null}))
+      order by c.created, c.client_id limit ${limit ?? null}`.execute(db)
   ).rows;
 
 export const listSecrets = async (db: Db, clientId: string): Promise<ShownRow[]> =>

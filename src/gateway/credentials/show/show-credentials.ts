@@ -206,11 +206,13 @@ const showClient = (row: lists.ShownClientRow, changes: readonly StateChange[] |
 };
 
 export const credentialViews = (deps: CredentialsDeps) => ({
-  listClients: async (): Promise<ShownClient[]> => showClients(deps, await lists.listClients(deps.db)),
+  /** Oldest first; `after`: the id of the last client before. */
+  listClients: async (page: { after: string | undefined; limit: number }): Promise<ShownClient[]> =>
+    showClients(deps, await lists.listClients(deps.db, page)),
 
   /** With secrets, keys and their use. NOT_FOUND. */
   showClient: async (clientId: string) => {
-    const [client] = await showClients(deps, await lists.listClients(deps.db, clientId));
+    const [client] = await showClients(deps, await lists.listClients(deps.db, { clientId }));
     if (client === undefined) throw new Fault('NOT_FOUND', `There is no client ${clientId}`);
     return { ...client, ...(await showSecrets(deps, clientId)) };
   },

@@ -30,7 +30,7 @@ const endings: Folder = {
   requests: [],
 };
 
-const isEnding = (id: string): boolean => id.endsWith('.remove') || id === 'oauth.revoke';
+const isEnding = (id: string): boolean => /\.remove$|^oauth\.(?:report-leak|revoke)$/.test(id);
 
 /** First what makes something, then everything else in the sequence of the document. */
 const makes = (id: string): boolean => /\.(token|create|import|generate)$/.test(id);
@@ -61,6 +61,7 @@ type Described = {
   summary: string;
   description?: string;
   security: Json[];
+  responses: Json;
   parameters?: Json[];
   requestBody?: { content: Record<string, { examples: Record<string, { summary?: string; value: Json }> }> };
 };
@@ -71,6 +72,7 @@ const requestsTo = (operation: Operation, shared: Json): Request[] => {
   const parameters = (operation.parameters ?? []).map(
     (one) => (typeof one.$ref === 'string' ? shared[one.$ref.split('/').at(-1) ?? ''] : one) as Json,
   );
+  const done = Number(Object.keys(operation.responses).find((status) => status.startsWith('2')));
   const request: Request = {
     name: summary,
     description,
@@ -82,7 +84,7 @@ const requestsTo = (operation: Operation, shared: Json): Request[] => {
     headers: parameters.filter((one) => one.in === 'header').map((one) => parameterOf(one, '{{$guid}}', false)),
     body: undefined,
     needsToken: security.some((one) => 'bearer' in one),
-    expected: laterIds[path] === undefined ? [200] : [200, 404],
+    expected: laterIds[path] === undefined ? [done] : [done, 404],
     sets: setBy[operationId] ?? {},
   };
   const [content] = Object.entries(requestBody?.content ?? {});

@@ -2266,6 +2266,55 @@ class AsyncEvents:
         return cast("EventsListAnswer", answer)
 
 
+class AsyncSandbox:
+    """The clock of a sandbox: read it, and move it ahead."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def clock(
+        self,
+        *,
+        advance_seconds: Union[int, Omitted] = OMIT,
+        to: Union[str, Omitted] = OMIT,
+        reset: Union[bool, Omitted] = OMIT,
+        restuid: Union[str, Omitted] = OMIT,
+        options: Optional[CallOptions] = None,
+    ) -> SandboxClock:
+        """Read or move the clock of a sandbox
+
+        Needs the scope `manage:orders`.
+
+        Rate class W: 2 units.
+
+        Events: `order.timeout`.
+
+        advance_seconds: Forward by this much from where it is. 1 to 31622400.
+        to: Forward to this time. A date-time of RFC 3339 with an offset.
+        reset: true: the real time again
+        restuid: The restaurant; required when the client has several. A POST may send it as a member of
+        the body. 1 to 64 characters.
+
+        Refusals of its own:
+        - MISSING_PARAMETER (400): A required parameter is missing. errors names every fault of the
+        request at once.
+        - VALIDATION_ERROR (400): The request or a value in it is not valid. errors names every fault
+        with its pointer.
+        - CONFLICT (409): The present state forbids it, a unique value is taken, or the same idempotent
+        request is still running: then Retry-After says when to ask again.
+        - IDEMPOTENCY_KEY_REUSED (422): The Idempotency-Key was used with another request; errors points
+        to the first difference. Use a new key.
+        """
+        request: Dict[str, Any] = {
+            "advance_seconds": advance_seconds,
+            "to": to,
+            "reset": reset,
+            "restuid": restuid,
+        }
+        answer = await self._transport.call(Operation("sandbox.clock", "POST", "/api/sandbox/clock"), request, options)
+        return cast("SandboxClock", answer["clock"])
+
+
 class AsyncWhoami:
     """What the credential may do, and why a request of it was refused."""
 
@@ -2473,55 +2522,6 @@ class AsyncWhoami:
         return cast("Denial", answer["denial"])
 
 
-class AsyncSandbox:
-    """Operations below /api/sandbox."""
-
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
-
-    async def clock(
-        self,
-        *,
-        advance_seconds: Union[int, Omitted] = OMIT,
-        to: Union[str, Omitted] = OMIT,
-        reset: Union[bool, Omitted] = OMIT,
-        restuid: Union[str, Omitted] = OMIT,
-        options: Optional[CallOptions] = None,
-    ) -> SandboxClock:
-        """Read or move the clock of a sandbox
-
-        Needs the scope `manage:orders`.
-
-        Rate class W: 2 units.
-
-        Events: `order.timeout`.
-
-        advance_seconds: Forward by this much from where it is. 1 to 31622400.
-        to: Forward to this time. A date-time of RFC 3339 with an offset.
-        reset: true: the real time again
-        restuid: The restaurant; required when the client has several. A POST may send it as a member of
-        the body. 1 to 64 characters.
-
-        Refusals of its own:
-        - MISSING_PARAMETER (400): A required parameter is missing. errors names every fault of the
-        request at once.
-        - VALIDATION_ERROR (400): The request or a value in it is not valid. errors names every fault
-        with its pointer.
-        - CONFLICT (409): The present state forbids it, a unique value is taken, or the same idempotent
-        request is still running: then Retry-After says when to ask again.
-        - IDEMPOTENCY_KEY_REUSED (422): The Idempotency-Key was used with another request; errors points
-        to the first difference. Use a new key.
-        """
-        request: Dict[str, Any] = {
-            "advance_seconds": advance_seconds,
-            "to": to,
-            "reset": reset,
-            "restuid": restuid,
-        }
-        answer = await self._transport.call(Operation("sandbox.clock", "POST", "/api/sandbox/clock"), request, options)
-        return cast("SandboxClock", answer["clock"])
-
-
 class AsyncOperations:
     """Every operation, by what it belongs to."""
 
@@ -2542,7 +2542,7 @@ class AsyncOperations:
         """Endpoints that receive events, their deliveries, and sending them again."""
         self.events = AsyncEvents(transport)
         """Recorded events, to catch up without webhooks."""
+        self.sandbox = AsyncSandbox(transport)
+        """The clock of a sandbox: read it, and move it ahead."""
         self.whoami = AsyncWhoami(transport)
         """What the credential may do, and why a request of it was refused."""
-        self.sandbox = AsyncSandbox(transport)
-        """Operations below /api/sandbox."""
