@@ -4,6 +4,7 @@ import { until } from '../../support/until.ts';
 import {
   browserBinary,
   expectAccessible,
+  openAccountMenu,
   type PanelHarness,
   startPanelHarness,
   takeScreenshots,
@@ -71,6 +72,8 @@ inBrowser('the keyboard alone signs in, skips to the content, changes the passwo
   await page.waitForURL(`${harness.url}/panel`);
   await tabTo(email);
   await press('Enter');
+  await tabTo('Account');
+  await press('Enter');
   await page.waitForURL(`${harness.url}/panel/account`);
   await tabTo('current');
   await page.keyboard.type(password);
@@ -80,6 +83,8 @@ inBrowser('the keyboard alone signs in, skips to the content, changes the passwo
   await page.keyboard.type('a newer long password');
   await press('Enter');
   await page.getByRole('status').filter({ hasText: 'The password was changed' }).waitFor();
+  await tabTo(email);
+  await press('Enter');
   await tabTo('Sign out');
   await press('Enter');
   // The list of sessions may be fetched again meanwhile, and leads there too, so one of the two navigations is given up.
@@ -94,10 +99,12 @@ inBrowser('the language follows the browser, then the choice of the user, also o
   expect(await page.evaluate('document.documentElement.lang')).toBe('it');
   const english = await harness.signIn(user);
   await english.page.goto(`${harness.url}/panel/account`);
+  await openAccountMenu(english.page);
   await english.page.getByRole('button', { name: 'Italiano' }).click();
   await english.page.getByRole('heading', { name: 'Cambia password' }).waitFor();
   expect(english.page.url()).toBe(`${harness.url}/panel/account`);
   const again = await harness.signIn(user);
+  await openAccountMenu(again.page);
   expect(await again.page.getByRole('button', { name: 'Esci' }).count()).toBe(1);
 });
 
@@ -127,6 +134,7 @@ inBrowser(
       page.locator('td time:not([data-style="relative"])').last().innerText();
     const american = await openedBy('en-US');
     expect(await hours(american)).toMatch(/[AP]M/);
+    await openAccountMenu(american);
     await american.getByRole('button', { name: 'Italiano' }).click();
     await american.getByRole('heading', { name: 'Cambia password' }).waitFor();
     expect(await hours(american)).not.toMatch(/[AP]M/i);
