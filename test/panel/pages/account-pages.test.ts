@@ -27,7 +27,9 @@ inBrowser(
   async () => {
     const user = await harness.user('support');
     const { page, problems } = await harness.signIn(user);
-    await page.getByRole('link', { name: 'support1@example.com' }).click();
+    await openAccountMenu(page);
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Account' }).click();
     await expectAccessible(page);
     await takeScreenshots(page, 'account');
     await page.getByRole('link', { name: 'Add one-time codes' }).click();
@@ -185,6 +187,7 @@ inBrowser(
     await page.getByLabel('Current password').fill('half of it');
     const elsewhere = await harness.signIn(user);
     await until(async () => (await rows.count()) === before + 1);
+    await openAccountMenu(elsewhere.page);
     await elsewhere.page.getByRole('button', { name: 'Sign out' }).click();
     await until(async () => (await rows.count()) === before);
     expect(await page.getByLabel('Current password').inputValue()).toBe('half of it');
@@ -222,7 +225,9 @@ inBrowser('pages work without script: signing in, changing something, reading wh
   const user = await harness.user('support');
   const { page } = await harness.signIn(user, { javaScriptEnabled: false });
   await page.goto(`${harness.url}/panel/account`);
+  await openAccountMenu(page);
   await page.getByRole('button', { name: 'Italiano' }).click();
+  await openAccountMenu(page);
   await page.getByRole('button', { name: 'Esci' }).waitFor();
 });
 
