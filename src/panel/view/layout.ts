@@ -85,7 +85,7 @@ ${
   signedIn === undefined
     ? html`<div class="who">${languageChoice(frame)}</div>`
     : html`<button type="button" class="menu-button" popovertarget="menu">${t.menu}</button>
-<div id="menu" class="menu" popover>${mainNavigation(texts, signedIn.nav)}${findForm(texts, signedIn.user.role)}<div class="who">${signedIn.others.map(link)}${languageChoice(frame)}${account(texts, signedIn)}</div></div>`
+<div id="menu" class="menu" popover>${mainNavigation(texts, signedIn.nav)}${sectionInMenu(texts, signedIn.subNav)}${findForm(texts, signedIn.user.role)}${accountMenu(frame, signedIn)}</div>`
 }
 </header>
 ${signedIn && signedIn.subNav.length > 0 && subNavigation(texts, signedIn.subNav)}
@@ -126,17 +126,21 @@ const listOf = (items: readonly NavItem[]): Html[] => items.map((item) => html`<
 const mainNavigation = (texts: Texts, items: readonly NavItem[]): Html =>
   html`<nav class="main-nav" aria-label="${texts.frame.mainNavigation}"><ul>${listOf(items)}</ul></nav>`;
 
-/** On a phone the button shows the current page, and opens the list. A wide screen shows the list alone. */
-const subNavigation = (texts: Texts, items: readonly NavItem[]): Html => {
-  const current = items.find(({ isCurrent }) => isCurrent)?.label ?? texts.frame.subNavigation;
-  return html`<nav class="sub-nav" aria-label="${texts.frame.subNavigation}">
-<button type="button" class="menu-button" popovertarget="sub-menu">${current}</button>
-<ul id="sub-menu" class="menu" popover>${listOf(items)}</ul></nav>`;
-};
+/** The pages of the group or object of this page. On a phone they are in the menu instead. */
+const subNavigation = (texts: Texts, items: readonly NavItem[]): Html =>
+  html`<nav class="sub-nav" aria-label="${texts.frame.subNavigation}"><ul>${listOf(items)}</ul></nav>`;
 
-const account = (texts: Texts, { user, csrfField }: NonNullable<Frame['signedIn']>): Html =>
-  html`<a href="/panel/account" class="account">${user.email}</a>
-<form method="post" action="/panel/sign-out">${csrfField}<button class="quiet">${texts.frame.signOut}</button></form>`;
+const sectionInMenu = (texts: Texts, items: readonly NavItem[]): Html | false =>
+  items.length > 0 &&
+  html`<nav class="section-nav" aria-label="${texts.frame.subNavigation}"><ul>${listOf(items)}</ul></nav>`;
+
+/** What is about the user and not about the work. On a phone it stands open at the end of the menu. */
+const accountMenu = (frame: Frame, { user, csrfField, others }: NonNullable<Frame['signedIn']>): Html => {
+  const t = frame.texts.frame;
+  return html`<button type="button" class="account-button quiet" popovertarget="account-menu">${breakable(user.email)}</button>
+<div id="account-menu" class="who" popover><a href="/panel/account">${t.account}</a>${others.filter(({ path }) => path !== '/panel/account').map(link)}${languageChoice(frame)}
+<form method="post" action="/panel/sign-out">${csrfField}<button class="quiet">${t.signOut}</button></form></div>`;
+};
 
 const languageChoice = ({ language, texts, path, signedIn }: Frame): Html =>
   html`<form method="post" action="/panel/language" class="language" aria-label="${texts.frame.language}">

@@ -154,6 +154,9 @@ export const startPanelHarness = async (env: Record<string, string> = {}) => {
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+/** On a wide screen; on a phone what it holds is in the menu of the page. */
+export const openAccountMenu = (page: Page): Promise<void> => page.locator('.account-button').click();
+
 /** Fails with what axe finds on the page as it is now, in its light and its dark colours. */
 export const expectAccessible = async (page: Page): Promise<void> => {
   // Over the debugging protocol, which the content policy does not hold for.

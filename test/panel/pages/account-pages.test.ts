@@ -4,6 +4,7 @@ import { until } from '../../support/until.ts';
 import {
   browserBinary,
   expectAccessible,
+  openAccountMenu,
   type PanelHarness,
   startPanelHarness,
   takeScreenshots,
@@ -26,7 +27,9 @@ inBrowser(
   async () => {
     const user = await harness.user('support');
     const { page, problems } = await harness.signIn(user);
-    await page.getByRole('link', { name: 'support1@example.com' }).click();
+    await openAccountMenu(page);
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Account' }).click();
     await expectAccessible(page);
     await takeScreenshots(page, 'account');
     await page.getByRole('link', { name: 'Add one-time codes' }).click();
@@ -71,6 +74,8 @@ inBrowser('the keyboard alone signs in, skips to the content, changes the passwo
   await page.waitForURL(`${harness.url}/panel`);
   await tabTo(email);
   await press('Enter');
+  await tabTo('Account');
+  await press('Enter');
   await page.waitForURL(`${harness.url}/panel/account`);
   await tabTo('current');
   await page.keyboard.type(password);
@@ -80,6 +85,8 @@ inBrowser('the keyboard alone signs in, skips to the content, changes the passwo
   await page.keyboard.type('a newer long password');
   await press('Enter');
   await page.getByRole('status').filter({ hasText: 'The password was changed' }).waitFor();
+  await tabTo(email);
+  await press('Enter');
   await tabTo('Sign out');
   await press('Enter');
   // The list of sessions may be fetched again meanwhile, and leads there too, so one of the two navigations is given up.
@@ -94,10 +101,12 @@ inBrowser('the language follows the browser, then the choice of the user, also o
   expect(await page.evaluate('document.documentElement.lang')).toBe('it');
   const english = await harness.signIn(user);
   await english.page.goto(`${harness.url}/panel/account`);
+  await openAccountMenu(english.page);
   await english.page.getByRole('button', { name: 'Italiano' }).click();
   await english.page.getByRole('heading', { name: 'Cambia password' }).waitFor();
   expect(english.page.url()).toBe(`${harness.url}/panel/account`);
   const again = await harness.signIn(user);
+  await openAccountMenu(again.page);
   expect(await again.page.getByRole('button', { name: 'Esci' }).count()).toBe(1);
 });
 
@@ -127,6 +136,7 @@ inBrowser(
       page.locator('td time:not([data-style="relative"])').last().innerText();
     const american = await openedBy('en-US');
     expect(await hours(american)).toMatch(/[AP]M/);
+    await openAccountMenu(american);
     await american.getByRole('button', { name: 'Italiano' }).click();
     await american.getByRole('heading', { name: 'Cambia password' }).waitFor();
     expect(await hours(american)).not.toMatch(/[AP]M/i);
@@ -177,6 +187,7 @@ inBrowser(
     await page.getByLabel('Current password').fill('half of it');
     const elsewhere = await harness.signIn(user);
     await until(async () => (await rows.count()) === before + 1);
+    await openAccountMenu(elsewhere.page);
     await elsewhere.page.getByRole('button', { name: 'Sign out' }).click();
     await until(async () => (await rows.count()) === before);
     expect(await page.getByLabel('Current password').inputValue()).toBe('half of it');
@@ -214,7 +225,9 @@ inBrowser('pages work without script: signing in, changing something, reading wh
   const user = await harness.user('support');
   const { page } = await harness.signIn(user, { javaScriptEnabled: false });
   await page.goto(`${harness.url}/panel/account`);
+  await openAccountMenu(page);
   await page.getByRole('button', { name: 'Italiano' }).click();
+  await openAccountMenu(page);
   await page.getByRole('button', { name: 'Esci' }).waitFor();
 });
 

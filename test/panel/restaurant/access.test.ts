@@ -8,6 +8,7 @@ import { until } from '../../support/until.ts';
 import {
   browserBinary,
   expectAccessible,
+  openAccountMenu,
   type PanelHarness,
   startPanelHarness,
   takeScreenshots,
@@ -85,6 +86,7 @@ test.skipIf(browserBinary === undefined)(
     await view.page.keyboard.press('Enter');
     await view.page.waitForURL(/none/);
     expect(await view.page.locator('tbody tr').count()).toBe(0);
+    await openAccountMenu(view.page);
     await view.page.getByRole('button', { name: 'Italiano' }).click();
     await view.page.getByRole('heading', { name: 'Ristoranti' }).waitFor();
     await expectAccessible(view.page);

@@ -8,7 +8,7 @@ import { restaurantPages } from '#src/panel/restaurant/pages.ts';
 import { webhookPages } from '#src/panel/webhooks/pages.ts';
 import { until } from '../../support/until.ts';
 import { status } from '../../support/webhook-receiver.ts';
-import { browserBinary, expectAccessible } from '../harness/panel-harness.ts';
+import { browserBinary, expectAccessible, openAccountMenu } from '../harness/panel-harness.ts';
 import { type RestaurantHarness, startRestaurantHarness } from '../harness/restaurant-harness.ts';
 import { openTill } from '../harness/till.ts';
 
@@ -50,6 +50,7 @@ test.skipIf(browserBinary === undefined)(
       import: await found('menu/imports', /(imp_\w+)/),
       key: await one('select key_id as id from gateway.api_keys where tenant = $1'),
     };
+    await openAccountMenu(page);
     await page.getByRole('button', { name: 'Italiano' }).click();
     await page.locator('html[lang="it"]').waitFor();
     await page.setViewportSize({ width: 360, height: 900 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   browserBinary,
   expectAccessible,
+  openAccountMenu,
   type PanelHarness,
   startPanelHarness,
   takeScreenshots,
@@ -46,6 +47,7 @@ test.skipIf(browserBinary === undefined)(
     expect(cookie).toMatchObject({ secure: true, httpOnly: true, sameSite: 'Lax', path: '/' });
     await expectAccessible(page);
     await takeScreenshots(page, 'overview');
+    await openAccountMenu(page);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.waitForURL(`${harness.url}/panel/sign-in`);
     await page.getByLabel('Email').fill('ada@example.com');

@@ -6,6 +6,7 @@ import { clientId, clientSecret, type OpenidProvider, startOpenidProvider } from
 import {
   browserBinary,
   expectAccessible,
+  openAccountMenu,
   type PanelHarness,
   startPanelHarness,
   takeScreenshots,
@@ -86,6 +87,7 @@ inBrowser('a user adds one-time codes, keeps the recovery codes, and signs in wi
   expect(copied).toContain(await page.locator('#recovery').innerText());
   await page.getByRole('link', { name: 'I have stored them' }).click();
   await page.getByText('10 recovery codes left').waitFor();
+  await openAccountMenu(page);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Email').fill(user.email);
   await page.getByLabel('Password', { exact: true }).fill(user.password);

@@ -5,6 +5,7 @@ import {
   browserBinary,
   expectAccessible,
   type HarnessUser,
+  openAccountMenu,
   type PanelHarness,
   startPanelHarness,
   takeScreenshots,
@@ -145,6 +146,7 @@ test.skipIf(browserBinary === undefined)('A-228 the page is accessible, as wide 
   await page.goto(`${harness.url}/panel/clients/${id}/limits`);
   await expectAccessible(page);
   await takeScreenshots(page, 'support-limits');
+  await openAccountMenu(page);
   await page.getByRole('button', { name: 'Italiano' }).click();
   await page.locator('html[lang="it"]').waitFor();
   await page.goto(`${harness.url}/panel/clients/${id}/limits`);

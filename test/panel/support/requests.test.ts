@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { checkPage } from '../harness/check-page.ts';
-import { browserBinary, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
+import { browserBinary, openAccountMenu, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('support-requests: skipped in part, no Chromium is installed\n');
 
@@ -154,6 +154,7 @@ test.skipIf(browserBinary === undefined)('A-298 the pages are accessible, fit a 
   await page.waitForURL(/code=MISSING_PARAMETER/);
   await page.goto(`${url}/hours`);
   await checkPage(page, 'client-request-hours');
+  await openAccountMenu(page);
   await page.getByRole('button', { name: 'Italiano' }).click();
   await page.locator('html[lang="it"]').waitFor();
   for (const path of [url, `${url}/hours`]) {
