@@ -1,3 +1,4 @@
--- Works with earlier releases: they write notices without the tenant, which are sent as before.
--- The tenant that a notice is about, so that a notice to an owner who lost it since is not sent. Null: it is about none.
+-- Works with 1.0.0 and newer releases.
+-- The tenant that a notice is about, so that a notice to an owner who lost it since is not sent. Null: it is about none, or was
+-- written by an earlier release, and is sent as before.
 alter table panel.notices add column tenant text;
