@@ -37,7 +37,7 @@ export const openRedis = (named: RedisAddress, more: RedisOptions): Redis => {
   const { url, sentinelPassword } = named;
   const options: RedisOptions = { ...commonOf(named), ...more };
   const address = readSentinelAddress(url);
-  if (address === undefined) return new Redis(url, options);
+  if (address === undefined) return withManyErrors(new Redis(url, options));
   Object.assign(options, address);
   if (sentinelPassword !== undefined) options.sentinelPassword = sentinelPassword;
   if (options.tls !== undefined) {
@@ -45,7 +45,20 @@ export const openRedis = (named: RedisAddress, more: RedisOptions): Redis => {
     options.sentinelTLS = { ...options.tls };
   }
   options.sentinelRetryStrategy = retryAfterMs;
-  return new Redis(options);
+  return withManyErrors(new Redis(options));
+};
+
+/**
+ * The library listens to the first error of a connection only. A refused certificate may be followed by an alert of the server,
+ * and an error to which nothing listens would end the process.
+ */
+const withManyErrors = (redis: Redis): Redis => {
+  const listen = (): void => {
+    // The library makes the connection right after it says so.
+    setImmediate(() => redis.stream?.on('error', () => undefined));
+  };
+  if (redis.status === 'connecting') listen();
+  return redis.on('connecting', listen);
 };
 
 /** Undefined: the address is not that of a cluster. Throws when the file of authorities cannot be read. */
@@ -69,6 +82,7 @@ export const openCluster = (named: RedisAddress): Cluster | undefined => {
   // The library would wait for the first command, which then has no time for the connection; and it would go on to listen
   // to replicas that it never reached, without a pause, while all nodes are gone.
   cluster.on('+node', (node: Redis) => {
+    withManyErrors(node);
     if (node.status === 'wait') node.connect().catch(() => undefined);
   });
   return cluster;

@@ -15,6 +15,9 @@ const probeMs = 200;
 /** A probe may take longer than an answer, to distinguish an overloaded machine from a dead one. */
 const probesMax = 8;
 const silence = 'it does not answer';
+const closed = 'it closed the connection';
+/** Several connections break at once, and only one of them may name the cause: it is waited for so long. */
+const causeMs = 250;
 /** The nodes of a cluster agree on a failover one after the other, so the first answer is not logged yet. */
 const steadyMs = 1_000;
 
@@ -96,12 +99,20 @@ const createReport = (log: Logger, isOpen: () => boolean): Report => {
   /** That Redis is away. */
   let isReported = false;
   let steady: NodeJS.Timeout | undefined;
+  let late: NodeJS.Timeout | undefined;
   let reason: string | undefined;
   const reportAnswers = (): void => {
     steady = undefined;
     if (!isOpen()) return;
     isReported = false;
     log.warn('Redis is reachable again; limits are shared');
+  };
+  const reportAway = (): void => {
+    clearTimeout(late);
+    late = undefined;
+    if (isReported || isOpen()) return;
+    isReported = true;
+    log.warn(`Redis is not reachable (REDIS_URL): ${reason ?? silence}; limits are counted by each process alone`);
   };
   return {
     report: () => {
@@ -111,21 +122,23 @@ const createReport = (log: Logger, isOpen: () => boolean): Report => {
       }
       clearTimeout(steady);
       steady = undefined;
-      if (isReported) return;
-      isReported = true;
-      log.warn(`Redis is not reachable (REDIS_URL): ${reason ?? silence}; limits are counted by each process alone`);
+      if (reason === closed) late ??= setTimeout(reportAway, causeMs).unref();
+      else reportAway();
     },
     learnReason: (error) => {
       log.debug({ err: error }, 'Redis connection');
       const said = reasonOf(error);
       // The library says this also where the system named the cause just before.
-      if (said === 'Connection is closed') reason ??= 'it closed the connection';
+      if (said === 'Connection is closed') reason ??= closed;
       else reason = error instanceof Late ? silence : said;
     },
     forgetReason: () => {
       reason = undefined;
     },
-    close: () => clearTimeout(steady),
+    close: () => {
+      clearTimeout(steady);
+      clearTimeout(late);
+    },
   };
 };
 
