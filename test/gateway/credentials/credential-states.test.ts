@@ -78,7 +78,11 @@ test('A-464 a quarantine is shown with its own reason, person and time, whatever
   expect(client).toMatchObject({ state: 'quarantined', reason, changed });
   expect(client.secrets.find(({ id }) => id === made.secret_id)).toMatchObject({ state: 'quarantined', reason });
   expect(await shownKey()).toMatchObject({ state: 'quarantined', reason });
-  expect((await harness.credentials.listClients({ after: undefined, limit: 100 })).find(({ clientId }) => clientId === client_id)).toMatchObject({
+  expect(
+    (await harness.credentials.listClients({ after: undefined, limit: 100 })).find(
+      ({ clientId }) => clientId === client_id,
+    ),
+  ).toMatchObject({
     reason,
   });
 

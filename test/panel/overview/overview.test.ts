@@ -276,7 +276,7 @@ test('A-474 security sees refusals per hour and the last verification, and admin
   expect(plain(await cardOf('admin', 'short'))).toContain('In quarantine 1');
   expect(plain(await cardOf('admin', 'short'))).toMatch(/Orders today \(UTC\) \d/);
   expect(await cardOf('admin', 'failing')).toContain(`/panel/restaurants/${own}/webhooks/${ids.endpoint}"`);
-  expect(plain(await cardOf('admin', 'ending'))).toContain('No key ends within 30 days.');
+  expect(plain(await cardOf('admin', 'ending'))).toContain('No key without a successor ends within 30 days.');
   await harness.database.pool.query(
     `update gateway.api_keys set expires = now() + interval '9 days' where key_id = $1`,
     [ids.key],

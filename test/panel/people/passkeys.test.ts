@@ -8,6 +8,7 @@ import {
   browserBinary,
   expectAccessible,
   type HarnessUser,
+  openAccountMenu,
   type PanelHarness,
   startPanelHarness,
 } from '../harness/panel-harness.ts';
@@ -85,6 +86,7 @@ const register = async (page: Page, name: string, password: string): Promise<voi
 };
 
 const signOut = async (page: Page): Promise<void> => {
+  await openAccountMenu(page);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.waitForURL(`${origin}/panel/sign-in`);
 };

@@ -3,7 +3,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { altered } from '../../support/altered.ts';
 import { until } from '../../support/until.ts';
 import { checkPage } from '../harness/check-page.ts';
-import { browserBinary, type HarnessUser, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
+import {
+  browserBinary,
+  type HarnessUser,
+  openAccountMenu,
+  type PanelHarness,
+  startPanelHarness,
+} from '../harness/panel-harness.ts';
 
 let harness: PanelHarness;
 let user: HarnessUser;
@@ -121,11 +127,13 @@ inBrowser('an open search says that there are newer events, without looking at t
   await page.locator('tbody tr:not(.day)').first().getByRole('link').click();
   await page.waitForURL(/security\/events/);
   expect(await page.locator('main').innerText()).toContain(wrong.headers.get('x-request-id'));
+  await openAccountMenu(page);
   await page.getByRole('button', { name: 'Italiano' }).click();
   await page.getByRole('link', { name: 'Registro', exact: true }).first().click();
   await page.getByRole('heading', { name: 'Registro' }).waitFor();
   expect(await page.locator('main').innerText()).toContain('Dal più recente');
   // The account keeps the language.
+  await openAccountMenu(page);
   await page.getByRole('button', { name: 'English' }).click();
   await page.getByRole('link', { name: 'Audit', exact: true }).first().waitFor();
   expect(problems).toEqual([]);

@@ -309,7 +309,7 @@ test('a redelivery sends the events that were missed since then, and a refused o
   });
   await pool().query(`update webhooks.redeliveries set state = 'done' where endpoint_uid = $1`, [uid]);
   await send(`/webhooks/${uid}/edit`, { url: receiver.url, kinds: 'menu' });
-  expect(await send(`/deliveries/${delivery}/redeliver`)).toContain('This event cannot be sent again');
+  expect(await send(`/deliveries/${delivery}/redeliver`)).toContain('Nothing can be sent again');
   await send(`/webhooks/${uid}/edit`, { url: receiver.url, kinds: 'customers' });
   await send(`/webhooks/${uid}/disable`);
   for (const path of [`/deliveries/${delivery}/redeliver`, `/webhooks/${uid}/redeliver`])
