@@ -2,6 +2,7 @@ package orderpass
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -39,7 +40,7 @@ type AnswerInfo struct {
 // WithIdempotencyKey replaces the key that every write gets by itself. A write with an empty key is never repeated.
 func WithIdempotencyKey(key string) CallOption { return func(o *callOptions) { o.key = key } }
 
-// WithTimeout bounds each attempt of the call.
+// WithTimeout bounds each attempt of the call, and its wait for a token.
 func WithTimeout(timeout time.Duration) CallOption {
 	return func(o *callOptions) { o.timeout = timeout }
 }
@@ -60,10 +61,12 @@ type prepared struct {
 const answerBytesMax = 64 << 20
 
 func call[Answer any](ctx context.Context, c *Client, method, path string, request any, options []CallOption) (*Answer, error) {
-	chosen := callOptions{key: rand.Text(), timeout: c.config.Timeout}
+	chosen := callOptions{key: rand.Text()}
 	for _, option := range options {
 		option(&chosen)
 	}
+	tokenTimeout := chosen.timeout
+	chosen.timeout = cmp.Or(chosen.timeout, c.config.Timeout)
 	sent, err := c.prepare(method, path, request, chosen)
 	if err != nil {
 		return nil, err
@@ -71,7 +74,7 @@ func call[Answer any](ctx context.Context, c *Client, method, path string, reque
 	answer, attempts := new(Answer), 0
 	isSafe := method == http.MethodGet || chosen.key != ""
 	err = c.repeat(ctx, isSafe, func() error {
-		info, err := c.sendAuthorized(ctx, sent, answer, &attempts)
+		info, err := c.sendAuthorized(ctx, sent, tokenTimeout, answer, &attempts)
 		if err == nil && chosen.onAnswer != nil {
 			info.Attempts = attempts
 			chosen.onAnswer(info)
@@ -142,7 +145,7 @@ func queryValue(value json.RawMessage) string {
 	return strings.Join(texts, ",")
 }
 
-func (c *Client) sendAuthorized(ctx context.Context, sent prepared, answer any, attempts *int) (AnswerInfo, error) {
+func (c *Client) sendAuthorized(ctx context.Context, sent prepared, tokenTimeout time.Duration, answer any, attempts *int) (AnswerInfo, error) {
 	sent.header = sent.header.Clone()
 	if c.config.APIKey != "" {
 		*attempts++
@@ -150,7 +153,7 @@ func (c *Client) sendAuthorized(ctx context.Context, sent prepared, answer any, 
 		return c.send(ctx, sent, answer)
 	}
 	for isRenewed := false; ; isRenewed = true {
-		token, err := c.tokens.get(ctx)
+		token, err := c.tokens.get(ctx, tokenTimeout)
 		if err != nil {
 			// It was repeated already.
 			return AnswerInfo{}, finalError{err}
@@ -237,6 +240,10 @@ func (c *Client) pauseAfter(err error, number int) (time.Duration, bool) {
 		return own, errors.As(err, &failed)
 	}
 	isPassing := slices.Contains([]int{408, 429, 500, 502, 503, 504}, refusal.Status)
+	if refusal.Status == http.StatusOK {
+		// The operator may enable the old statuses, with which 429 and 500 are 200.
+		isPassing = refusal.Code == ErrorCodeRateLimitExceeded || refusal.Code == ErrorCodeInternalError
+	}
 	if refusal.RetryAfter > 0 {
 		// 409 counts only with Retry-After: the same request still runs.
 		isPassing = isPassing || refusal.Status == 409

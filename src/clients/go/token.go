@@ -29,10 +29,14 @@ type fetching struct {
 	err   error
 }
 
-func (s *tokenSource) get(ctx context.Context) (*token, error) {
+// renewalPause follows a renewal that failed while the old token works.
+const renewalPause = 5 * time.Second
+
+// get waits for a token until the context ends, and at most for the timeout unless it is zero.
+func (s *tokenSource) get(ctx context.Context, timeout time.Duration) (*token, error) {
 	s.mu.Lock()
-	old := s.current
-	if old != nil && time.Now().Before(old.renewAt) {
+	old, now := s.current, time.Now()
+	if old != nil && now.Before(old.renewAt) {
 		s.mu.Unlock()
 		return old, nil
 	}
@@ -43,14 +47,19 @@ func (s *tokenSource) get(ctx context.Context) (*token, error) {
 	}
 	running := s.running
 	s.mu.Unlock()
+	if old != nil && now.Before(old.endsAt) {
+		// The old token still works, so the call does not wait for the new one.
+		return old, nil
+	}
+	if timeout > 0 {
+		bounded, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		ctx = bounded
+	}
 	select {
 	case <-running.done:
 	case <-ctx.Done():
 		return nil, &TransportError{"POST " + tokenPath, ctx.Err()}
-	}
-	// The old token still works, so a token endpoint that is away for a moment stops no call.
-	if running.err != nil && old != nil && time.Now().Before(old.endsAt) {
-		return old, nil
 	}
 	return running.token, running.err
 }
@@ -61,6 +70,8 @@ func (s *tokenSource) run(ctx context.Context, running *fetching) {
 	defer s.mu.Unlock()
 	if running.err == nil {
 		s.current = running.token
+	} else if s.current != nil {
+		s.current.renewAt = time.Now().Add(min(renewalPause, time.Until(s.current.endsAt)))
 	}
 	s.running = nil
 	close(running.done)

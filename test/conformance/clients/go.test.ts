@@ -92,6 +92,13 @@ func main() {
     });
   });
 
+  test('A-337 a call does not wait for an early renewal, and its own time ends its wait for a token', async () => {
+    const overlay = join(folder, 'overlay.json');
+    const file = join(import.meta.dirname, 'runners/go-renewal/renewal_test.go');
+    writeFileSync(overlay, JSON.stringify({ Replace: { [join(source, 'renewal_test.go')]: file } }));
+    await run('go', ['test', '-count=1', '-overlay', overlay, '.'], source);
+  });
+
   test('A-337 A-338 goroutines share one request for a token, a redirect is not followed, and digits are kept', async () => {
     const { url, clientId, clientSecret } = harness.variables();
     harness.proxy.take('/api/oauth/token');

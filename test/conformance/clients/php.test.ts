@@ -121,6 +121,13 @@ describe.skipIf(!isInstalled)('the client for PHP', () => {
     expect(harness.proxy.take('/api/oauth/token')).toHaveLength(1);
     expect(await check('near')).toBe('bearer');
     expect(harness.proxy.take('/api/oauth/token')).toHaveLength(1);
+    // One attempt, and the next one seconds later, in whichever process.
+    harness.proxy.add({ ...away, times: 4 });
+    expect(await check('early')).toEqual(['bearer', 'bearer']);
+    expect(harness.proxy.take('/api/oauth/token')).toHaveLength(1);
+    harness.proxy.reset();
+    harness.proxy.add({ path: '/api/oauth/token', times: 1, drop: 'never' });
+    expect(await check('near')).toBe('bearer');
     harness.proxy.add(away);
     expect(await check('ended')).toBe('HTTP_503');
     harness.proxy.take('/api/oauth/token');

@@ -126,9 +126,12 @@ describe.skipIf(python === undefined)('the client for Python', () => {
       });
       expect(JSON.parse(stdout)).toEqual({
         first: ['Bearer t1', 'Bearer t1', 1],
-        away: ['Bearer t1', 2],
+        away: ['Bearer t1', 'Bearer t1', 'Bearer t1', 2],
+        paused: ['Bearer t1', 2],
         back: 'Bearer t3',
-        ended: 'HTTP_503',
+        bounded: 'no token within 0.05 s',
+        ended: Array(4).fill('HTTP_503'),
+        isShared: true,
       });
     },
   );

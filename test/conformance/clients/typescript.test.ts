@@ -118,10 +118,10 @@ test('A-332 a token is renewed before its end, and used to its end while the tok
   vi.useFakeTimers({ toFake: ['Date'], now: 0 });
   try {
     let fetched = 0;
-    let isAway = false;
+    let away: Promise<never> | undefined;
     const fetchToken = async (): Promise<TokenAnswer> => {
       fetched += 1;
-      if (isAway) throw new Error('away');
+      await away;
       return { access_token: `t${fetched}`, expires_in: 100 };
     };
     const credential = createCredential({ clientId: 'opc_1', clientSecret: 'ops_1' }, fetchToken);
@@ -130,15 +130,64 @@ test('A-332 a token is renewed before its end, and used to its end while the tok
       return (await credential.headers()).authorization;
     };
     expect([await at(0), await at(89)]).toEqual(['Bearer t1', 'Bearer t1']);
-    isAway = true;
-    expect([await at(91), fetched]).toEqual(['Bearer t1', 2]);
-    isAway = false;
-    expect(await at(92)).toBe('Bearer t3');
-    isAway = true;
-    await expect(at(193)).rejects.toThrow('away');
+    let fail: (reason: Error) => void = () => {};
+    away = new Promise((_, reject) => {
+      fail = reject;
+    });
+    // No call waits for the renewal, which has no answer yet.
+    expect([await at(91), await at(91), fetched]).toEqual(['Bearer t1', 'Bearer t1', 2]);
+    fail(new Error('away'));
+    await new Promise(setImmediate);
+    away = undefined;
+    expect([await at(95), fetched]).toEqual(['Bearer t1', 2]);
+    expect([await at(97), fetched]).toEqual(['Bearer t1', 3]);
+    await new Promise(setImmediate);
+    expect([await at(98), fetched]).toEqual(['Bearer t3', 3]);
+    away = Promise.reject(new Error('away'));
+    await expect(at(198)).rejects.toThrow('away');
+    await expect(at(199)).rejects.toThrow('away');
+    expect(fetched).toBe(5);
   } finally {
     vi.useRealTimers();
   }
+});
+
+test('A-332 a signal and a time of a call end its wait for a token', async () => {
+  const never = (): Promise<Response> => new Promise(() => {});
+  const client = new Orderpass({
+    url: 'https://api.example',
+    clientId: 'opc_1',
+    clientSecret: 'ops_1',
+    timeoutMs: 60_000,
+    fetch: never,
+  });
+  const aborted = new AbortController();
+  const waiting = client.whoami.get({}, { signal: aborted.signal });
+  aborted.abort();
+  await expect(waiting).rejects.toMatchObject({ name: 'TransportError', message: 'the call was aborted' });
+  await expect(client.whoami.get({}, { signal: aborted.signal })).rejects.toThrow('the call was aborted');
+  await expect(client.whoami.get({}, { timeoutMs: 20 })).rejects.toThrow('no token within 20 ms');
+});
+
+test('A-332 after a 401, a token that cannot be renewed ends the call', async () => {
+  let fetched = 0;
+  const answers = async (url: string): Promise<Response> => {
+    if (!url.endsWith('/api/oauth/token')) return Response.json({ code: 'INVALID_AUTH' }, { status: 401 });
+    fetched += 1;
+    return fetched === 1
+      ? Response.json({ access_token: 't1', expires_in: 600 })
+      : Response.json({ code: 'OVERLOADED' }, { status: 503 });
+  };
+  const client = new Orderpass({
+    url: 'https://api.example',
+    clientId: 'opc_1',
+    clientSecret: 'ops_1',
+    retries: 1,
+    backoffMs: 1,
+    fetch: answers as typeof fetch,
+  });
+  await expect(client.whoami.get()).rejects.toMatchObject({ status: 503 });
+  expect(fetched).toBe(3);
 });
 
 test('A-332 a credential is not sent in the clear to another machine, nor after a redirect', async () => {

@@ -10,7 +10,7 @@ final class CallOptions
     /**
      * @param string|Omitted|null $idempotencyKey By default every write gets a new one. Null sends none; such a write is never
      *     repeated
-     * @param float|null $timeout Seconds of each attempt, where requests go through the CurlClient
+     * @param float|null $timeout Seconds of each attempt, and of the wait for a token, where requests go through the CurlClient
      * @param (\Closure(Answer): void)|null $onAnswer
      */
     public function __construct(

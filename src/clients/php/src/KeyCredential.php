@@ -11,7 +11,7 @@ final class KeyCredential implements Credential
     {
     }
 
-    public function header(): array
+    public function header(?float $timeout = null): array
     {
         return ['X-Api-Key', $this->key];
     }

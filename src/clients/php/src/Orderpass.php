@@ -51,7 +51,7 @@ final class Orderpass extends Operations
         $repeats = new Repeats($retries, $backoff, $retryAfterMax);
         $credential = $apiKey !== null
             ? new KeyCredential($apiKey)
-            : new TokenCredential((string) $clientId, (string) $clientSecret, $scopes, $origin, $sender, $repeats, $tokens);
+            : new TokenCredential((string) $clientId, (string) $clientSecret, $scopes, $origin, $sender, $repeats, $tokens, min($timeout, 3.0));
         parent::__construct(new Transport($sender, $repeats, $credential, $restuid));
     }
 

@@ -20,9 +20,10 @@ final class Repeats
      * @template Result
      * @param bool $isSafe The request has no second effect when it is sent twice. Any other one is sent once
      * @param \Closure(): Result $attempt
+     * @param float|null $endsAt No repeat begins after this time
      * @return Result
      */
-    public function run(bool $isSafe, \Closure $attempt): mixed
+    public function run(bool $isSafe, \Closure $attempt, ?float $endsAt = null): mixed
     {
         for ($number = 0; ; $number++) {
             try {
@@ -32,7 +33,11 @@ final class Repeats
                 if (!$isSafe || $number >= $this->retries || !self::isPassing($error) || $asked > $this->retryAfterMax) {
                     throw $error;
                 }
-                usleep((int) (1e6 * $this->pause($asked, $number)));
+                $pause = $this->pause($asked, $number);
+                if ($endsAt !== null && microtime(true) + $pause >= $endsAt) {
+                    throw $error;
+                }
+                usleep((int) (1e6 * $pause));
             }
         }
     }
@@ -45,6 +50,10 @@ final class Repeats
         }
         if ($error->status === 409) {
             return $error->retryAfter !== null;
+        }
+        // The operator may enable the old statuses, with which 429 and 500 are 200.
+        if ($error->status === 200) {
+            return \in_array($error->errorCode, ['RATE_LIMIT_EXCEEDED', 'INTERNAL_ERROR'], true);
         }
         return \in_array($error->status, [408, 429, 500, 502, 503, 504], true);
     }

@@ -12,6 +12,9 @@ final class TokenCredential implements Credential
     /** A token is renewed when a tenth of its life is left, at most this long before its end. */
     private const RENEWAL_SECONDS_MAX = 60;
 
+    /** From a renewal that failed while the old token works to the next one. */
+    private const RENEWAL_PAUSE_SECONDS = 5;
+
     /** @var array{value: string, renewAt: float, endsAt: float}|null */
     private ?array $token = null;
 
@@ -19,7 +22,10 @@ final class TokenCredential implements Credential
 
     private readonly string $key;
 
-    /** @param list<string> $scopes */
+    /**
+     * @param list<string> $scopes
+     * @param float $earlySeconds A renewal while the old token works holds up the call for at most this long
+     */
     public function __construct(
         private readonly string $clientId,
         #[\SensitiveParameter] private readonly string $clientSecret,
@@ -28,14 +34,15 @@ final class TokenCredential implements Credential
         private readonly Sender $sender,
         private readonly Repeats $repeats,
         private readonly ?TokenCache $cache,
+        private readonly float $earlySeconds,
     ) {
         // PSR-16 allows 64 characters. With the secret in it, a new secret gets a token of its own.
         $this->key = 'orderpass.' . substr(hash('sha256', implode("\n", [$origin, $clientId, $clientSecret, ...$scopes])), 0, 40);
     }
 
-    public function header(): array
+    public function header(?float $timeout = null): array
     {
-        return ['Authorization', 'Bearer ' . $this->current()];
+        return ['Authorization', 'Bearer ' . $this->current($timeout)];
     }
 
     public function renew(string $refused): bool
@@ -44,7 +51,7 @@ final class TokenCredential implements Credential
         return true;
     }
 
-    private function current(): string
+    private function current(?float $timeout): string
     {
         $now = microtime(true);
         $token = $this->token ?? $this->cached();
@@ -57,18 +64,28 @@ final class TokenCredential implements Credential
             $this->token = $token;
             return $token['value'];
         }
-        try {
-            $this->token = $this->fetch();
-        } catch (OrderpassException $error) {
-            // The old token still works, so a token endpoint that is away for a moment stops no call.
-            if ($token === null || $isRefused || microtime(true) >= $token['endsAt']) {
-                throw $error;
+        if ($token !== null && !$isRefused && $now < $token['endsAt']) {
+            // Other processes use the old token meanwhile, and all of them after a failure: a token endpoint that is away stops no call.
+            $this->keep(['renewAt' => min($now + self::RENEWAL_PAUSE_SECONDS, $token['endsAt'])] + $token);
+            try {
+                $this->keep($this->fetch(false, min($timeout ?? $this->earlySeconds, $this->earlySeconds)));
+                return $this->token['value'];
+            } catch (OrderpassException) {
+                if (microtime(true) < $token['endsAt']) {
+                    return $token['value'];
+                }
             }
-            return $token['value'];
         }
-        $ttl = (int) ($this->token['endsAt'] - microtime(true));
-        $this->cache?->set($this->key, json_encode($this->token, \JSON_THROW_ON_ERROR), max(1, $ttl));
+        $this->keep($this->fetch(true, $timeout));
         return $this->token['value'];
+    }
+
+    /** @param array{value: string, renewAt: float, endsAt: float} $token */
+    private function keep(array $token): void
+    {
+        $this->token = $token;
+        $ttl = (int) ($token['endsAt'] - microtime(true));
+        $this->cache?->set($this->key, json_encode($token, \JSON_THROW_ON_ERROR), max(1, $ttl));
     }
 
     /** @return array{value: string, renewAt: float, endsAt: float}|null */
@@ -82,7 +99,7 @@ final class TokenCredential implements Credential
     }
 
     /** @return array{value: string, renewAt: float, endsAt: float} */
-    private function fetch(): array
+    private function fetch(bool $isRepeated, ?float $timeout): array
     {
         $form = ['grant_type' => 'client_credentials', 'client_id' => $this->clientId, 'client_secret' => $this->clientSecret];
         if ($this->scopes !== []) {
@@ -90,8 +107,15 @@ final class TokenCredential implements Credential
         }
         $headers = ['Content-Type' => 'application/x-www-form-urlencoded'];
         $body = http_build_query($form, '', '&', \PHP_QUERY_RFC1738);
+        $until = $timeout === null ? null : microtime(true) + $timeout;
         // A second token is no second effect.
-        $answer = $this->repeats->run(true, fn (): Answer => $this->sender->send('POST', self::PATH, $headers, $body));
+        $answer = $this->repeats->run($isRepeated, fn (): Answer => $this->sender->send(
+            'POST',
+            self::PATH,
+            $headers,
+            $body,
+            $until === null ? null : max(0.001, $until - microtime(true)),
+        ), $until);
         $value = $answer->members['access_token'] ?? null;
         $life = $answer->members['expires_in'] ?? null;
         if (!\is_string($value) || !\is_int($life) || $life <= 0) {

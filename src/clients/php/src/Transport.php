@@ -78,7 +78,7 @@ final class Transport
         $answer = null;
         while ($answer === null) {
             // Its own requests are repeated already.
-            [$name, $value] = $this->credential->header();
+            [$name, $value] = $this->credential->header($options->timeout);
             try {
                 $answer = $this->repeats->run($isSafe, function () use ($method, $path, $headers, $body, $options, $name, $value, &$attempts): Answer {
                     $attempts++;

@@ -19,6 +19,9 @@ type Token = { header: string; renewAt: number; endsAt: number };
 /** A token is renewed when a tenth of its life is left, at most this long before its end. */
 const renewalMsMax = 60_000;
 
+/** After a renewal that failed while the old token works. */
+const renewalPauseMs = 5_000;
+
 /** `fetchToken` sends the form to the token endpoint. */
 export const createCredential = (
   credentials: Credentials,
@@ -58,9 +61,12 @@ export const createCredential = (
     const now = Date.now();
     if (token !== undefined && now < token.renewAt) return token;
     if (token === undefined || now >= token.endsAt) return fetchOnce();
+    // The old token still works, so the call does not wait for the new one.
     const old = token;
-    // The old token still works, so a token endpoint that is away for a moment stops no call.
-    return fetchOnce().catch(() => old);
+    fetchOnce().catch(() => {
+      old.renewAt = Math.min(Date.now() + renewalPauseMs, old.endsAt);
+    });
+    return old;
   };
 
   return {

@@ -17,6 +17,8 @@ const isPassing = (error: unknown): boolean => {
   if (error instanceof TransportError) return true;
   if (!(error instanceof ApiError)) return false;
   if (error.status === 409) return error.retryAfter !== undefined;
+  // The operator may enable the old statuses, with which 429 and 500 are 200.
+  if (error.status === 200) return ['RATE_LIMIT_EXCEEDED', 'INTERNAL_ERROR'].includes(error.code);
   return [408, 429, 500, 502, 503, 504].includes(error.status);
 };
 
@@ -24,9 +26,13 @@ type Call<Prepared, Result> = {
   /** The request has no second effect when it is sent twice. Any other one is sent once. */
   isSafe: boolean;
   signal?: AbortSignal | undefined;
+  /** The call waits for `prepare` at most this long. */
+  prepareMs?: number | undefined;
   /** Runs before each attempt. It has repeats of its own, so its failure ends the call. */
   prepare(): Promise<Prepared>;
   attempt(prepared: Prepared): Promise<Result>;
+  /** True when what was prepared caused the failure and another one may succeed: the next attempt follows at once. */
+  renew?(error: unknown, prepared: Prepared): boolean;
 };
 
 export type Repeats = { run<Prepared, Result>(call: Call<Prepared, Result>): Promise<Result> };
@@ -42,19 +48,41 @@ export const createRepeats = (options: RepeatOptions): Repeats => {
   };
 
   return {
-    run: async ({ isSafe, signal, prepare, attempt }) => {
-      for (let number = 0; ; number += 1) {
-        const prepared = await prepare();
+    run: async ({ isSafe, signal, prepareMs, prepare, attempt, renew }) => {
+      for (let number = 0; ; ) {
+        const prepared = await within(prepare(), signal, prepareMs);
         try {
           return await attempt(prepared);
         } catch (error) {
+          if (renew?.(error, prepared) === true) continue;
           const isLast = !isSafe || number >= retries || signal?.aborted === true || !isPassing(error);
           if (isLast || (error instanceof ApiError && (error.retryAfter ?? 0) * 1000 > retryAfterMaxMs)) throw error;
           await pause(pauseMs(error, number), signal);
+          number += 1;
         }
       }
     },
   };
+};
+
+/** The promise goes on when the wait for it ends: other calls may wait for it too. */
+const within = <Result>(
+  promise: Promise<Result>,
+  signal: AbortSignal | undefined,
+  ms: number | undefined,
+): Promise<Result> => {
+  if (signal === undefined && ms === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(new TransportError('the call was aborted', { cause: signal?.reason }));
+    const expire = (): void => reject(new TransportError(`no token within ${ms} ms`));
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener('abort', abort, { once: true });
+    const timer = ms === undefined ? undefined : setTimeout(expire, ms);
+    promise.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    });
+  });
 };
 
 const pause = (ms: number, signal: AbortSignal | undefined): Promise<void> =>

@@ -27,7 +27,9 @@ export type AnswerInfo = {
 export type CallOptions = {
   /** By default every write gets a new one. `null` sends none; such a write is never repeated. */
   idempotencyKey?: string | null;
+  /** Time of one attempt of this call, and of its wait for a token. */
   timeoutMs?: number;
+  /** Ends the call, also while it waits for a token. */
   signal?: AbortSignal;
   onAnswer?: (info: AnswerInfo) => void;
 };
@@ -71,19 +73,22 @@ export const createTransport = (options: ClientOptions): Transport => {
       const bounds = { timeoutMs: call.timeoutMs ?? timeoutMs, signal: call.signal };
       let attempts = 0;
       let isRenewed = false;
-      const attempt = async (headers: Record<string, string>): Promise<Received> => {
-        attempts += 1;
-        try {
-          return await send({ ...sent, headers: { ...sent.headers, ...headers } }, bounds);
-        } catch (error) {
+      const received = await repeats.run({
+        isSafe: operation.method === 'GET' || key !== null,
+        signal: call.signal,
+        prepareMs: call.timeoutMs,
+        prepare: credential.headers,
+        attempt: (headers) => {
+          attempts += 1;
+          return send({ ...sent, headers: { ...sent.headers, ...headers } }, bounds);
+        },
+        renew: (error, headers) => {
           // A token may be revoked before its end. A refused request had no effect, so every one may be sent again.
-          if (isRenewed || !isUnauthorized(error) || !credential.renew(headers)) throw error;
+          if (isRenewed || !isUnauthorized(error) || !credential.renew(headers)) return false;
           isRenewed = true;
-          return attempt(await credential.headers());
-        }
-      };
-      const isSafe = operation.method === 'GET' || key !== null;
-      const received = await repeats.run({ isSafe, signal: call.signal, prepare: credential.headers, attempt });
+          return true;
+        },
+      });
       call.onAnswer?.({ ...received.info, attempts });
       return received.body as Answer;
     },

@@ -73,6 +73,19 @@ $found = match ($what) {
         $cache->age(static fn (array $token): array => ['renewAt' => microtime(true) - 1] + $token);
         return $kind();
     })(),
+    // Two calls of a client that repeats, while each renewal fails.
+    'early' => (static function () use ($cache, $url, $clientId, $clientSecret): array {
+        $cache->age(static fn (array $token): array => ['renewAt' => microtime(true) - 1] + $token);
+        $one = static fn (): string => (new Orderpass(
+            $url,
+            new Psr17Factory(),
+            clientId: $clientId,
+            clientSecret: $clientSecret,
+            backoff: 0.01,
+            tokens: $cache,
+        ))->whoami->get()->credential->kind;
+        return [$one(), $one()];
+    })(),
     'ended' => (static function () use ($cache, $kind): string {
         $cache->age(static fn (array $token): array => ['renewAt' => 0, 'endsAt' => microtime(true) - 1] + $token);
         return $kind();

@@ -3,14 +3,18 @@
 import asyncio
 import json
 import sys
+import threading
 import time
 from types import SimpleNamespace
 
 import httpx
-from orderpass import ApiError, AsyncOrderpass, Orderpass, _request
+from orderpass import ApiError, AsyncOrderpass, CallOptions, Orderpass, TransportError, _request
 
 is_async = sys.argv[1] == "async"
 state = {"now": 0.0, "fetched": 0, "away": False, "sent": ""}
+# The token endpoint answers while it is set.
+is_open = threading.Event()
+is_open.set()
 _request.time = SimpleNamespace(monotonic=lambda: state["now"], time=time.time)
 
 
@@ -19,38 +23,81 @@ def answer(request: httpx.Request) -> httpx.Response:
         state["sent"] = request.headers["authorization"]
         return httpx.Response(200, json={"success": True, "credential": {}, "rate": []})
     state["fetched"] += 1
-    if state["away"]:
+    number, is_away = state["fetched"], state["away"]
+    is_open.wait(30)
+    if is_away:
         return httpx.Response(503, json={"error": "temporarily_unavailable", "code": "HTTP_503"})
-    return httpx.Response(200, json={"access_token": f"t{state['fetched']}", "expires_in": 100})
+    return httpx.Response(200, json={"access_token": f"t{number}", "expires_in": 100})
 
 
-transport = httpx.MockTransport(answer)
-http = httpx.AsyncClient(transport=transport) if is_async else httpx.Client(transport=transport)
+async def answer_later(request: httpx.Request) -> httpx.Response:
+    return await asyncio.to_thread(answer, request)
+
+
+http = (
+    httpx.AsyncClient(transport=httpx.MockTransport(answer_later))
+    if is_async
+    else httpx.Client(transport=httpx.MockTransport(answer))
+)
 client = (AsyncOrderpass if is_async else Orderpass)(
     "https://api.example", client_id="opc_1", client_secret="ops_1", retries=0, http=http
 )
 
 
+async def call(timeout: float = 60) -> str:
+    options = CallOptions(timeout=timeout)
+    try:
+        if is_async:
+            await client.whoami.get(options=options)
+        else:
+            await asyncio.to_thread(lambda: client.whoami.get(options=options))
+        return state["sent"]
+    except (ApiError, TransportError) as error:
+        return error.code if isinstance(error, ApiError) else str(error)
+
+
 async def at(seconds: float) -> str:
     state["now"] = seconds
-    try:
-        result = client.whoami.get()
-        if is_async:
-            await result
-        return state["sent"]
-    except ApiError as error:
-        return error.code
+    return await call()
+
+
+async def until(condition) -> None:
+    ends_at = time.monotonic() + 30
+    while not condition():
+        if time.monotonic() > ends_at:
+            raise TimeoutError(json.dumps(state))
+        await asyncio.sleep(0.01)
 
 
 async def main() -> None:
     first = [await at(0), await at(89), state["fetched"]]
     state["away"] = True
-    away = [await at(91), state["fetched"]]
+    is_open.clear()
+    # The first of these calls is held up by the renewal for a moment with threads, the others are not.
+    early = asyncio.ensure_future(at(91))
+    await until(lambda: state["fetched"] == 2)
+    away = [await asyncio.wait_for(call(), 10), await asyncio.wait_for(call(), 10)]
+    is_open.set()
+    away += [await early, state["fetched"]]
     state["away"] = False
-    back = await at(92)
+    await asyncio.sleep(0.05)
+    paused = [await at(95), state["fetched"]]
+    await at(97)
+    await until(lambda: state["fetched"] == 3)
+    await asyncio.sleep(0.05)
+    back = await at(98)
     state["away"] = True
-    ended = await at(193)
-    print(json.dumps({"first": first, "away": away, "back": back, "ended": ended}))
+    is_open.clear()
+    state["now"] = 198
+    calls = [asyncio.ensure_future(call()) for _ in range(4)]
+    await until(lambda: state["fetched"] == 4)
+    bounded = await call(0.05)
+    await asyncio.sleep(0.05)
+    is_open.set()
+    ended = await asyncio.gather(*calls)
+    # Each of four calls would send one of its own if the failure were not shared.
+    print(json.dumps({"first": first, "away": away, "paused": paused, "back": back, "bounded": bounded,
+                      "ended": ended, "isShared": state["fetched"] < 7}))
 
 
 asyncio.run(main())

@@ -42,7 +42,7 @@ class AsyncTransport:
         is_renewed = False
         number = 0
         while True:
-            token = None if self._settings.api_key is not None else await self._current_token()
+            token = None if self._settings.api_key is not None else await self._current_token(options.timeout)
             try:
                 sent += 1
                 response, answer = await self._send(request, token)
@@ -75,19 +75,26 @@ class AsyncTransport:
             raise error
         await asyncio.sleep(pause)
 
-    async def _current_token(self) -> Token:
+    async def _current_token(self, timeout: Optional[float]) -> Token:
         token = self._token
         if token is not None and token.is_fresh():
             return token
         # A task of its own: a caller that is cancelled does not end the renewal that others wait for.
         if self._fetching is None or self._fetching.done():
             self._fetching = asyncio.ensure_future(self._fetch_token())
+            self._fetching.add_done_callback(self._end_fetching)
+        # The old token still works, so the call does not wait for the new one.
+        if token is not None and token.is_alive():
+            return token
         try:
-            return await asyncio.shield(self._fetching)
-        except OrderpassError:
-            if token is not None and token.is_alive():
-                return token
-            raise
+            return await asyncio.wait_for(asyncio.shield(self._fetching), timeout)
+        except asyncio.TimeoutError as error:
+            raise TransportError(f"no token within {timeout} s") from error
+
+    def _end_fetching(self, task: "asyncio.Task[Token]") -> None:
+        # Reading the error keeps asyncio from reporting one that no call waits for.
+        if (task.cancelled() or task.exception() is not None) and self._token is not None:
+            self._token.postpone_renewal()
 
     async def _fetch_token(self) -> Token:
         request = token_request(self._settings)

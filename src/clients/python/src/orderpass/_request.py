@@ -42,6 +42,7 @@ class CallOptions:
     idempotency_key: Union[str, None, Omitted] = OMIT
     """By default every write gets a new one. `None` sends none; such a write is never repeated."""
     timeout: Optional[float] = None
+    """Seconds of one attempt of this call, and of its wait for a token."""
     on_answer: Optional[Callable[[AnswerInfo], None]] = None
 
 
@@ -184,6 +185,9 @@ def _is_passing(error: OrderpassError) -> bool:
     if isinstance(error, ApiError):
         if error.status == 409:
             return error.retry_after is not None
+        # The operator may enable the old statuses, with which 429 and 500 are 200.
+        if error.status == 200:
+            return error.code in ("RATE_LIMIT_EXCEEDED", "INTERNAL_ERROR")
         return error.status in (408, 429, 500, 502, 503, 504)
     return isinstance(error, TransportError)
 
@@ -198,6 +202,9 @@ def next_page(members: Mapping[str, Any], page: Mapping[str, Any]) -> Optional[D
 
 # A token is renewed when a tenth of its life is left, at most this long before its end.
 _RENEWAL_MAX = 60.0
+
+# After a renewal that failed while the old token works.
+_RENEWAL_PAUSE = 5.0
 
 
 class Token:
@@ -214,6 +221,9 @@ class Token:
 
     def is_alive(self) -> bool:
         return time.monotonic() < self._ends_at
+
+    def postpone_renewal(self) -> None:
+        self._renew_at = min(time.monotonic() + _RENEWAL_PAUSE, self._ends_at)
 
 
 def token_request(settings: Settings) -> Request:

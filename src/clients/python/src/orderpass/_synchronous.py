@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import httpx
@@ -26,12 +27,26 @@ from ._request import (
 
 _Answer = Tuple[httpx.Response, Dict[str, Any]]
 
+# A renewal while the old token works holds up one call for at most these seconds.
+_EARLY_RENEWAL_TIMEOUT = 3.0
+
+
+class _Fetching:
+    """A request for a token, and its repeats. Threads that wait for it share the token, or the error."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.token: Optional[Token] = None
+        self.error: Optional[OrderpassError] = None
+
 
 class Transport:
     def __init__(self, settings: Settings, http: httpx.Client) -> None:
         self._settings = settings
         self._http = http
         self._token: Optional[Token] = None
+        self._fetching: Optional[_Fetching] = None
+        # Of both; no request is sent within it.
         self._lock = threading.Lock()
 
     def call(self, operation: Operation, members: Mapping[str, Any], options: Optional[CallOptions]) -> Dict[str, Any]:
@@ -41,7 +56,7 @@ class Transport:
         is_renewed = False
         number = 0
         while True:
-            token = None if self._settings.api_key is not None else self._current_token()
+            token = None if self._settings.api_key is not None else self._current_token(options.timeout)
             try:
                 sent += 1
                 response, answer = self._send(request, token)
@@ -67,40 +82,86 @@ class Transport:
             yield from page[member]
             request = next_page(members, page)
 
-    def _pause(self, request: Request, number: int, error: OrderpassError) -> None:
+    def _pause(
+        self, request: Request, number: int, error: OrderpassError, ends_at: Optional[float] = None
+    ) -> None:
         """Raises the error when the request is not repeated."""
         pause = pause_before_repeat(self._settings, request.is_safe, number, error)
-        if pause is None:
+        if pause is None or (ends_at is not None and time.monotonic() + pause >= ends_at):
             raise error
         time.sleep(pause)
 
-    def _current_token(self) -> Token:
-        token = self._token
-        if token is not None and token.is_fresh():
-            return token
-        # Parallel calls wait for one renewal.
-        with self._lock:
-            old = self._token
-            if old is not None and old.is_fresh():
-                return old
-            try:
-                self._token = self._fetch_token()
-            except OrderpassError:
-                # The old token still works, so a token endpoint that is away for a moment stops no call.
-                if old is not None and old.is_alive():
+    def _current_token(self, timeout: Optional[float]) -> Token:
+        ends_at = None if timeout is None else time.monotonic() + timeout
+        while True:
+            with self._lock:
+                old = self._token
+                if old is not None and old.is_fresh():
                     return old
-                raise
-            return self._token
+                others = self._fetching
+                own = _Fetching() if others is None else None
+                self._fetching = own or others
+            if own is not None and old is not None and old.is_alive():
+                self._renew_early(own, ends_at)
+                if own.token is not None:
+                    return own.token
+            elif own is not None:
+                return self._fetch_token(own, ends_at)
+            # The old token still works, so the call does not wait for the new one.
+            if old is not None and old.is_alive():
+                return old
+            if others is not None:
+                if not others.done.wait(None if ends_at is None else ends_at - time.monotonic()):
+                    raise TransportError(f"no token within {timeout} s")
+                if others.token is not None:
+                    return others.token
+                if others.error is not None:
+                    raise others.error
 
-    def _fetch_token(self) -> Token:
+    def _renew_early(self, fetching: _Fetching, ends_at: Optional[float]) -> None:
+        """One attempt, whose failure ends no call."""
+        bound = time.monotonic() + _EARLY_RENEWAL_TIMEOUT
+        try:
+            fetching.token = Token(self._send_within(bound if ends_at is None else min(bound, ends_at)))
+        except OrderpassError:
+            pass
+        finally:
+            self._end_fetching(fetching)
+
+    def _fetch_token(self, fetching: _Fetching, ends_at: Optional[float]) -> Token:
         request = token_request(self._settings)
         number = 0
-        while True:
-            try:
-                return Token(self._send(request, None)[1])
-            except (ApiError, TransportError) as error:
-                self._pause(request, number, error)
-                number += 1
+        try:
+            while True:
+                try:
+                    fetching.token = Token(self._send_within(ends_at))
+                    return fetching.token
+                except (ApiError, TransportError) as error:
+                    self._pause(request, number, error, ends_at)
+                    number += 1
+        except OrderpassError as error:
+            # A call that waits longer than this one asks again.
+            if ends_at is None or isinstance(error, ApiError):
+                fetching.error = error
+            raise
+        finally:
+            self._end_fetching(fetching)
+
+    def _send_within(self, ends_at: Optional[float]) -> Dict[str, Any]:
+        """The answer of the token endpoint."""
+        request = token_request(self._settings)
+        if ends_at is not None:
+            request = replace(request, timeout=max(0.001, min(request.timeout, ends_at - time.monotonic())))
+        return self._send(request, None)[1]
+
+    def _end_fetching(self, fetching: _Fetching) -> None:
+        with self._lock:
+            if fetching.token is not None:
+                self._token = fetching.token
+            elif self._token is not None:
+                self._token.postpone_renewal()
+            self._fetching = None
+        fetching.done.set()
 
     def _forget(self, refused: Token) -> None:
         with self._lock:
