@@ -262,6 +262,37 @@ test('A-188 what no route can say is a warning, and no operation gets less prote
   expect(imported.stderr).toContain('warning: paths./docs/{id}: left out: the gateway answers /docs itself');
 });
 
+test('A-188 no wider path answers an operation that is left out and wants more than the route of that path', async () => {
+  const admin = { security: [{ oauth: ['admin'] }] };
+  const open = { security: [] };
+  const { table, stderr } = await importOf(
+    written('wider.json', {
+      openapi: '3.0.3',
+      paths: {
+        '/files/{name}': { get: open, put: admin, delete: { security: [{ oauth: ['admin', 'write'] }] } },
+        '/files/secret-{id}': { get: admin, put: open, delete: admin },
+        '/reports/{name}': { get: { security: [{ oauth: ['read'] }] } },
+        '/reports/yearly': { get: { security: [{ oauth: ['x'.repeat(65)] }] } },
+        '/same/{a}': { get: open },
+        '/same/{b}': { get: admin },
+        '/other/{a}': { $ref: 'other.yaml#/x' },
+        '/other/open': { get: open },
+      },
+    }),
+  );
+  expect(table?.routes.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'PUT /files/{name}',
+    'DELETE /files/{name}',
+    'GET /other/open',
+  ]);
+  for (const [wider, left] of [
+    ['/files/{name}', 'paths./files/secret-{id}.get'],
+    ['/reports/{name}', 'paths./reports/yearly.get'],
+    ['/same/{a}', 'paths./same/{b}.get'],
+  ])
+    expect(stderr).toContain(`warning: paths: GET ${wider} is left out: it would answer ${left} with less protection`);
+});
+
 test('A-189 a table is exported as a valid OpenAPI document, and comes back from it', async () => {
   const { stdout } = await runCommand(['routes', 'export', 'openapi'], { ORDERPASS_ORIGIN: 'https://api.example' });
   const document = JSON.parse(stdout) as Record<string, unknown>;

@@ -58,7 +58,8 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
   let countsUntilMs = 0;
 
   const hasRoom = (callerId: string, nowMs: number): boolean => {
-    if (queue.size >= queueMax) return false;
+    // What a hanging store still writes comes back to the queue when the attempt fails.
+    if (queue.size + writing.size >= queueMax) return false;
     if (nowMs >= countsUntilMs) {
       counts = new Map();
       countsUntilMs = nowMs + perCallerMs;

@@ -1,6 +1,10 @@
+import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createCredentials } from '#src/gateway/index.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
 import { until } from '../../support/until.ts';
-import { routeFile } from '../harness/public-door.ts';
+import { masterKey, routeFile } from '../harness/public-door.ts';
 import { callOf, connect, listMessage, type McpDoor, openMcpDoor, post, revisions, textOf } from './mcp-door.ts';
 
 let door: McpDoor;
@@ -194,6 +198,37 @@ test('A-317 a longer answer is left out: the agent gets the way to ask for less,
   expect(textOf(write.json.result)).toMatch(/was carried out; do not send it again/);
   expect(door.upstream.seen).toHaveLength(2);
 });
+
+test.each([200, 400])(
+  'A-317 the request of a tool call ends when its answer of %i KiB is cut: its slot is free, and it is in the access log',
+  async (kib) => {
+    const lines: { via?: string; route?: string; caller?: string }[] = [];
+    const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    const logged = await openMcpDoor({ log });
+    try {
+      const { db } = logged.database;
+      const credentials = createCredentials({ db, box: createSecretBox(masterKey), clock: systemClock });
+      const caller = await logged.clientWith(['read:orders']);
+      await credentials.setLimits('client', caller['x-client-id'] ?? '', { concurrency: 1 });
+      logged.upstream.answer = (req, res) => {
+        req.resume();
+        res.writeHead(200, { 'content-type': 'application/json', 'content-length': kib * 1024 });
+        for (let piece = 0; piece < kib / 16; piece += 1) res.write('x'.repeat(16 * 1024));
+        res.end();
+      };
+      for (let call = 0; call < 2; call += 1) {
+        const cut = await post(logged.url, caller, callOf('orders_list'));
+        expect(textOf(cut.json.result)).toMatch(/more than 131072 bytes/);
+      }
+      // The requests of the calls and the messages that brought them.
+      const ofCaller = () => lines.filter((line) => line.caller === caller['x-client-id']).map(({ route }) => route);
+      await until(() => ofCaller().length === 4);
+      expect(ofCaller().toSorted()).toEqual(['mcp', 'mcp', 'orders.list', 'orders.list']);
+    } finally {
+      await logged.closeAll();
+    }
+  },
+);
 
 test('A-317 a client that goes away ends the request of its tool call at the service', async () => {
   let ended = false;

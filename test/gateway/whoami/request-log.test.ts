@@ -2,10 +2,13 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gatewaySettings } from '#src/gateway/index.ts';
+import { rateLimited } from '#src/gateway/model/faults.ts';
 import { createExchange } from '#src/gateway/request/exchange.ts';
+import { createDenialLog } from '#src/gateway/whoami/denial-log.ts';
 import { createRequestDays } from '#src/gateway/whoami/requests/request-days.ts';
 import { createRequestLog, type Dropped } from '#src/gateway/whoami/requests/request-log.ts';
 import { dayMs, hourMs } from '#src/platform/clock.ts';
+import { createDatabase } from '#src/platform/db/pool.ts';
 import { until } from '../../support/until.ts';
 import { type Door, type Harness, openHarness, read } from '../harness/gateway-harness.ts';
 import { type Headers, type Reply, sendRequest } from '../harness/public-door.ts';
@@ -158,6 +161,44 @@ test('A-294 a batch that the store refuses is dropped and counted, and later req
   answered(answeredWrite('opc_refused', 'req_r2'), 200);
   await writer.run(AbortSignal.abort());
   expect(await stored('opc_refused')).toBe(1);
+});
+
+test('A-511 denials that come while a store hangs count to the bound of the queue together with those that it writes', async () => {
+  const line = await openStoreLine(harness.database.url);
+  try {
+    const { note, services } = createDenialLog({ db: createDatabase(line.pool), clock: harness.clock, log });
+    const [writer] = services;
+    const noteMany = (prefix: string): void => {
+      for (let i = 0; i < 10_000; i += 1) {
+        const exchange = answeredWrite(`opc_${prefix}_${i % 10}`, `req_${prefix}_${i}`);
+        note(exchange, rateLimited(1), 'gateway');
+      }
+    };
+    noteMany('first');
+    line.freeze();
+    const failed = expect(writer?.run(new AbortController().signal)).rejects.toThrow();
+    await until(() => line.pool.totalCount > line.pool.idleCount);
+    noteMany('second');
+    await line.cut();
+    await failed;
+    await line.restore();
+    const count = async (): Promise<number> =>
+      Number(
+        (
+          await harness.database.pool.query(
+            `select count(*) from gateway.denials where caller ~ '^opc_(first|second)_'`,
+          )
+        ).rows[0]?.count,
+      );
+    const ended = new AbortController();
+    const writing = writer?.run(ended.signal);
+    await until(async () => (await count()) >= 10_000);
+    ended.abort();
+    await writing;
+    expect(await count()).toBe(10_000);
+  } finally {
+    await line.close();
+  }
 });
 
 const daysOf = async (): Promise<string[]> =>

@@ -5,8 +5,10 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSignalAdmin } from '#src/gateway/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { masterKey, origin } from '../../gateway/harness/public-door.ts';
+import { until } from '../../support/until.ts';
 import { event, openSsfHarness, type Receiver, type SsfHarness } from './ssf-harness.ts';
 
 let harness: SsfHarness;
@@ -291,3 +293,26 @@ for (const [change, cases] of Object.entries(changes)) {
     expect(await take()).toEqual(events(done));
   });
 }
+
+test('A-510 of two grants at the same time the later event has the tenants of both', async () => {
+  const { client_id: id } = await harness.createClient();
+  await take();
+  const { db, pool } = harness.door.database;
+  let second = Promise.resolve();
+  await inTransaction(db, async (tx) => {
+    await harness.credentials.grantTenant(id, 'rst_2', tx);
+    second = harness.credentials.grantTenant(id, 'rst_many_00');
+    // The second one has come as far as it can before the first one is committed.
+    await until(async () => {
+      const { rows } = await pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows.length > 0;
+    });
+  });
+  await second;
+  expect(await take()).toEqual([
+    claims(id, { tenants: ['rst_1', 'rst_2'] }),
+    claims(id, { tenants: ['rst_1', 'rst_2', 'rst_many_00'] }),
+  ]);
+});

@@ -66,12 +66,16 @@ export const createSendInner = (
     // The address that limits, lists of addresses and the audit read.
     Object.defineProperty(far, 'remoteAddress', { value: within.req.socket.remoteAddress });
     server.emit('connection', far);
+    let isWhole = false;
     try {
       const answer = await send(near, made, { within, signal });
       const { body, isCut } = await readUpTo(answer, bytesMax);
+      isWhole = !isCut;
       return { status: answer.statusCode ?? 0, headers: answer.headers, body, isCut, rate: connection.inner?.rate };
     } finally {
       near.destroy();
+      // While `far` has bytes that `near` did not read, the end of `near` does not close it, and its response never ends.
+      if (!isWhole) far.destroy();
     }
   };
 };

@@ -53,6 +53,20 @@ export const accessBySecurity = (
   return { scopes: [], anyOf: named };
 };
 
+/** Everything that passes `access` is what `wanted` lets pass. Undefined: what is wanted cannot be said by a route. */
+export const isAsStrict = (access: Access, wanted: Access | undefined): boolean => {
+  if (wanted?.access === 'public') return true;
+  if (wanted === undefined || access.access === 'public') return false;
+  if (wanted.access === 'optional') return true;
+  if (access.access === 'optional') return false;
+  const ways = waysOf(wanted);
+  return waysOf(access).every((held) => ways.some((way) => way.every((scope) => held.includes(scope))));
+};
+
+/** Sets of scopes of which each is enough. */
+const waysOf = ({ scopes = [], anyOf = [[]] }: Access): (readonly string[])[] =>
+  anyOf.map((set) => [...scopes, ...set]);
+
 const isTooLong = (set: readonly string[]): boolean => set.length > scopesMax;
 
 /** The schemes of one requirement are wanted together. */

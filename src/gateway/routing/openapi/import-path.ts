@@ -4,8 +4,11 @@ import { isJson, type Json, type Remark, textOf } from './open-document.ts';
 
 const literal = /^[A-Za-z0-9._~!$&'()+,;=:@-]+$/;
 
+/** `isOwn`: the gateway answers the path itself, so no route does. */
+type Refused = { reason: string; isOwn?: boolean };
+
 /** The route's path, or why no route can have it. Names of parameters are changed to those that a route may have. */
-export const routePathOf = (prefix: string, path: string): { path: string } | { reason: string } => {
+export const routePathOf = (prefix: string, path: string): { path: string } | Refused => {
   if (!path.startsWith('/')) return { reason: 'a path begins with /' };
   const names = new Set<string>();
   const segments: string[] = [];
@@ -19,7 +22,20 @@ export const routePathOf = (prefix: string, path: string): { path: string } | { 
   }
   const found = `/${segments.join('/')}`;
   const own = ownPathOf(found);
-  return own === undefined ? { path: found } : { reason: `the gateway answers ${own} itself` };
+  return own === undefined ? { path: found } : { reason: `the gateway answers ${own} itself`, isOwn: true };
+};
+
+/**
+ * A request of the document's path may match the route. A literal segment of a route is no match for a parameter, since OpenAPI
+ * lets the literal path win.
+ */
+export const answersPath = (route: string, path: string): boolean => {
+  const given = path.split('/');
+  const segments = route.split('/');
+  return (
+    segments.length === given.length &&
+    segments.every((segment, index) => segment === given[index] || (segment.startsWith('{') && given[index] !== ''))
+  );
 };
 
 const reasonFor = (segment: string): string => {

@@ -1,11 +1,11 @@
 /**
  * Pure: makes a route table of an OpenAPI 3 document. What a route cannot say becomes a remark, and an operation that would
- * be less protected than its document wants gets no route.
+ * be less protected than its document wants gets no route: neither its own nor that of a wider path.
  */
 import { parseRouteTable } from '../../model/route.ts';
 import { patternOf } from '../../model/route-path.ts';
-import { type Access, accessBySecurity, accessByTags, describedScopes } from './import-access.ts';
-import { prefixOf, routePathOf, unique } from './import-path.ts';
+import { type Access, accessBySecurity, accessByTags, describedScopes, isAsStrict } from './import-access.ts';
+import { answersPath, prefixOf, routePathOf, unique } from './import-path.ts';
 import { isJson, type Json, openDocument, type Remark, resolve, textOf } from './open-document.ts';
 
 type ImportOptions = { upstream: string; scopesFrom: 'security' | 'tags' };
@@ -46,15 +46,17 @@ export const importRoutes = (text: string, options: ImportOptions): Imported => 
     ids: new Set(),
     patterns: new Map(),
     remarks: [...ofServers],
-    unprotected: 0,
+    leftOut: [],
+    unprotected: new Set(),
   };
   for (const [path, item] of Object.entries(document.paths as Json)) importPath(state, path, item);
+  leaveOutWider(state);
   if (state.routes.length === 0)
     return { problems: [...state.remarks, { path: 'paths', message: 'no operation can become a route' }] };
-  if (state.unprotected > 0)
+  if (state.unprotected.size > 0)
     state.remarks.push({
       path: 'security',
-      message: `${state.unprotected} operations name none: their routes want a credential and no scope`,
+      message: `${state.unprotected.size} operations name none: their routes want a credential and no scope`,
     });
   if (state.routes.length > routesMax)
     return { problems: [{ path: 'paths', message: `has more than ${routesMax} operations` }] };
@@ -75,8 +77,30 @@ type State = {
   /** Method and path without names -> path of the document. */
   readonly patterns: Map<string, string>;
   readonly remarks: Remark[];
-  /** Operations for which the document names no security. */
-  unprotected: number;
+  readonly leftOut: Operation[];
+  /** Ids of routes for whose operation the document names no security. */
+  readonly unprotected: Set<string>;
+};
+
+/** An operation without a route. `access`: what it wants; undefined: no route can say it. */
+type Operation = { at: string; method: string; path: string; access: Access | undefined };
+
+/** A wider path would answer a left out operation: its route may do so only when it is as strict. */
+const leaveOutWider = ({ routes, leftOut, unprotected, remarks }: State): void => {
+  // The list grows while it is read, since a route that is left out has been an operation too.
+  for (const { at, method, path, access } of leftOut) {
+    const answers = (route: ImportedRoute): boolean =>
+      (route.method === method || (method === 'HEAD' && route.method === 'GET')) && answersPath(route.path, path);
+    for (const wider of routes.filter((route) => answers(route) && !isAsStrict(route, access))) {
+      routes.splice(routes.indexOf(wider), 1);
+      unprotected.delete(wider.id);
+      leftOut.push({ ...wider, at: `${wider.method} ${wider.path}`, access: wider });
+      remarks.push({
+        path: `paths`,
+        message: `${wider.method} ${wider.path} is left out: it would answer ${at} with less protection than that wants`,
+      });
+    }
+  }
 };
 
 /** Members of a wrong type, all of them. A misread requirement would open an operation, so none is skipped. */
@@ -119,11 +143,16 @@ const importPath = (state: State, path: string, item: unknown): void => {
   const resolved = resolve(state.document, item);
   if (!isJson(resolved)) {
     state.remarks.push({ path: at, message: 'left out: it refers to another document, or to nothing' });
+    for (const method of methods) leaveOut(state, undefined, method, `${state.prefix}${path}`, at);
     return;
   }
   const route = routePathOf(state.prefix, path);
   if ('reason' in route) {
     state.remarks.push({ path: at, message: `left out: ${route.reason}` });
+    for (const method of methods) {
+      const operation = resolved[method];
+      if (isJson(operation) && !route.isOwn) leaveOut(state, operation, method, `${state.prefix}${path}`, at);
+    }
     return;
   }
   for (const [own, method] of otherMethods(resolved))
@@ -153,27 +182,45 @@ const importOperation = (state: State, operation: Json, method: string, path: st
   const before = state.patterns.get(pattern);
   if (before !== undefined) {
     remarks.push({ path: own, message: `left out: ${before} matches the same requests` });
+    leaveOut(state, operation, method, path, at);
     return;
   }
   if (operation.servers !== undefined)
     remarks.push({ path: `${own}.servers`, message: 'not used: every route goes to one upstream' });
-  const access =
-    options.scopesFrom === 'tags'
-      ? accessByTags(operation, method)
-      : accessBySecurity(document, operation, own, remarks);
-  if (access === undefined) return;
+  const access = accessOf(state, operation, method, own, remarks);
+  if (access === undefined) {
+    leaveOut(state, operation, method, path, at);
+    return;
+  }
+  const id = unique(idOf(operation, method, path), state.ids, '-');
   if (options.scopesFrom === 'security' && (operation.security ?? document.security) === undefined)
-    state.unprotected += 1;
+    state.unprotected.add(id);
   state.patterns.set(pattern, own);
   const body = bodyOf(document, operation.requestBody, own, remarks);
   state.routes.push({
-    id: unique(idOf(operation, method, path), state.ids, '-'),
+    id,
     method: method.toUpperCase(),
     path,
     ...access,
     ...(body === undefined ? undefined : { body }),
     upstream: options.upstream,
   });
+};
+
+const accessOf = (
+  { document, options }: State,
+  operation: Json,
+  method: string,
+  own: string,
+  remarks: Remark[],
+): Access | undefined =>
+  options.scopesFrom === 'tags' ? accessByTags(operation, method) : accessBySecurity(document, operation, own, remarks);
+
+/** `operation`: undefined when it cannot be read. */
+const leaveOut = (state: State, operation: Json | undefined, method: string, path: string, at: string): void => {
+  const own = `${at}.${method}`;
+  const access = operation && accessOf(state, operation, method, own, []);
+  state.leftOut.push({ at: own, method: method.toUpperCase(), path, access });
 };
 
 /** `addPet`, `pets/add` -> `add-pet`, `pets.add`; without an operationId the method and path. */

@@ -51,8 +51,12 @@ export const insertSignal = async (
         select from gateway.signal_exclusions e where e.stream_id = s.stream_id and e.subject = n.subject)`.execute(tx);
 };
 
-/** Tenants of the client, at most `limit`. */
+/**
+ * Tenants of the client, at most `limit`. Locks the client: grants change other rows, so of two at the same time each would
+ * read a list without the other one.
+ */
 export const readTenantsOf = async (tx: Db, clientId: string, limit: number): Promise<string[]> => {
+  await sql`select from gateway.clients where client_id = ${clientId} for no key update`.execute(tx);
   const { rows } = await sql<{ tenant: string }>`
     select tenant from gateway.client_tenants where client_id = ${clientId} and withdrawn_at is null
     order by tenant limit ${limit}`.execute(tx);
