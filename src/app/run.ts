@@ -309,6 +309,7 @@ const readinessOf = (
     readSchema: () => readSchemaState(store.pool, allMigrations),
     checkWrites: createWriteProbe(store.db),
     waitingSecrets: secrets.waiting,
+    refusedSecrets: secrets.refused,
     gateway: front?.readiness,
     worker: worker?.state,
   });

@@ -96,6 +96,23 @@ test('A-249 a worker is not ready while its store is away, and the process is al
   await until(async () => (await get(`${internal}/readyz`)).status === 200);
 });
 
+test('A-249 a core is not ready while the store reads and each write of it hangs, and is ready when writes end again', async () => {
+  await start({ ORDERPASS_ROLE: 'ordering' });
+  await until(async () => (await get(`${internal}/readyz`)).status === 200);
+  // A new table has columns in this table of the system, so its writer waits as for a standby that is gone.
+  const blocker = await database.pool.connect();
+  try {
+    await blocker.query('begin; lock table pg_catalog.pg_attribute in share mode');
+    await until(async () => (await get(`${internal}/readyz`)).status === 503, 15_000);
+    const { body } = await get(`${internal}/readyz`);
+    expect(body).toMatchObject({ status: 'unavailable', store: 'ok', writes: 'failing' });
+    await blocker.query('rollback');
+  } finally {
+    blocker.release(true);
+  }
+  await until(async () => (await get(`${internal}/readyz`)).status === 200);
+});
+
 test.each(['ordering', 'worker'])('A-249 the metrics of role %s show whether the process is ready', async (role) => {
   const program = await start({ ORDERPASS_ROLE: role });
   const shows = (value: 0 | 1) => async (): Promise<boolean> =>

@@ -26,6 +26,8 @@ type RoleReadinessDeps = {
   checkWrites: () => Promise<'ok' | 'failing'>;
   /** Secret settings whose changed file only another start uses. */
   waitingSecrets: () => readonly string[];
+  /** Secret settings whose changed file cannot be used, so that the next start would fail. */
+  refusedSecrets: () => readonly string[];
   /** Undefined in a role without a gateway. */
   gateway: (() => Promise<Readiness>) | undefined;
   /** Undefined in a role without workers. Rejects when the store cannot be reached. */
@@ -43,11 +45,7 @@ export const createRoleReadiness =
   async () => {
     const { role, isDraining } = deps;
     const [core, gateway, worker] = await Promise.all([readCore(deps), deps.gateway?.(), readWorker(deps)]);
-    const waiting = deps.waitingSecrets();
-    const secrets = {
-      status: waiting.length === 0 ? 'ok' : 'degraded',
-      secrets: waiting.length === 0 ? 'ok' : 'restart_needed',
-    };
+    const secrets = readSecrets(deps);
     const parts = [core.status, secrets.status, gateway?.status ?? 'ok', worker?.status ?? 'ok'];
     const status = isDraining()
       ? 'draining'
@@ -56,6 +54,13 @@ export const createRoleReadiness =
   };
 
 type PartStatus = 'ok' | 'degraded' | 'unavailable';
+
+const readSecrets = ({ waitingSecrets, refusedSecrets }: RoleReadinessDeps) => {
+  const isRestartNeeded = waitingSecrets().length > 0;
+  const secrets = refusedSecrets().length > 0 ? 'refused' : isRestartNeeded ? 'restart_needed' : 'ok';
+  const status: PartStatus = secrets === 'ok' ? 'ok' : 'degraded';
+  return { status, secrets };
+};
 
 const readCore = async ({ readSchema, checkWrites }: RoleReadinessDeps) => {
   const schema = await answerInTime(readSchema(), answerMsMax).catch(() => undefined);

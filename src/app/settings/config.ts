@@ -266,6 +266,11 @@ export const collectSettings = (source: SettingsSource): Collected => {
 export const loadSettings = (source: SettingsSource): Settings => {
   const { raw, problems: ofFiles } = collectSettings(source);
   if (ofFiles.length > 0) throw new SettingsError(ofFiles);
+  return parseSettings(raw);
+};
+
+/** As `loadSettings`, of raw settings that `collectSettings` has joined. */
+export const parseSettings = (raw: Record<string, unknown>): Settings => {
   const parsed = settingsSchema.safeParse(raw, plainTexts);
   if (!parsed.success) {
     throw new SettingsError(

@@ -1,15 +1,22 @@
 /**
- * The files of secrets while the program runs. A changed file is read again, checked with all settings, and its value is used
- * from then on where no connection depends on it. A value that only another start can use is logged once and shown by a
- * metric and by /readyz. A file that cannot be used changes nothing.
+ * The files of secrets while the program runs. A changed file is read again, checked with all settings of the start, and its
+ * value is used from then on where no connection depends on it. A value that only another start can use is logged once and
+ * shown by a metric and by /readyz. So is a file that cannot be used: its earlier value stays, and the other files are used.
  */
 import { watchFiles } from '#src/platform/files/watch-files.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
-import { getAt } from './at-path.ts';
-import { loadSettings, type Settings, SettingsError, type SettingsSource, settingFields } from './config.ts';
-import { fileOfSecret } from './secret-files.ts';
+import { getAt, setAt } from './at-path.ts';
+import {
+  collectSettings,
+  parseSettings,
+  type Settings,
+  SettingsError,
+  type SettingsSource,
+  settingFields,
+} from './config.ts';
+import { fileOfSecret, readSecretFiles } from './secret-files.ts';
 
 /** Secret settings that a running program takes from their changed files. */
 export const livePaths = [
@@ -29,6 +36,8 @@ export type LiveSecrets = {
   read(path: LivePath): string | undefined;
   /** Secret settings whose file has a value that only the next start uses. */
   waiting(): readonly string[];
+  /** Secret settings whose file cannot be used: the next start would fail. */
+  refused(): readonly string[];
   /** None: no secret is in a file. */
   services: Service[];
 };
@@ -40,35 +49,45 @@ export const openLiveSecrets = ({ source, settings, metrics, log }: LiveSecretsD
     const file = fileOfSecret(field, source.env);
     return file === undefined
       ? []
-      : [{ path: field.path, file, isLive: livePaths.some((path) => path === field.path) }];
+      : [{ field, path: field.path, file, isLive: livePaths.some((path) => path === field.path) }];
   });
-  let current = settings;
+  const fields = inFiles.map(({ field }) => field);
+  let inUse: InUse = { raw: inFiles.length === 0 ? {} : collectSettings(source).raw, settings };
+  let refused: ReadonlyMap<string, string> = new Map();
   let waiting: readonly string[] = [];
+  const shown = (paths: Iterable<string>) => [...paths].map((setting) => [{ setting }, 1] as const);
   metrics.gauges(
     'secret_restart_needed',
     '1: the file of this secret setting has a value that only another start uses',
     ['setting'],
-    () => waiting.map((setting) => [{ setting }, 1] as const),
+    () => shown(waiting),
+  );
+  metrics.gauges(
+    'secret_refused',
+    '1: the file of this secret setting cannot be used; the earlier value stays, and the next start would fail',
+    ['setting'],
+    () => shown(refused.keys()),
   );
 
   const readAgain = (): void => {
-    const next = loadAgain(source, log);
-    if (next === undefined) return;
+    const before = { inUse, refused, waiting };
+    ({ inUse, refused } = takeSecrets(inUse, readSecretFiles(fields, source.env)));
+    for (const [setting, message] of refused)
+      if (before.refused.get(setting) !== message)
+        log.error({ setting, problem: message }, 'a changed secret cannot be used; the earlier one stays');
+    const isOther = (path: string, than: Settings): boolean => getAt(inUse.settings, path) !== getAt(than, path);
     for (const { path, isLive } of inFiles)
-      if (isLive && getAt(next, path) !== getAt(current, path)) log.warn({ setting: path }, 'a changed secret is used');
-    current = next;
-    const before = waiting;
-    waiting = inFiles
-      .filter(({ path, isLive }) => !isLive && getAt(next, path) !== getAt(settings, path))
-      .map(({ path }) => path);
+      if (isLive && isOther(path, before.inUse.settings)) log.warn({ setting: path }, 'a changed secret is used');
+    waiting = inFiles.filter(({ path, isLive }) => !isLive && isOther(path, settings)).map(({ path }) => path);
     for (const setting of waiting)
-      if (!before.includes(setting)) log.warn({ setting }, 'a changed secret is used by the next start only');
+      if (!before.waiting.includes(setting)) log.warn({ setting }, 'a changed secret is used by the next start only');
   };
 
   return {
-    // The settings file is read again too, and what else has changed in it waits for a start.
-    read: (path) => getAt(inFiles.some((one) => one.path === path) ? current : settings, path) as string | undefined,
+    read: (path) =>
+      getAt(inFiles.some((one) => one.path === path) ? inUse.settings : settings, path) as string | undefined,
     waiting: () => waiting,
+    refused: () => [...refused.keys()],
     services:
       inFiles.length === 0
         ? []
@@ -81,13 +100,33 @@ export const openLiveSecrets = ({ source, settings, metrics, log }: LiveSecretsD
   };
 };
 
-/** Undefined, after a log line: the settings cannot be used as they are now. */
-const loadAgain = (source: SettingsSource, log: Logger): Settings | undefined => {
+/** The settings, and the raw ones that they come from: those of the start, with the secrets since. */
+type InUse = { raw: Record<string, unknown>; settings: Settings };
+
+type Taken = { inUse: InUse; refused: ReadonlyMap<string, string> };
+
+/** All values at once where they fit together, else each one that fits the others in use. `refused`: settings and reasons. */
+const takeSecrets = (inUse: InUse, { values, problems }: ReturnType<typeof readSecretFiles>): Taken => {
+  const unread = new Map(problems.map(({ setting, message }) => [setting, message] as const));
+  const together = withSecrets(inUse, values);
+  if (!(together instanceof SettingsError)) return { inUse: together, refused: unread };
+  let taken = inUse;
+  const refused = new Map(unread);
+  for (const one of values) {
+    const next = withSecrets(taken, [one]);
+    if (next instanceof SettingsError) refused.set(one.path, next.message);
+    else taken = next;
+  }
+  return { inUse: taken, refused };
+};
+
+const withSecrets = ({ raw }: InUse, values: readonly { path: string; value: string }[]): InUse | SettingsError => {
+  const next = structuredClone(raw);
+  for (const { path, value } of values) setAt(next, path, value);
   try {
-    return loadSettings(source);
+    return { raw: next, settings: parseSettings(next) };
   } catch (error) {
-    if (!(error instanceof SettingsError)) throw error;
-    log.error({ problems: error.problems }, 'a changed secret cannot be used; the earlier one stays');
-    return undefined;
+    if (error instanceof SettingsError) return error;
+    throw error;
   }
 };

@@ -24,7 +24,11 @@ export const fileOfSecret = (
   return file === undefined || file === '' ? undefined : resolve(file);
 };
 
-type FileSecrets = { values: { path: string; value: string }[]; problems: { path: string; message: string }[] };
+type FileSecrets = {
+  values: { path: string; value: string }[];
+  /** `setting`: its path; `path`: with the name of its variable. */
+  problems: { setting: string; path: string; message: string }[];
+};
 
 /** Without the line break at the end, which editors and `echo` add. */
 export const readSecretFiles = (
@@ -37,13 +41,21 @@ export const readSecretFiles = (
     if (file === undefined) continue;
     const path = `${field.path} (${fileVariableOf(field)})`;
     if (field.env !== undefined && env[field.env]) {
-      found.problems.push({ path, message: `give the secret once: as ${field.env} or in the file` });
+      found.problems.push({
+        setting: field.path,
+        path,
+        message: `give the secret once: as ${field.env} or in the file`,
+      });
       continue;
     }
     try {
       found.values.push({ path: field.path, value: readSecret(file) });
     } catch (error) {
-      found.problems.push({ path, message: error instanceof Error ? error.message : 'cannot be read' });
+      found.problems.push({
+        setting: field.path,
+        path,
+        message: error instanceof Error ? error.message : 'cannot be read',
+      });
     }
   }
   return found;

@@ -1,6 +1,7 @@
 /**
  * Checks that the database accepts writes. A database with a full disk still answers queries, so the probe writes a few
- * pages of a temporary table, which need room, and commits, which needs WAL.
+ * pages of a temporary table, which need room, and commits, which needs WAL. A commit that waits for a standby that is gone, or
+ * for a disk that stalls, gets no answer at all.
  */
 import { type Kysely, sql } from 'kysely';
 import { inTransaction } from './transaction.ts';
@@ -10,21 +11,37 @@ export type WriteProbe = () => Promise<'ok' | 'failing'>;
 const okMs = 5_000;
 /** A short time, so that the end of an outage shows soon. */
 const failingMs = 1_000;
-const answerMsMax = 1_500;
+/** chosen: the write takes some milliseconds; a commit that waits longer waits for a disk or for a standby. */
+const writeMsMax = 1_500;
+/** A little more, so that the answer to the first question knows whether the write was late. */
+const answerMsMax = 1_750;
+
+const probes = new WeakMap<Kysely<unknown>, WriteProbe>();
 
 /**
- * Resolves within 1.5 s to a result of at most 5 s ago. Never rejects: an unreachable database is no matter of this probe.
+ * Resolves within 1.75 s to a result of at most 5 s ago. A write that gets no answer is failing until a later one succeeds.
+ * Never rejects: an unreachable database is no matter of this probe. A process has one probe for a database, since each write
+ * that hangs keeps a connection.
  */
 export const createWriteProbe = (db: Kysely<unknown>): WriteProbe => {
+  const known = probes.get(db);
+  if (known !== undefined) return known;
+  const probe = openProbe(db);
+  probes.set(db, probe);
+  return probe;
+};
+
+const openProbe = (db: Kysely<unknown>): WriteProbe => {
   let found: 'ok' | 'failing' = 'ok';
   let foundAtMs = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | undefined;
-  const ask = async (): Promise<void> => {
-    found = (await writeFailure(db)) ? 'failing' : 'ok';
+  const find = (result: 'ok' | 'failing'): void => {
+    found = result;
     foundAtMs = performance.now();
   };
+  const ask = async (): Promise<void> => find(await writeResult(db, () => find('failing')));
   return async () => {
-    if (performance.now() - foundAtMs > (found === 'ok' ? okMs : failingMs)) {
+    if (asking !== undefined || performance.now() - foundAtMs > (found === 'ok' ? okMs : failingMs)) {
       asking ??= ask().finally(() => {
         asking = undefined;
       });
@@ -44,19 +61,35 @@ const within = (work: Promise<void>, msMax: number): Promise<void> =>
   });
 
 /** Rows that PostgreSQL stores in the page itself; larger ones would be compressed. */
-const write = async (db: Kysely<unknown>): Promise<void> =>
+const write = async (db: Kysely<unknown>, onStart: () => void): Promise<void> =>
   inTransaction(db, async (tx) => {
+    onStart();
     await sql`create temporary table orderpass_write_probe (filler text) on commit drop`.execute(tx);
     await sql`insert into orderpass_write_probe select repeat('x', 1900) from generate_series(1, 12)`.execute(tx);
   });
 
-const writeFailure = async (db: Kysely<unknown>): Promise<boolean> => {
+/** The time starts with the connection: waiting for a free one says nothing about writes. */
+const writeResult = async (db: Kysely<unknown>, onLate: () => void): Promise<'ok' | 'failing'> => {
+  let isLate = false;
+  let timer: NodeJS.Timeout | undefined;
+  const onStart = (): void => {
+    timer ??= setTimeout(() => {
+      isLate = true;
+      onLate();
+    }, writeMsMax);
+  };
   try {
-    await write(db);
-    return false;
+    await write(db, onStart);
+    return 'ok';
   } catch (error) {
-    const code = String(Reflect.get(error as object, 'code'));
-    // No room or no memory (class 53 except too many connections), an error of the disk, or a read-only server.
-    return (/^53/.test(code) && code !== '53300') || code === '58030' || code === '25006';
+    return isLate || isRefusal(error) ? 'failing' : 'ok';
+  } finally {
+    clearTimeout(timer);
   }
+};
+
+/** No room or no memory (class 53 except too many connections), an error of the disk, or a read-only server. */
+const isRefusal = (error: unknown): boolean => {
+  const code = String(Reflect.get(error as object, 'code'));
+  return (/^53/.test(code) && code !== '53300') || code === '58030' || code === '25006';
 };

@@ -92,6 +92,13 @@ test('A-272 the templates read every value, and only values that exist', () => {
   expect(unknownNames([...new Set(names)])).toEqual([]);
 });
 
+test('A-272 every role may reach public addresses for webhooks and their tests, and the migration may not', () => {
+  const policies = textOf('templates/network-policies.yaml');
+  const conditions = [...policies.slice(0, policies.indexOf('0.0.0.0/0')).matchAll(/{{- if (.*) }}/g)];
+  expect(conditions.at(-1)?.[1]).toBe('ne $role "migrate"');
+  expect(policies.match(/range \$policy\.webhookPorts/g)).toHaveLength(1);
+});
+
 test('A-272 the chart has the version of the program', () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const meta = parse(textOf('Chart.yaml')) as { version: string; appVersion: string };
