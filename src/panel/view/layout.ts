@@ -137,7 +137,7 @@ const sectionInMenu = (texts: Texts, items: readonly NavItem[]): Html | false =>
 /** What is about the user and not about the work. On a phone it stands open at the end of the menu. */
 const accountMenu = (frame: Frame, { user, csrfField, others }: NonNullable<Frame['signedIn']>): Html => {
   const t = frame.texts.frame;
-  return html`<button type="button" class="account-button quiet" popovertarget="account-menu">${breakable(user.email)}</button>
+  return html`<button type="button" class="account-button quiet" popovertarget="account-menu">${user.email}</button>
 <div id="account-menu" class="who" popover><a href="/panel/account">${t.account}</a>${others.filter(({ path }) => path !== '/panel/account').map(link)}${languageChoice(frame)}
 <form method="post" action="/panel/sign-out">${csrfField}<button class="quiet">${t.signOut}</button></form></div>`;
 };

@@ -285,6 +285,8 @@ test.skipIf(browserBinary === undefined)(
     await adminPage.goto(`${origin}/panel/users/second-factor`);
     await adminPage.getByLabel('Support').check();
     await adminPage.getByRole('button', { name: 'Save' }).click();
+    await adminPage.getByRole('heading', { name: 'Require a second factor for more roles?' }).waitFor();
+    await adminPage.getByRole('button', { name: 'Save' }).click();
     await adminPage.getByRole('status').filter({ hasText: 'The required second factor is saved.' }).waitFor();
     expect(await isSignedIn(stolen.page)).toBe(true);
     await page.goto(`${origin}/panel/account`);
