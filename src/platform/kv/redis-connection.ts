@@ -54,7 +54,7 @@ export const openRedis = (named: RedisAddress, more: RedisOptions): Redis => {
  */
 const withManyErrors = (redis: Redis): Redis => {
   const listen = (): void => {
-    // The library makes the connection right after it says so.
+    // The library makes the connection right after this event.
     setImmediate(() => redis.stream?.on('error', () => undefined));
   };
   if (redis.status === 'connecting') listen();

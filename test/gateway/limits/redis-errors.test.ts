@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import { openRedis } from '#src/platform/kv/redis-connection.ts';
-import { makeAuthority } from '../gateway/harness/make-certificate.ts';
+import { makeAuthority } from '../harness/make-certificate.ts';
 
 test('an error of a connection to Redis after its first one, such as an alert after a refused certificate, ends nothing', async () => {
   const server = createServer(makeAuthority('Unknown').issue(), (socket) => socket.on('error', () => undefined));
