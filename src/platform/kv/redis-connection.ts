@@ -15,6 +15,18 @@ export type RedisAddress = {
   sentinelPassword?: string | undefined;
 };
 
+/**
+ * The library listens to the first error of a connection only, also of those that a cluster opens by itself. A refused certificate
+ * may be followed by an alert of the server, and an error to which nothing listens would end the process.
+ */
+const { connect } = Redis.prototype;
+Redis.prototype.connect = function (this: Redis, ...given: Parameters<typeof connect>): Promise<void> {
+  const connected = connect.apply(this, given);
+  // The stream is made before any answer can arrive.
+  setImmediate(() => this.stream?.on('error', () => undefined));
+  return connected;
+};
+
 const retryAfterMs = (attempt: number): number => Math.min(attempt * 50, 500);
 
 const connectMsMax = 2_000;
@@ -37,7 +49,7 @@ export const openRedis = (named: RedisAddress, more: RedisOptions): Redis => {
   const { url, sentinelPassword } = named;
   const options: RedisOptions = { ...commonOf(named), ...more };
   const address = readSentinelAddress(url);
-  if (address === undefined) return withManyErrors(new Redis(url, options));
+  if (address === undefined) return new Redis(url, options);
   Object.assign(options, address);
   if (sentinelPassword !== undefined) options.sentinelPassword = sentinelPassword;
   if (options.tls !== undefined) {
@@ -45,20 +57,7 @@ export const openRedis = (named: RedisAddress, more: RedisOptions): Redis => {
     options.sentinelTLS = { ...options.tls };
   }
   options.sentinelRetryStrategy = retryAfterMs;
-  return withManyErrors(new Redis(options));
-};
-
-/**
- * The library listens to the first error of a connection only. A refused certificate may be followed by an alert of the server,
- * and an error to which nothing listens would end the process.
- */
-const withManyErrors = (redis: Redis): Redis => {
-  const listen = (): void => {
-    // The library makes the connection right after this event.
-    setImmediate(() => redis.stream?.on('error', () => undefined));
-  };
-  if (redis.status === 'connecting') listen();
-  return redis.on('connecting', listen);
+  return new Redis(options);
 };
 
 /** Undefined: the address is not that of a cluster. Throws when the file of authorities cannot be read. */
@@ -82,7 +81,6 @@ export const openCluster = (named: RedisAddress): Cluster | undefined => {
   // The library would wait for the first command, which then has no time for the connection; and it would go on to listen
   // to replicas that it never reached, without a pause, while all nodes are gone.
   cluster.on('+node', (node: Redis) => {
-    withManyErrors(node);
     if (node.status === 'wait') node.connect().catch(() => undefined);
   });
   return cluster;

@@ -4,6 +4,7 @@ import { altered } from '../../support/altered.ts';
 import {
   browserBinary,
   expectAccessible,
+  openAccountMenu,
   type PanelHarness,
   startPanelHarness,
   takeScreenshots,
@@ -128,7 +129,8 @@ test.skipIf(browserBinary === undefined)(
     await plain.page.goto(`${harness.url}/panel/explain`);
     expect(await plain.page.getByRole('button', { name: 'Explain' }).isDisabled()).toBe(true);
     const owner = await harness.signIn(await harness.user('owner'));
-    await owner.page.getByRole('link', { name: 'For integrators' }).first().click();
+    await openAccountMenu(owner.page);
+    await owner.page.getByRole('link', { name: 'For integrators' }).click();
     await expectAccessible(owner.page);
     await owner.page.getByRole('link', { name: /Why was a request refused/ }).click();
     await owner.page.getByRole('heading', { level: 1, name: 'Why was a request refused?' }).waitFor();
