@@ -103,7 +103,7 @@ test('A-249 a core is not ready while the store reads and each write of it hangs
   const blocker = await database.pool.connect();
   try {
     await blocker.query('begin; lock table pg_catalog.pg_attribute in share mode');
-    await until(async () => (await get(`${internal}/readyz`)).status === 503, 15_000);
+    await until(async () => (await get(`${internal}/readyz`)).status === 503);
     const { body } = await get(`${internal}/readyz`);
     expect(body).toMatchObject({ status: 'unavailable', store: 'ok', writes: 'failing' });
     await blocker.query('rollback');
