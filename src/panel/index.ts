@@ -24,6 +24,7 @@ import { createFlashes } from './server/flashes.ts';
 import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
+export { searchedRestaurants } from './ports/overview.ts';
 export type { OwnClient } from './ports/portal.ts';
 export type {
   AuditEntry,

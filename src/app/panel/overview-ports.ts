@@ -29,7 +29,7 @@ import {
   searchRestaurants,
   startOfDay,
 } from '#src/ordering/index.ts';
-import type { FirstStep, LocatedKind, OverviewPorts } from '#src/panel/index.ts';
+import { type FirstStep, type LocatedKind, type OverviewPorts, searchedRestaurants } from '#src/panel/index.ts';
 import { dayMs, hourMs } from '#src/platform/clock.ts';
 import { programVersion } from '#src/platform/files/release.ts';
 import { findUsersByStart } from '#src/staff/index.ts';
@@ -46,8 +46,6 @@ import type { PortDeps } from './port-deps.ts';
 
 /** Restaurants whose orders of today are counted. */
 const daysMax = 20;
-/** Restaurants that are looked through for what fails, ends or is not done yet, and in a search. */
-const restaurantsMax = 200;
 const rowsMax = 5;
 const endingDays = 30;
 /** Units from which a caller is near its limit. */
@@ -69,8 +67,10 @@ export const createOverviewPorts = ({ installation }: Pick<PortDeps, 'installati
   },
   installation: async () => {
     const { store, clock } = installation;
-    const found = await searchRestaurants(store.db, { search: '', before: undefined, limit: restaurantsMax });
-    const known = found.map(({ uid }) => uid).filter((uid) => !isSandboxId(uid));
+    const found = await searchRestaurants(store.db, { search: '', before: undefined, limit: searchedRestaurants + 1 });
+    // Sandboxes come after all others.
+    const real = found.map(({ uid }) => uid).filter((uid) => !isSandboxId(uid));
+    const known = real.slice(0, searchedRestaurants);
     const now = clock.now();
     const from = new Date(Math.floor(now.getTime() / dayMs) * dayMs);
     const until = new Date(now.getTime() + 1);
@@ -81,7 +81,7 @@ export const createOverviewPorts = ({ installation }: Pick<PortDeps, 'installati
     return {
       ...(await attentionOf(installation, known)),
       orders: counts.reduce((sum, count) => sum + count, 0),
-      looked: known.length === restaurantsMax ? restaurantsMax : undefined,
+      looked: real.length > known.length ? known.length : undefined,
     };
   },
   ...callerFigures(installation),
@@ -123,7 +123,7 @@ const attentionOf = async ({ store, clock }: Installation, known: readonly strin
 };
 
 const firstRestaurants = ({ store }: Installation, among: readonly string[]): Promise<Named[]> =>
-  listRestaurants(store.db, { among, text: '', after: undefined, limit: restaurantsMax });
+  listRestaurants(store.db, { among, text: '', after: undefined, limit: searchedRestaurants });
 
 /** Days of the zone by which the list of orders is filtered, so that a count is that of the list that it links to. */
 const ordersOfDays = async ({ store, clock }: Installation, restaurants: readonly Named[]) => {
@@ -216,25 +216,27 @@ const searches = ({ store }: Installation) => {
       const found =
         among === undefined
           ? await findRefusedCallers(db, requestId, rowsMax)
-          : await findCallingKeys(db, among.slice(0, restaurantsMax), requestId, rowsMax);
+          : await findCallingKeys(db, among.slice(0, searchedRestaurants), requestId, rowsMax);
       return found.map(withRestaurant);
     },
     customers: async (text, among, limit) =>
       among === undefined
         ? findCustomersByContact(db, text, limit)
-        : findCustomersByStart(db, among.slice(0, restaurantsMax), text, limit),
+        : findCustomersByStart(db, among.slice(0, searchedRestaurants), text, limit),
     keysByName: async (text, among, limit) => {
       const found =
         among === undefined
           ? await keysNamed(db, text, limit)
-          : await findKeysOf(db, among.slice(0, restaurantsMax), text, limit);
+          : await findKeysOf(db, among.slice(0, searchedRestaurants), text, limit);
       return found.map(({ tenant, ...key }) => ({ ...key, restuid: tenant }));
     },
     endpointsByUrl: async (text, among, limit) =>
-      (await findEndpointsByUrl(db, among.slice(0, restaurantsMax), text, limit)).map(({ tenant, ...endpoint }) => ({
-        ...endpoint,
-        restuid: tenant,
-      })),
+      (await findEndpointsByUrl(db, among.slice(0, searchedRestaurants), text, limit)).map(
+        ({ tenant, ...endpoint }) => ({
+          ...endpoint,
+          restuid: tenant,
+        }),
+      ),
     usersByStart: (start, limit) => findUsersByStart(db, start, limit),
   } satisfies Partial<OverviewPorts>;
 };

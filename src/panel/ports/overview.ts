@@ -41,7 +41,7 @@ export type OwnerFigures = {
 export type InstallationFigures = Pick<OwnerFigures, 'failing' | 'ending'> & {
   /** Orders since midnight UTC, of each restaurant at most `countMax`. */
   orders: number;
-  /** The number of restaurants, where there are more of them; undefined when all were looked at. */
+  /** How many were looked at, where there are more restaurants; undefined when all were. */
   looked: number | undefined;
 };
 

@@ -161,6 +161,7 @@ const expectAllRestaurants = async (): Promise<void> => {
   expect(plain(await cardOf('owner', 'failing'))).toContain('Only the first 200 of your 201 restaurants');
   expect(plain(await cardOf('owner', 'ending'))).toContain('Only the first 200 of your 201 restaurants');
   expect((await search('owner', 'zelda')).text).toContain('were searched in 200 of your 201 restaurants');
+  expect(plain(await cardOf('admin', 'failing'))).toContain('Only the newest 200 restaurants were looked at.');
   await pool.query(`delete from panel.user_restaurants where restuid like 'rst_0a%'`);
   await pool.query(`delete from ordering.restaurants where uid like 'rst_0a%'`);
   cookies.set('owner', await harness.cookieOf(users.get('owner') ?? chain));
