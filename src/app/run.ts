@@ -29,8 +29,8 @@ import type { Listener } from './listeners/listeners.ts';
 import { openNotices } from './panel/notices/open-notices.ts';
 import { startPanel } from './panel/panel.ts';
 import { createProbes } from './probes/answer-probes.ts';
-import { showBuild } from './probes/build-info.ts';
 import { createDrain } from './probes/drain.ts';
+import { showProcess } from './probes/process-metrics.ts';
 import { createRoleReadiness, type ReadRoleReadiness } from './probes/role-readiness.ts';
 import { watchReadiness } from './probes/watch-readiness.ts';
 import type { SupervisingProcess } from './processes/supervising-process.ts';
@@ -83,7 +83,7 @@ const startOnce = async ({
   demoData,
 }: StartOptions): Promise<Program> => {
   const metrics = createMetrics();
-  showBuild(metrics);
+  showProcess(metrics);
   const secrets = openLiveSecrets({ source, settings, metrics, log });
   const readKeys = () =>
     readMasterKeys({ ...settings, master_key_previous: secrets.read('master_key_previous') }, { makes: false });

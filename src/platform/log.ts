@@ -4,12 +4,12 @@
  * An outage repeats one error with every request and every attempt. The first line of a kind is written at once. Repetitions
  * are counted, and their number is written each minute until a minute has none.
  */
-import { writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { DestinationStream, Logger, LoggerOptions } from 'pino';
 import { pino } from 'pino';
 import { programVersion } from './files/release.ts';
-import { createRepeats } from './log-repeats.ts';
+import { createRepeats } from './log/repeats.ts';
+import { standardError } from './log/standard-error.ts';
 
 export type { Logger } from 'pino';
 
@@ -36,7 +36,6 @@ export const createLog = ({ level, role, countEveryMs, destination }: LogSetting
       if (repeats.isNew(args, severity)) method.apply(this, args);
     },
   };
-  const stream = destination === undefined ? standardError() : undefined;
   const log = pino(
     {
       level,
@@ -50,7 +49,7 @@ export const createLog = ({ level, role, countEveryMs, destination }: LogSetting
         remove: true,
       },
     },
-    destination ?? stream,
+    destination ?? standardError(),
   );
   const count = (): void => {
     for (const { severity, message, fields } of repeats.flush()) {
@@ -59,35 +58,7 @@ export const createLog = ({ level, role, countEveryMs, destination }: LogSetting
     }
   };
   setInterval(count, countEveryMs ?? countEveryMsDefault).unref();
-  // The counts of the last minute would be lost with the process. This runs before the last flush of the stream.
-  process.prependOnceListener('exit', () => {
-    if (stream !== undefined && !isWritable()) mute(stream);
-    count();
-  });
+  // The counts of the last minute would be lost with the process. This runs before the last write of the output.
+  process.prependOnceListener('exit', count);
   return log;
-};
-
-/** False for a closed terminal, even before the first write to it has failed. */
-const isWritable = (): boolean => {
-  try {
-    writeSync(2, '');
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-type StandardError = ReturnType<typeof pino.destination>;
-
-const standardError = (): StandardError => {
-  const stream = pino.destination({ fd: 2, sync: false, minLength: 0 });
-  // A closed terminal accepts no line. That is no reason to end the program.
-  stream.on('error', () => mute(stream));
-  return stream;
-};
-
-/** The stream would retry a write that can never succeed, at the exit without end. */
-const mute = (stream: StandardError): void => {
-  const nothing = (): void => undefined;
-  Object.assign(stream, { write: () => true, flush: nothing, flushSync: nothing, end: nothing, destroy: nothing });
 };

@@ -1,6 +1,12 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { hostname } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createLog } from '#src/platform/log.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
+import { startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
 
 type Line = Record<string, unknown> & { err?: { stack?: string } };
 
@@ -56,4 +62,89 @@ test('F-50 a hostile variety of messages is bounded: beyond 500 kinds one messag
   const word = (i: number): string => [...String(i)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
   for (let i = 0; i < 5_000; i += 1) log.error({ err: new Error(`bad thing ${word(i)}`) }, 'request failed');
   expect(lines.length).toBeLessThanOrEqual(501);
+});
+
+/** A process that logs 20,000 lines of 500 bytes, turns its loop, and then ends or waits for its input. */
+const loggingScript = `
+  import { createLog } from '#src/platform/log.ts';
+  import { droppedLogLines } from '#src/platform/log/standard-error.ts';
+  const log = createLog({ level: 'info', role: 'gateway' });
+  for (let n = 0; n < 20_000; n += 1) log.info({ n, filler: 'x'.repeat(400) }, 'line');
+  setTimeout(() => process.stdout.write('turned ' + droppedLogLines() + '\\n'), 200);
+  process.stdin.once('data', () => {
+    log.info('last line');
+    process.exit(0);
+  });
+`;
+
+const startLogging = (): { child: ChildProcess; said: () => string; errors: () => string } => {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', loggingScript], {
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    stdio: 'pipe',
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let said = '';
+  let errors = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  child.stderr.pause();
+  return { child, said: () => said, errors: () => errors };
+};
+
+const hasEnded = (child: ChildProcess) => (): boolean => child.exitCode !== null || child.signalCode !== null;
+
+test('A-540 lines wait for a reader that pauses, those beyond 4 MiB are counted, and each that arrives is whole', async () => {
+  const { child, said, errors } = startLogging();
+  await until(() => said().includes('turned'));
+  const dropped = Number(/turned (\d+)/.exec(said())?.[1]);
+  expect(dropped).toBeGreaterThan(5_000);
+  expect(dropped).toBeLessThan(19_000);
+  child.stderr?.resume();
+  await until(() => errors().includes(`"n":${20_000 - dropped - 1},`));
+  child.stdin?.write('end');
+  await until(hasEnded(child));
+  await until(() => errors().endsWith('\n') && errors().includes('last line'));
+  const numbers = errors()
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { n?: number }).n);
+  expect(numbers).toEqual([...Array(20_000 - dropped).keys(), undefined]);
+});
+
+test('A-540 a process whose log is not read ends all the same', async () => {
+  const { child, said } = startLogging();
+  await until(() => said().includes('turned'));
+  child.stdin?.write('end');
+  await until(hasEnded(child));
+  expect(child.exitCode).toBe(0);
+});
+
+test('A-540 a program whose log is not read serves every request, shows how many lines it dropped, and stops on SIGTERM', async () => {
+  const database = await createTestDatabase();
+  const internal = await freePort();
+  const program = await startProgram({
+    DATABASE_URL: database.url,
+    ORDERPASS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ORDERPASS_LOG_LEVEL: 'info',
+    ORDERPASS_INTERNAL_PORT: String(internal),
+  });
+  onTestFinished(async () => {
+    await program.kill();
+    await database.drop();
+  });
+  program.child.stderr?.pause();
+  // Many times what a pipe and the buffer of its reader hold.
+  for (let round = 0; round < 20; round += 1) {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => fetch(`${program.url}/api/nowhere`)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
+  }
+  const metrics = await (await fetch(`http://127.0.0.1:${internal}/metrics`)).text();
+  expect(metrics).toMatch(/^orderpass_log_lines_dropped_total 0$/m);
+  program.child.kill('SIGTERM');
+  await until(hasEnded(program.child));
+  expect(program.child.exitCode).toBe(0);
 });

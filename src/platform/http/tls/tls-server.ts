@@ -56,7 +56,7 @@ const failureOf = ({ code }: NodeJS.ErrnoException): HandshakeFailure => {
   return code === 'ERR_TLS_HANDSHAKE_TIMEOUT' ? 'timeout' : 'protocol';
 };
 
-/** Repetitions of one error are counted in the log, so that scanners do not fill it (`log-repeats.ts`). */
+/** Repetitions of one error are counted in the log, so that scanners do not fill it (`log/repeats.ts`). */
 const fail = ({ countFailure, log }: TlsServerDeps, socket: TLSSocket, err: Error, failure: HandshakeFailure): void => {
   countFailure(failure);
   if (failure !== 'closed') log.warn({ err, address: socket.remoteAddress }, 'a TLS handshake failed');

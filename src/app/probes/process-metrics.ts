@@ -1,8 +1,10 @@
-/** The release in the metrics of a process, so that a dashboard shows which processes of a fleet are updated. */
+/** Metrics that every process has, whatever its role. */
 import { programCommit, programVersion } from '#src/platform/files/release.ts';
+import { droppedLogLines } from '#src/platform/log/standard-error.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 
-export const showBuild = (metrics: Metrics): void =>
+export const showProcess = (metrics: Metrics): void => {
+  // A dashboard shows by it which processes of a fleet are updated.
   metrics.gauges(
     'build_info',
     '1 for the release of the program and its commit, which is empty where it is not known',
@@ -10,3 +12,5 @@ export const showBuild = (metrics: Metrics): void =>
     () => [[{ version: programVersion, commit: programCommit ?? '' }, 1]],
     'max',
   );
+  metrics.total('log_lines_dropped_total', 'Log lines that standard error did not take in time', droppedLogLines);
+};
