@@ -160,6 +160,45 @@ test('F-23 an export tells of a database that went back, also where the data fol
   }
 });
 
+test('F-23 verification without an earlier end says so, and an emptied audit is named without the data folder too', async () => {
+  const other = await createTestDatabase();
+  const elsewhere = { ...env, DATABASE_URL: other.url, ORDERPASS_DATA_DIR: join(folder.path, 'first') };
+  const again = () => runCommand(['audit', 'verify'], { ...elsewhere, ORDERPASS_DATA_DIR: join(folder.path, 'none') });
+  try {
+    const { restuid: own } = await runJson(['restaurant', 'create', '--name', 'One'], elsewhere);
+    expect((await runCommand(['audit', 'verify'], elsewhere)).stdout).toContain('Nothing was changed or removed.');
+    const unknown = await again();
+    expect([unknown.code, unknown.stdout]).toEqual([0, expect.stringContaining('no earlier end is known here')]);
+    await other.pool.query('truncate gateway.audit_chains, gateway.audit_events');
+    const emptied = await again();
+    expect([emptied.code, emptied.stderr]).toEqual([1, expect.stringContaining('chain 0: the chain is missing')]);
+    // An installation is older than its first change after the attack.
+    await other.pool.query("update gateway.tenants set created = created - interval '2 hours'");
+    elsewhere.ORDERPASS_DATA_DIR = join(folder.path, 'next');
+    await runJson(['restaurant', 'set', '--restaurant', String(own), '--countdown-minutes', '9'], elsewhere);
+    const later = await again();
+    expect([later.code, later.stderr]).toEqual([1, expect.stringContaining('chain 0: the chain is missing')]);
+  } finally {
+    await other.drop();
+  }
+});
+
+test('F-24 the text of a search says which event no signature covers', async () => {
+  const [end] = await query(
+    'select chain, seq::int from gateway.audit_events where chain = 0 order by seq desc limit 1',
+  );
+  await query(
+    `insert into gateway.audit_events select (jsonb_populate_record(e, jsonb_build_object('seq', e.seq + 1, 'actor', 'mallory', 'details', 'x'))).*
+     from gateway.audit_events e where chain = $1 and seq = $2`,
+    [end?.chain, end?.seq],
+  );
+  const { stdout } = await runCommand(['audit', 'search', '--limit', '500'], env);
+  const shown = stdout.split('\n').filter((line) => line.includes('signed="no, so it may be forged"'));
+  expect(shown).toHaveLength(1);
+  expect(shown[0]).toContain('mallory');
+  await query('delete from gateway.audit_events where chain = $1 and seq > $2', [end?.chain, end?.seq]);
+});
+
 test('F-23 an emptied audit is named by the heads in the data folder, for good, and one whose file was edited too', async () => {
   await query('truncate gateway.audit_chains, gateway.audit_events');
   expect((await verify()).problems).toContainEqual({ chain: 0, seq: null, problem: 'the chain is missing' });

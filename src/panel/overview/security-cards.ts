@@ -5,13 +5,13 @@ import type { View } from '../page/page.ts';
 import type { CallerFigures, ElsewhereCaller } from '../ports/overview.ts';
 import type { AuditChart, Verification } from '../ports/security.ts';
 import { searchHref } from '../security/audit-filter.ts';
+import { integrityPath } from '../security/integrity-page.ts';
 import { badge, type Tone } from '../view/badge.ts';
 import { timeChart, utcValue } from '../view/bar-chart.ts';
 import { time } from '../view/time.ts';
 import { callerLink, card, rowsOr } from './card.ts';
 
 const chartsPath = '/panel/security/charts';
-const integrityPath = '/panel/security/integrity';
 export const policyPath = '/panel/security/policy';
 /** After this the audit should be verified again. */
 const verifiedMsMax = 7 * dayMs;

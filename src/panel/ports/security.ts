@@ -29,6 +29,8 @@ export type AuditEntry = {
   actor: string | null;
   details: unknown;
   hash: string;
+  /** False: no signed head covers the event, so it may be forged. Undefined: that was not checked. */
+  signed: boolean | undefined;
 };
 
 export type AuditFilter = {

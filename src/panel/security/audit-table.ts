@@ -22,7 +22,7 @@ export const auditTable = (
     columns: [t.columns.time, t.columns.event, t.columns.who, t.columns.route, t.columns.address],
     rows: entries.map((entry) => [
       html`<a href="${eventHref(entry.id)}">${time(entry.at, 'clock')}</a>`,
-      html`<code>${entry.action}</code> ${outcomeBadge(texts, entry.outcome)}${entry.count > 1 && html` <span class="hint">${t.times(entry.count)}</span>`}${entry.reason !== null && html`<br><span class="hint">${entry.reason}</span>`}`,
+      html`<code>${entry.action}</code> ${outcomeBadge(texts, entry.outcome)}${unsignedBadge(texts, entry)}${entry.count > 1 && html` <span class="hint">${t.times(entry.count)}</span>`}${entry.reason !== null && html`<br><span class="hint">${entry.reason}</span>`}`,
       whoOf(entry, names),
       // An empty cell takes no line of a card on a phone.
       entry.routeId ?? '',
@@ -33,6 +33,9 @@ export const auditTable = (
 
 export const outcomeBadge = (texts: Texts, outcome: AuditEntry['outcome']): Html =>
   outcome === 'failure' ? badge('bad', texts.security.refused) : badge('good', texts.security.done);
+
+export const unsignedBadge = (texts: Texts, { signed }: AuditEntry): Html | false =>
+  signed === false && html` ${badge('bad', texts.security.notSigned)}`;
 
 const whoOf = ({ clientId, credentialId, actor, tenants }: AuditEntry, names: AuditNames): Html => {
   // A long list of restaurants is on the page of the event.

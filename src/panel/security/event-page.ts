@@ -8,8 +8,9 @@ import type { Texts } from '../texts/en/en.ts';
 import { breakable } from '../view/breakable.ts';
 import { exactTime } from '../view/time.ts';
 import { type SearchFields, searchHref, searchPath } from './audit-filter.ts';
-import { outcomeBadge } from './audit-table.ts';
+import { outcomeBadge, unsignedBadge } from './audit-table.ts';
 import { named, sentenceOf } from './event-words.ts';
+import { integrityPath } from './integrity-page.ts';
 import { timesSwitch } from './times-switch.ts';
 
 export const showEvent = async ({ ports, actor, address, params, texts }: View): Promise<Answer> => {
@@ -20,7 +21,8 @@ export const showEvent = async ({ ports, actor, address, params, texts }: View):
   return page({
     title: t.eventTitle(entry.action),
     body: html`<p>${sentenceOf(texts, entry, names)}</p>
-<div class="row spread"><p>${outcomeBadge(texts, entry.outcome)} ${exactTime(entry.at)}</p>${timesSwitch(texts)}</div>
+<div class="row spread"><p>${outcomeBadge(texts, entry.outcome)}${unsignedBadge(texts, entry)} ${exactTime(entry.at)}</p>${timesSwitch(texts)}</div>
+${entry.signed === false && html`<p class="message bad">${t.notSignedHint} <a href="${integrityPath}">${t.integrity.title}</a></p>`}
 <p class="hint">${t.valuesLead}</p>
 <dl class="facts">${factsOf(texts, entry, names)}</dl>
 <h2>${t.details}</h2>

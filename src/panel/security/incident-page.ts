@@ -119,7 +119,9 @@ export const showProof = async ({ ports, actor, address, query, texts }: View): 
   for (const id of query.getAll('event').slice(0, proofEventsMax))
     found.push(await ports.security.findEvent({ actor, address }, id));
   // The address may be forged, so only events that revoke something count as proof.
-  const events = found.filter((event) => event !== undefined).filter(({ action }) => ends.has(action));
+  const events = found
+    .filter((event) => event !== undefined)
+    .filter(({ action, signed }) => ends.has(action) && signed !== false);
   return page({
     title: t.proofTitle,
     body: html`${

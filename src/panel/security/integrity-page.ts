@@ -17,7 +17,7 @@ import { named } from './event-words.ts';
 import { timesSwitch } from './times-switch.ts';
 import { integrityTopic } from './topics.ts';
 
-const integrityPath = '/panel/security/integrity';
+export const integrityPath = '/panel/security/integrity';
 const verificationsShown = 5;
 const headsShown = 20;
 /** Each process signs its head every 15 seconds. */

@@ -19,7 +19,7 @@ import {
 } from '../view/subject-names.ts';
 import { time } from '../view/time.ts';
 import { actorOf, searchHref, toFilter } from './audit-filter.ts';
-import { eventHref, newestAndOlder, searchedNote } from './audit-table.ts';
+import { eventHref, newestAndOlder, searchedNote, unsignedBadge } from './audit-table.ts';
 import { named as nameAndId, sentenceOf } from './event-words.ts';
 import { timesSwitch } from './times-switch.ts';
 
@@ -66,7 +66,7 @@ const timeline = (texts: Texts, events: readonly AuditEntry[], names: AuditNames
   return html`<ol class="timeline" data-days>${events.map(
     (entry, index) =>
       html`${dayOf(index) !== dayOf(index - 1) && html`<li class="day" data-day><h2 data-day-text>${dayOf(index)} UTC</h2></li>`}
-<li class="${entry.outcome === 'failure' ? 'refused' : 'done'}"><a href="${eventHref(entry.id)}">${time(entry.at, 'clock')}</a> <span>${sentenceOf(texts, entry, names)}</span></li>`,
+<li class="${entry.outcome === 'failure' ? 'refused' : 'done'}"><a href="${eventHref(entry.id)}">${time(entry.at, 'clock')}</a> <span>${sentenceOf(texts, entry, names)}${unsignedBadge(texts, entry)}</span></li>`,
   )}</ol>`;
 };
 

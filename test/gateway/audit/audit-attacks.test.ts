@@ -78,6 +78,15 @@ const endOf = async ({ attack }: AuditHarness, chain: number): Promise<{ seq: nu
   return end as { seq: number; hash: string };
 };
 
+/** A head with this number, whose signature is that of another chain. */
+const forgeHead = async ({ attack }: AuditHarness, chain: number, from: number, seq: number): Promise<void> =>
+  void (await attack(
+    `insert into gateway.audit_chains
+     select $1, process, opened, $3, hash, signed, $2 <> 0, '[]', mac, 0, anchor_hash, anchor_mac
+     from gateway.audit_chains where chain = $2`,
+    [chain, from, seq],
+  ));
+
 const attacks: Attack[] = [
   {
     title: 'an event of the chain of changes is changed',
@@ -149,23 +158,34 @@ const attacks: Attack[] = [
   {
     title: 'a chain is forged',
     act: async (at) => {
-      await at.attack(`
-        insert into gateway.audit_chains
-        select 90, process, opened, 1, hash, signed, true, seen, mac, 0, anchor_hash, anchor_mac
-        from gateway.audit_chains where chain = 1`);
+      await forgeHead(at, 90, 1, 1);
       await forge(at, 90, 1, '0'.repeat(64));
     },
     place: { chain: 90, seq: null },
   },
   {
-    title: 'a chain of changes is forged',
+    title: 'a chain with a negative number is forged',
     act: async (at) => {
-      await at.attack(`
-        insert into gateway.audit_chains
-        select 91, process, opened, 0, hash, signed, false, '[]', mac, 0, anchor_hash, anchor_mac
-        from gateway.audit_chains where chain = 0`);
+      await forgeHead(at, -1, 1, 1);
+      await forge(at, -1, 1, '0'.repeat(64));
     },
+    place: { chain: -1, seq: null },
+  },
+  {
+    id: 'F-24',
+    title: 'events are inserted into a chain with the lowest number and without a head',
+    act: (at) => forge(at, -(2 ** 31), 1, '0'.repeat(64)),
+    place: { chain: -(2 ** 31), seq: 1 },
+  },
+  {
+    title: 'a chain of changes is forged',
+    act: (at) => forgeHead(at, 91, 0, 0),
     place: { chain: 91, seq: null },
+  },
+  {
+    title: 'a chain of changes with the highest number is forged',
+    act: (at) => forgeHead(at, 2 ** 31 - 1, 0, 0),
+    place: { chain: 2 ** 31 - 1, seq: null },
   },
   {
     id: 'F-24',
@@ -312,3 +332,18 @@ test.each(cases)(
     await named();
   },
 );
+
+test('F-21 a forged chain of changes is named once, and later changes share one new chain', async () => {
+  harness = await openAuditHarness(database);
+  await harness.change();
+  for (const chain of [91, 93, 95]) {
+    await forgeHead(harness, chain, 0, 0);
+    for (let i = 0; i < 5; i += 1) await harness.change();
+  }
+  const named = await harness.attack(
+    `select details::json ->> 'chain' as chain from gateway.audit_events where action = 'audit.broken' order by at`,
+  );
+  expect(named.map(({ chain }) => chain)).toEqual(['91', '93', '95']);
+  const opened = await harness.attack('select chain from gateway.audit_chains where chain not in (91, 93, 95)');
+  expect(opened).toHaveLength(4);
+});

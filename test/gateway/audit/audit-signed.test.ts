@@ -9,7 +9,7 @@ import { appendToChain, chainStart, headLabel, signAnchor, signHead } from '#src
 import { insertChain, insertEvents } from '#src/gateway/audit/chain/event-store.ts';
 import { completeEvent } from '#src/gateway/audit/event/event.ts';
 import { createAuditSinks } from '#src/gateway/audit/sinks/feed-sinks.ts';
-import { exportAudit, listVerifications, searchAudit, startVerification } from '#src/gateway/index.ts';
+import { exportAudit, findAuditEvent, listVerifications, searchAudit, startVerification } from '#src/gateway/index.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
@@ -63,6 +63,42 @@ test('F-24 search and export mark each event as signed or not signed', async () 
   expect(head.endsWith(',orderpass.signed')).toBe(true);
   expect(lines.filter((line) => line.includes('mallory')).every((line) => line.endsWith(',false'))).toBe(true);
   expect(lines.filter((line) => line.includes('tenant.created')).every((line) => line.endsWith(',true'))).toBe(true);
+});
+
+test('F-24 forged chains with the lowest and the highest number end neither a search nor later exports', async () => {
+  const at = new Date(harness.clock.now().getTime() + 60_000);
+  for (const chain of [-(2 ** 31), 2 ** 31 - 1]) {
+    const made = completeEvent({ action: 'key.revoked', actor: `mallory${chain}` }, at);
+    await insertEvents(database.db, appendToChain(chain, { seq: 0, hash: chainStart }, [made]).events);
+    await harness.attack(
+      `insert into gateway.audit_chains
+       select $1, 'x', opened, 1, hash, signed, true, '[]', mac, 0, anchor_hash, anchor_mac
+       from gateway.audit_chains where chain = 0`,
+      [chain],
+    );
+  }
+  await harness.change();
+  const actors: (string | null)[] = [];
+  let before: string | undefined;
+  do {
+    const page = await searchAudit(deps(), { filter: {}, before, limit: 1 });
+    for (const event of page.events) {
+      actors.push(event.actor);
+      expect((await findAuditEvent(deps(), event.id))?.hash).toBe(event.hash);
+    }
+    before = page.next;
+  } while (before !== undefined && actors.length < 50);
+  expect(actors.filter((actor) => actor?.startsWith('mallory'))).toHaveLength(2);
+  expect(actors.length).toBeGreaterThan(3);
+  const write = async (): Promise<void> => undefined;
+  const first = await exportAudit(deps(), { format: 'jsonl', write });
+  await harness.start();
+  await harness.request();
+  await harness.stop();
+  const lines: string[] = [];
+  await exportAudit(deps(), { format: 'jsonl', after: first.cursor, write: async (text) => void lines.push(text) });
+  expect(lines.join('')).toContain('"request.denied"');
+  expect(lines.join('')).not.toContain('mallory');
 });
 
 test('F-24 a forged position of a sink is ignored, and the events that it would have skipped are sent', async () => {

@@ -270,3 +270,21 @@ inBrowser('a search is kept under a name by its user alone, at most twenty, and 
   expect(noted.length).toBe(22);
   expect(problems).toEqual([]);
 });
+
+inBrowser('F-24 an event that no signature covers is marked in the list, on its page and in the timeline', async () => {
+  const { page, problems } = await harness.signIn(user);
+  await harness.database.pool.query(
+    `insert into gateway.audit_events
+     select (jsonb_populate_record(e, jsonb_build_object('seq', e.seq + 1000, 'actor', 'mallory', 'details', '{}'))).*
+     from gateway.audit_events e where client_id = $1 and action = 'client.created' limit 1`,
+    [client.client_id],
+  );
+  await page.goto(searchUrl(`?client=${client.client_id}&action=client.created`));
+  expect(await page.getByText('Not signed').count()).toBe(1);
+  await page.locator('tr', { hasText: 'mallory' }).getByRole('link').first().click();
+  await page.getByText('No signature covers this event').waitFor();
+  await checkPage(page, 'security-event-unsigned');
+  await page.goto(`${harness.url}/panel/security/timeline?client=${client.client_id}`);
+  expect(await page.locator('li', { hasText: 'mallory' }).getByText('Not signed').count()).toBe(1);
+  expect(problems).toEqual([]);
+});

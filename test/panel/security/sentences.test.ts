@@ -8,7 +8,7 @@ import { languages, textsOf } from '#src/panel/texts/texts.ts';
 const entryOf = (action: string, more: Partial<AuditEntry> = {}): AuditEntry => ({
   ...{ id: '0-1', at: new Date(0), action, outcome: 'success', reason: null, count: 1, requestIds: [] },
   ...{ fingerprint: null, kind: null, credentialId: 'ops_1', tokenId: null, clientId: 'opc_1', tenants: ['rst_1'] },
-  ...{ routeId: 'orders.list', scopes: [], address: null, actor: 'panel:u1', details: {}, hash: '' },
+  ...{ routeId: 'orders.list', scopes: [], address: null, actor: 'panel:u1', details: {}, hash: '', signed: true },
   ...more,
 });
 

@@ -103,6 +103,7 @@ const toReadable = (event: FoundEvent): string => {
     time: `${event.at.toISOString()}  ${event.action}`,
     id: event.id,
     reason: event.reason,
+    signed: event.signed === false ? 'no, so it may be forged' : null,
     client: event.clientId,
     credential: event.credentialId,
     token: event.tokenId,

@@ -11,10 +11,13 @@ type Options = { against?: string; checkpoint?: string };
 const problemsMax = 100;
 
 /** A verification cannot miss events that were cut off after the last signature. */
-const soundText = (unsigned: number): string =>
-  unsigned === 0
+const soundText = ({ unsigned, isCompared }: { unsigned: number; isCompared: boolean }): string => {
+  if (!isCompared)
+    return 'Nothing of what the database holds was changed. Events that were removed from the end would not be seen: no earlier end is known here. Verify with the data folder of a gateway, or with --against or --checkpoint.';
+  return unsigned === 0
     ? 'Nothing was changed or removed.'
     : `Nothing was changed or removed up to the last signatures; ${unsigned} events are newer.`;
+};
 
 export const auditVerifyCommand = (group: Command, output: Output): void => {
   group
@@ -35,7 +38,8 @@ export const auditVerifyCommand = (group: Command, output: Output): void => {
         checkpoint: kept === undefined ? undefined : await admin.verifyCheckpoint(kept),
       }));
       if (shows) process.stderr.write('\r\u001b[K');
-      const { firstProblem: first, problems: verified, ...counts } = found.verified;
+      const { firstProblem: first, problems: verified, knownEnds, ...counts } = found.verified;
+      const isCompared = knownEnds > 0 || against !== undefined || kept !== undefined;
       const tree = found.checkpoint;
       const problems = [...verified, ...(found.compared?.problems ?? []), ...(tree?.problems ?? [])];
       const ok = problems.length === 0 && (tree?.problem ?? null) === null;
@@ -45,10 +49,10 @@ export const auditVerifyCommand = (group: Command, output: Output): void => {
         ...(tree === undefined ? undefined : { checkpoint: { size: tree.size, problem: tree.problem } }),
       };
       if (output.json) {
-        output.result({ ok, ...all, first_problem: first ?? problems[0] ?? null, problems });
+        output.result({ ok, ...all, known_ends: knownEnds, first_problem: first ?? problems[0] ?? null, problems });
       } else {
         output.result(all);
-        if (ok) output.line(`\n${soundText(found.verified.unsigned)}`);
+        if (ok) output.line(`\n${soundText({ unsigned: counts.unsigned, isCompared })}`);
         if (tree?.problem) output.error(`checkpoint: ${tree.problem}`);
         for (const { chain, seq, problem } of problems) {
           output.error(`${seq === null ? `chain ${chain}` : `event ${chain}-${seq}`}: ${problem}`);

@@ -19,6 +19,14 @@ export const newestChanges = async (tx: Db): Promise<number | undefined> => {
   return rows[0]?.chain ?? undefined;
 };
 
+/** The chains of changes below this number, the highest first. */
+export const listChangesBelow = async (tx: Db, chain: number, limit: number): Promise<ChainRow[]> => {
+  const { rows } = await sql<ChainRow>`
+    select ${chainColumns} from gateway.audit_chains where process = ${changesProcess} and chain < ${chain}
+    order by chain desc limit ${limit}`.execute(tx);
+  return rows;
+};
+
 export const findChain = async (db: Db, chain: number): Promise<ChainRow | undefined> => {
   const { rows } = await sql<ChainRow>`
     select ${chainColumns} from gateway.audit_chains where chain = ${chain}`.execute(db);
@@ -102,6 +110,18 @@ export const hasEvent = async (db: Db, action: string, details: string): Promise
     select 1 from gateway.audit_events where action = ${action} and action <> 'request.allowed'
       and details = ${details} limit 1`.execute(db);
   return rows.length > 0;
+};
+
+/**
+ * Whether the gateway has anything whose creation is in the audit, by `before` when given. It is created in the transaction
+ * of its event, so an audit without a chain is then an emptied one.
+ */
+export const hasAuditedRows = async (db: Db, before?: Date): Promise<boolean> => {
+  const old = before === undefined ? sql`true` : sql`created < ${before}`;
+  const { rows } = await sql<{ found: boolean }>`
+    select exists (select 1 from gateway.tenants where ${old}) or exists (select 1 from gateway.clients where ${old})
+      as found`.execute(db);
+  return rows[0]?.found === true;
 };
 
 /** The first number from `from` on that no head and no event uses. */

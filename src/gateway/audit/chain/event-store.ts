@@ -39,9 +39,11 @@ export const lockChain = async (tx: Db, chain: number): Promise<ChainRow | undef
   return rows[0];
 };
 
-export const listChains = async (db: Db, after: number, limit: number): Promise<ChainRow[]> => {
+/** `after` undefined: from the lowest number, which only a forged chain has below 0. */
+export const listChains = async (db: Db, after: number | undefined, limit: number): Promise<ChainRow[]> => {
   const { rows } = await sql<ChainRow>`
-    select ${chainColumns} from gateway.audit_chains where chain > ${after} order by chain limit ${limit}`.execute(db);
+    select ${chainColumns} from gateway.audit_chains where ${after === undefined ? sql`true` : sql`chain > ${after}`}
+    order by chain limit ${limit}`.execute(db);
   return rows;
 };
 

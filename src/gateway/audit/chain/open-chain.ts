@@ -14,7 +14,10 @@ import { appendToChain, chainStart, changesChain, changesProcess, headLabel, sig
 import {
   findChain,
   freeNumber,
+  hasAuditedRows,
+  hasEvent,
   hashesAt,
+  listChangesBelow,
   listLastEvents,
   lockNewestChanges,
   newestChanges,
@@ -22,7 +25,7 @@ import {
   replaceHead,
 } from './chain-store.ts';
 import { checkEnd, checkKnown, checkSignatures, needsEvent } from './check-chain.ts';
-import { type ChainRow, insertChain, insertEvents, listChains, lockChains } from './event-store.ts';
+import { type ChainRow, insertChain, insertEvents, listChains, lockChain, lockChains } from './event-store.ts';
 import { externalHeadsOf } from './external-heads.ts';
 import { type AuditProblem, auditProblems } from './problem.ts';
 
@@ -51,18 +54,38 @@ export const openChain = async (
 export const lockChanges = async (tx: Tx, box: Box, now: Date): Promise<ChainRow> => {
   const known = externalHeadsOf(box)?.known();
   for (;;) {
-    const row = await lockNewestChanges(tx);
-    if (row === undefined) {
-      const opened = await openChanges(tx, box, now, undefined);
-      if (opened !== undefined) return opened;
-      continue;
-    }
+    const newest = await lockNewestChanges(tx);
     // Another process opened a newer chain during the wait for the lock.
-    if ((await newestChanges(tx)) !== row.chain) continue;
-    const found = await findProblem(tx, box, row, known?.get(row.chain));
-    if (found === undefined) return row;
-    const opened = await openChanges(tx, box, now, { ...found, row });
+    if (newest !== undefined && (await newestChanges(tx)) !== newest.chain) continue;
+    const row = newest && (await belowForged(tx, box, newest));
+    const found = row && (await findProblem(tx, box, row, known?.get(row.chain)));
+    if (row !== undefined && found === undefined) return row;
+    const opened = await openChanges(tx, box, now, {
+      newest: newest?.chain,
+      broken: row && found && { ...found, row },
+    });
     if (opened !== undefined) return opened;
+  }
+};
+
+/**
+ * The chain to continue: the newest, or, when its head is not signed and the audit names that already, the newest signed one
+ * below it. The lock of `newest` excludes other writers. Else each change would open a chain that names the same head.
+ */
+const belowForged = async (tx: Tx, box: Box, newest: ChainRow): Promise<ChainRow> => {
+  const key = box.derive(headLabel);
+  const problem = checkSignatures(key, newest);
+  if (problem === undefined) return newest;
+  const { action, details } = problemEvent({ problem, action: 'audit.broken' });
+  if (!(await hasEvent(tx, action, details ?? ''))) return newest;
+  for (let below = newest.chain; ; ) {
+    const rows = await listChangesBelow(tx, below, chainsPage);
+    const signed = rows.find((row) => checkSignatures(key, row) === undefined);
+    const locked = signed && (await lockChain(tx, signed.chain));
+    if (locked !== undefined) return locked;
+    const last = rows.at(-1);
+    if (last === undefined) return newest;
+    below = last.chain;
   }
 };
 
@@ -85,25 +108,32 @@ const findProblem = async (
   return end === undefined ? undefined : { problem: end, action: 'audit.broken' };
 };
 
-/** Returns undefined when another process was first. */
+/** The first chain is opened with the first thing that is audited. */
+const installingMs = 60 * 60_000;
+
+/** `newest`: the highest number of a chain of changes. Returns undefined when another process was first. */
 const openChanges = async (
   tx: Tx,
   box: Box,
   now: Date,
-  broken: (Broken & { row: ChainRow }) | undefined,
+  { newest, broken }: { newest: number | undefined; broken: (Broken & { row: ChainRow }) | undefined },
 ): Promise<ChainRow | undefined> => {
   await lockChains(tx);
-  if ((await newestChanges(tx)) !== broken?.row.chain) return undefined;
+  if ((await newestChanges(tx)) !== newest) return undefined;
   const key = box.derive(headLabel);
   const isSigned = broken !== undefined && equalInConstantTime(broken.row.mac, signHead(key, broken.row));
   const seen = await attestHeads(tx, key, isSigned ? broken.row.seen : noneAttested);
   const made = await makeChain(tx, box, { now, process: changesProcess, seen });
-  if (made.chain === changesChain) return made;
+  const before = new Date(now.getTime() - installingMs);
+  if (made.chain === changesChain && !(await hasAuditedRows(tx, before))) return made;
   const problem: Broken = broken ?? {
     problem: {
       chain: changesChain,
       seq: null,
-      problem: (await findChain(tx, changesChain)) ? auditProblems.headSignature : auditProblems.chainMissing,
+      problem:
+        made.chain !== changesChain && (await findChain(tx, changesChain))
+          ? auditProblems.headSignature
+          : auditProblems.chainMissing,
     },
     action: 'audit.rolled_back',
   };
@@ -172,7 +202,7 @@ const chainsPage = 500;
  */
 const nextNumber = async (tx: Tx, box: Box, key: Buffer): Promise<number> => {
   let last = Math.max(-1, ...(externalHeadsOf(box)?.known().keys() ?? []));
-  for (let after = -1; ; ) {
+  for (let after: number | undefined; ; ) {
     const rows = await listChains(tx, after, chainsPage);
     for (const row of rows) if (checkSignatures(key, row) === undefined) last = Math.max(last, row.chain);
     const end = rows.at(-1);

@@ -51,10 +51,19 @@ export const toFound = (event: ChainedEvent & { use?: number; signed?: boolean }
   scopes: event.scopes,
   address: event.address,
   actor: event.actor,
-  details: JSON.parse(event.details) as unknown,
+  details: readDetails(event.details),
   hash: event.hash,
   signed: event.signed,
 });
+
+/** A writer of the tables may have stored a text that is no JSON. */
+const readDetails = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+};
 
 /** The exported form, for files, sinks and the command line. */
 export const toEcs = (event: FoundEvent): Record<string, unknown> => ({

@@ -1,5 +1,6 @@
 /** The cursor of a list of events, in the form that callers hold. */
 import { Fault } from '#src/contract/fault.ts';
+import { readEventId } from '../event/event-id.ts';
 import type { Place } from './access-path-store.ts';
 
 export const writeCursor = ({ at, chain, seq, use }: Place): string =>
@@ -7,8 +8,11 @@ export const writeCursor = ({ at, chain, seq, use }: Place): string =>
 
 /** VALIDATION_ERROR for a malformed cursor. */
 export const readCursor = (cursor: string): Place => {
-  const [, ms, chain, seq, use] = /^(\d{1,15})-(\d{1,9})-(\d{1,15})(?:-(\d{1,4}))?$/.exec(cursor) ?? [];
-  const place = { at: new Date(Number(ms)), chain: Number(chain), seq: Number(seq) };
-  if (Number.isNaN(place.at.getTime())) throw new Fault('VALIDATION_ERROR', 'No search gave this cursor');
-  return use === undefined ? place : { ...place, use: Number(use) };
+  const [, ms, id = ''] = /^(\d{1,15})-(.+)$/.exec(cursor) ?? [];
+  const at = new Date(Number(ms));
+  const place = readEventId(id);
+  if (place === undefined || Number.isNaN(at.getTime()))
+    throw new Fault('VALIDATION_ERROR', 'No search gave this cursor');
+  const { chain, seq, use } = place;
+  return use === undefined ? { at, chain, seq } : { at, chain, seq, use };
 };

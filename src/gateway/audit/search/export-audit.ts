@@ -4,11 +4,13 @@
  */
 import { Fault } from '#src/contract/fault.ts';
 import { dayMs } from '#src/platform/clock.ts';
-import { changesProcess } from '../chain/chain.ts';
+import { changesProcess, headLabel } from '../chain/chain.ts';
+import { checkSignatures } from '../chain/check-chain.ts';
 import { type ChainRow, listChains } from '../chain/event-store.ts';
 import { markSigned } from '../chain/mark-signed.ts';
 import { type ChainPage, type Gap, readChain } from '../chain/read-chain.ts';
 import { checkpointAction, completeEvent } from '../event/event.ts';
+import { type EventId, readEventId } from '../event/event-id.ts';
 import { toEcs, toFound } from '../event/found-event.ts';
 import type { ShownEvent } from '../event/token-uses.ts';
 import type { ExportFormat } from './export-formats.ts';
@@ -42,9 +44,12 @@ export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest)
   if (head !== '') await write(head);
   const positions = new Map<number, number>();
   let end = 0;
-  for (let chains = await listChains(deps.db, -1, chainsPage); chains.length > 0; ) {
+  const key = deps.box.derive(headLabel);
+  for (let chains = await listChains(deps.db, undefined, chainsPage); chains.length > 0; ) {
     for (const row of chains) {
-      end = row.chain + 1;
+      // The number of a forged chain says nothing about the chains that will be opened.
+      const isSigned = checkSignatures(key, row) === undefined;
+      if (isSigned) end = row.chain + 1;
       // A first export reports no gap for events that were dropped before it.
       let position = before === undefined ? row.anchorSeq : positionIn(before, row.chain);
       while (position !== undefined) {
@@ -55,9 +60,10 @@ export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest)
         events += page.events.length;
         if (page.isEnd) break;
       }
-      if (position !== undefined && !isOver(row, position, deps.clock.now())) positions.set(row.chain, position);
+      if (position !== undefined && !(isSigned && isOver(row, position, deps.clock.now())))
+        positions.set(row.chain, position);
     }
-    chains = await listChains(deps.db, end - 1, chainsPage);
+    chains = await listChains(deps.db, chains.at(-1)?.chain, chainsPage);
   }
   return { events, cursor: writeCursor({ end, positions }), gaps };
 };
@@ -78,10 +84,13 @@ const writeCursor = ({ end, positions }: Cursor): string =>
 
 /** Cursors of earlier versions list every chain and have no end. */
 const readCursor = (cursor: string): Cursor => {
-  const [, end = '0', pairs = ''] = /^(?:(\d{1,9})~)?(\d{1,9}-\d{1,15}(?:\.\d{1,9}-\d{1,15})*)?$/.exec(cursor) ?? [];
-  if (pairs === '') throw new Fault('VALIDATION_ERROR', 'No export gave this cursor');
-  const positions = new Map(pairs.split('.').map((pair) => pair.split('-').map(Number) as [number, number]));
-  return { end: Number(end), positions };
+  const [, end = '0', pairs = ''] = /^(?:(\d{1,10})~)?([\d.-]+)$/.exec(cursor) ?? [];
+  return { end: Number(end), positions: new Map(pairs.split('.').map((pair) => toPair(readEventId(pair)))) };
+};
+
+const toPair = (place: EventId | undefined): [number, number] => {
+  if (place === undefined || place.use !== undefined) throw new Fault('VALIDATION_ERROR', 'No export gave this cursor');
+  return [place.chain, place.seq];
 };
 
 type Exported = ShownEvent & { signed?: boolean };

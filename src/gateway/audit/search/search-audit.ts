@@ -7,6 +7,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { isApiKey, isClientSecret } from '../../model/credential-values.ts';
 import { findEvent, listNewest } from '../chain/event-store.ts';
 import { markSigned } from '../chain/mark-signed.ts';
+import { readEventId } from '../event/event-id.ts';
 import { type FoundEvent, toFound } from '../event/found-event.ts';
 import { expandEvent } from '../event/token-uses.ts';
 import { appendChange } from '../record/append-change.ts';
@@ -56,11 +57,11 @@ export const searchAudit = async (
  * Undefined: the event does not exist, or the retention dropped it.
  */
 export const findAuditEvent = async (deps: AuditReaderDeps, id: string): Promise<FoundEvent | undefined> => {
-  const [, chain, seq, use] = /^(\d{1,9})-(\d{1,15})(?:-(\d{1,4}))?$/.exec(id) ?? [];
-  if (chain === undefined || seq === undefined) return undefined;
+  const place = readEventId(id);
+  if (place === undefined) return undefined;
   await noteAuditRead(deps, { read: 'event', event: id });
-  const event = await findEvent(deps.db, Number(chain), Number(seq));
-  const shown = use === undefined ? event : event && expandEvent(event).find((one) => one.use === Number(use));
+  const event = await findEvent(deps.db, place.chain, place.seq);
+  const shown = place.use === undefined ? event : event && expandEvent(event).find(({ use }) => use === place.use);
   return shown && (await markSigned(deps, [shown])).map(toFound)[0];
 };
 

@@ -46,7 +46,7 @@ export const addLeaves = (db: Db, ends: readonly End[], limit = pageLeaves): Pro
  */
 export const addAllLeaves = async ({ db, box }: { db: Db; box: Pick<SecretBox, 'derive'> }): Promise<void> => {
   const key = box.derive(headLabel);
-  for (let after = -1; ; ) {
+  for (let after: number | undefined; ; ) {
     const rows = await listChains(db, after, chainsPage);
     await addUpTo(
       db,

@@ -1,6 +1,7 @@
 /** Checkpoints of the tree, and proofs against them (C2SP tlog-proof, and the body of C2SP tlog-witness). */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
+import { readEventId } from '../event/event-id.ts';
 import { addAllLeaves } from './add-leaves.ts';
 import { signingKeyOf, type TreeDeps, verifiersOf } from './checkpoint-keys.ts';
 import { consistencyPath, inclusionPath, nodesRead, type ReadNode, rootOf } from './merkle.ts';
@@ -55,11 +56,11 @@ const readKept = async (deps: TreeDeps, text: string): Promise<Checkpoint> => {
  * `extra` holds the bytes of the leaf.
  */
 export const proveEvent = async (deps: TreeDeps, event: string, against?: string): Promise<string> => {
-  const [, chain, seq] = /^(\d{1,9})-(\d{1,15})(?:-\d+)?$/.exec(event) ?? [];
-  if (chain === undefined || seq === undefined) throw refuse('The id of an event is CHAIN-NUMBER, e.g. 0-17');
+  const place = readEventId(event);
+  if (place === undefined) throw refuse('The id of an event is CHAIN-NUMBER, e.g. 0-17');
   const checkpoint = against ?? (await newestCheckpoint(deps)).checkpoint;
   const { size } = await readKept(deps, checkpoint);
-  const leaf = await findLeaf(deps.db, Number(chain), Number(seq));
+  const leaf = await findLeaf(deps.db, place.chain, place.seq);
   if (leaf === undefined)
     throw refuse(`No event ${event} is in the tree of the audit: check its id, and run audit verify`);
   if (leaf.position >= size) throw refuse(`The event ${event} is newer than the checkpoint`);

@@ -49,7 +49,7 @@ const checkHeads = async (
   const left = new Map(known);
   const findings: Finding[] = [];
   let chains = 0;
-  for (let after = -1; ; ) {
+  for (let after: number | undefined; ; ) {
     const rows = await listChains(db, after, chainsPage);
     for (const row of await check(deps, key, rows, known, findings)) {
       external.note(row.chain, row);

@@ -4,7 +4,7 @@ import type { AuditProblem, VerifiedAudit } from './verify-audit.ts';
 
 type Db = Kysely<unknown>;
 
-export type VerificationRow = Omit<VerifiedAudit, 'firstProblem' | 'problems'> & {
+export type VerificationRow = Omit<VerifiedAudit, 'firstProblem' | 'problems' | 'knownEnds'> & {
   id: number;
   actor: string;
   started: Date;

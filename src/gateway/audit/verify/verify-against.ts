@@ -11,6 +11,7 @@ import { findChains, hashesAt, placeKey } from '../chain/chain-store.ts';
 import { checkSignatures } from '../chain/check-chain.ts';
 import { type AuditProblem, auditProblems } from '../chain/problem.ts';
 import { checkpointAction } from '../event/event.ts';
+import { readEventId } from '../event/event-id.ts';
 
 export type ComparedAudit = {
   /** Lines of the file. */
@@ -116,8 +117,7 @@ const readJson = (line: string): Exported | undefined => {
 };
 
 const toExported = (id: unknown, hash: unknown): Exported | undefined => {
-  const [, chain, seq] = (typeof id === 'string' && /^(\d{1,9})-(\d{1,15})(?:-\d{1,4})?$/.exec(id)) || [];
-  if (chain === undefined || seq === undefined || typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash))
-    return undefined;
-  return { chain: Number(chain), seq: Number(seq), hash };
+  const place = typeof id === 'string' ? readEventId(id) : undefined;
+  if (place === undefined || typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash)) return undefined;
+  return { chain: place.chain, seq: place.seq, hash };
 };

@@ -2,8 +2,8 @@
 import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { readAttestedHeads } from '../chain/attested-heads.ts';
-import { type ChainEnd, headLabel } from '../chain/chain.ts';
-import { findChains, hashesAt, listHeadless, placeKey } from '../chain/chain-store.ts';
+import { type ChainEnd, changesChain, headLabel } from '../chain/chain.ts';
+import { findChains, hasAuditedRows, hashesAt, listHeadless, placeKey } from '../chain/chain-store.ts';
 import { checkKnown, checkSignatures, needsEvent } from '../chain/check-chain.ts';
 import { type ChainRow, listChains } from '../chain/event-store.ts';
 import { externalHeadsOf } from '../chain/external-heads.ts';
@@ -15,6 +15,8 @@ export type { AuditProblem } from '../chain/problem.ts';
 export type VerifiedAudit = {
   chains: number;
   events: number;
+  /** Ends of chains that this installation knew before, outside of the database. Without one, a removed end is not seen. */
+  knownEnds: number;
   /** Events after the last signed head: their hashes are right, but their removal could not be detected. */
   unsigned: number;
   /** The problem with the lowest chain and event; null when there is none. */
@@ -46,12 +48,12 @@ export const verifyAudit = async (
   // These ends are known before any chain is read, so no chain that is read later may end before them.
   const claims: Claim[] = [...(external?.known() ?? [])].map(([chain, end]) => ({ chain, ...end }));
   const recorded: Recorded[] = [];
-  const found = { chains: 0, events: 0, unsigned: 0 };
-  let after = -1;
-  for (;;) {
+  const found = { chains: 0, events: 0, unsigned: 0, knownEnds: claims.length };
+  const isInstalled = await hasAuditedRows(db);
+  for (let after: number | undefined; ; ) {
     const rows = await listChains(db, after, chainsPage);
     for (const row of rows) {
-      problems.push(...missingBetween(after, row.chain));
+      problems.push(...missingBetween(Math.max(after ?? -1, -1), row.chain));
       after = row.chain;
       found.chains += 1;
       const signature = checkSignatures(key, row);
@@ -69,6 +71,8 @@ export const verifyAudit = async (
     }
     if (rows.length < chainsPage) break;
   }
+  if (isInstalled && found.chains === 0)
+    problems.push({ chain: changesChain, seq: null, problem: auditProblems.chainMissing });
   problems.push(...(await contradicted(db, key, claims)));
   for (const { chain, seq } of await listHeadless(db, missingMax)) {
     problems.push({ chain, seq, problem: auditProblems.noHead });

@@ -72,6 +72,8 @@ export const security = {
   times: (count: number) => `× ${count}`,
   done: 'Done',
   refused: 'Refused',
+  notSigned: 'Not signed',
+  notSignedHint: 'No signature covers this event, so it may be forged. Verify the audit on the page',
   eventTitle: (action: string) => `Event ${action}`,
   valuesLead: 'Each value links to the other events with the same value.',
   details: 'Details',

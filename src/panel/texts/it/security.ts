@@ -74,6 +74,8 @@ export const security: Texts['security'] = {
   times: (count) => `× ${count}`,
   done: 'Eseguito',
   refused: 'Rifiutato',
+  notSigned: 'Non firmato',
+  notSignedHint: 'Nessuna firma copre questo evento, che può quindi essere falso. Verifica il registro nella pagina',
   eventTitle: (action) => `Evento ${action}`,
   valuesLead: 'Ogni valore rimanda agli altri eventi con lo stesso valore.',
   details: 'Dettagli',
