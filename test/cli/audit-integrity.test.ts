@@ -160,7 +160,7 @@ test('F-23 an export tells of a database that went back, also where the data fol
   }
 });
 
-test('F-23 verification without an earlier end says so, and an emptied audit is named without the data folder too', async () => {
+test('F-23 verification names what it cannot see without an earlier end, and an emptied audit is named without the data folder too', async () => {
   const other = await createTestDatabase();
   const elsewhere = { ...env, DATABASE_URL: other.url, ORDERPASS_DATA_DIR: join(folder.path, 'first') };
   const again = () => runCommand(['audit', 'verify'], { ...elsewhere, ORDERPASS_DATA_DIR: join(folder.path, 'none') });
