@@ -206,7 +206,7 @@ export type Gateway = PublicDoor & {
   reloadRoutes(actor: string): Promise<Reloaded>;
   /** The table that is served now. */
   routeTable(): RouteTable;
-  /** What /readyz answers. Never rejects, and answers within 4 s. */
+  /** What /readyz answers. Never rejects, and answers within little more than 2 s. */
   readiness(): Promise<Readiness>;
   services: Service[];
   /** Ends upgraded connections: they have left the server, which would wait for them when it closes. */
