@@ -30,6 +30,7 @@ import { type Audit, openAudit } from './audit/open-audit.ts';
 import { signalScopes } from './audit/signals/config.ts';
 import { openSignals, type Signals } from './audit/signals/endpoints/open-signals.ts';
 import { type GatewaySettings, type RouteTable, routesFileOf } from './config.ts';
+import { createDropEnded } from './credentials/change/drop-ended.ts';
 import { readEpoch } from './credentials/lookup/epoch-store.ts';
 import { type FetchDocument, noDocuments } from './credentials/trust/fetch-document.ts';
 import { createCheckVersion } from './edge/check-version.ts';
@@ -206,7 +207,7 @@ export type Gateway = PublicDoor & {
   reloadRoutes(actor: string): Promise<Reloaded>;
   /** The table that is served now. */
   routeTable(): RouteTable;
-  /** What /readyz answers. Never rejects, and answers within 4 s. */
+  /** What /readyz answers. Never rejects, and answers within little more than 2 s. */
   readiness(): Promise<Readiness>;
   services: Service[];
   /** Ends upgraded connections: they have left the server, which would wait for them when it closes. */
@@ -285,7 +286,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     routeTable: () => reload.current().table,
     readiness,
     endUpgrades,
-    services: [...[...audit.services, ...access.services, keys.service], ...[...logs.services, ...reload.services]],
+    services: [...audit.services, ...access.services, keys.service, ...logs.services, ...reload.services],
     close: async () => {
       limits.close();
       signals?.close();
@@ -320,7 +321,8 @@ const openLogs = (
     hooks: { noteDenial: denials.note, answered: metrics.answered, settle: decisions.settle },
   });
   const requestLists = createRequestLists({ db, clock, box, days });
-  const services = [dryRuns.service, ...denials.services, ...requestLog.services];
+  const dropEnded = createDropEnded({ db: background, clock, log }, settings.audit_days);
+  const services = [dryRuns.service, ...denials.services, ...requestLog.services, dropEnded];
   return { dryRuns, denials, requestLog, requestLists, services };
 };
 

@@ -70,6 +70,7 @@ export {
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
 export {
+  findEndpointsByAddress,
   findEndpointsByUrl,
   listFailingEndpoints,
   readEndpointProgress,

@@ -95,6 +95,7 @@ const callOf =
       restuid,
       requestId: newId('req', now.getTime()),
       now,
+      readNow: () => now,
       db: tx,
       signal: new AbortController().signal,
     });

@@ -50,7 +50,7 @@ export const createOrderingPorts = ({ installation }: PortDeps, users: FindUser)
       return client?.name;
     },
     move: (actor, restuid, uid, move, reason) =>
-      orders.move({ restuid, uid, move, actor, reason, now: clock.now() }, (tx) =>
+      orders.move({ restuid, uid, move, actor, reason, readNow: () => clock.now() }, (tx) =>
         appendChange(tx, box, clock.now(), {
           action: 'tenant.changed',
           actor,

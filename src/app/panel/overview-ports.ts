@@ -34,6 +34,7 @@ import { dayMs, hourMs } from '#src/platform/clock.ts';
 import { programVersion } from '#src/platform/files/release.ts';
 import { findUsersByStart } from '#src/staff/index.ts';
 import {
+  findEndpointsByAddress,
   findEndpointsByUrl,
   listFailingEndpoints,
   readEndpointProgress,
@@ -230,13 +231,13 @@ const searches = ({ store }: Installation) => {
           : await findKeysOf(db, among.slice(0, searchedRestaurants), text, limit);
       return found.map(({ tenant, ...key }) => ({ ...key, restuid: tenant }));
     },
-    endpointsByUrl: async (text, among, limit) =>
-      (await findEndpointsByUrl(db, among.slice(0, searchedRestaurants), text, limit)).map(
-        ({ tenant, ...endpoint }) => ({
-          ...endpoint,
-          restuid: tenant,
-        }),
-      ),
+    endpointsByUrl: async (text, among, limit) => {
+      const found =
+        among === undefined
+          ? await findEndpointsByAddress(db, text, limit)
+          : await findEndpointsByUrl(db, among.slice(0, searchedRestaurants), text, limit);
+      return found.map(({ tenant, ...endpoint }) => ({ ...endpoint, restuid: tenant }));
+    },
     usersByStart: (start, limit) => findUsersByStart(db, start, limit),
   } satisfies Partial<OverviewPorts>;
 };

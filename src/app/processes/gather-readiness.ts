@@ -4,7 +4,7 @@ import type { ReadRoleReadiness, RoleReadiness } from '../probes/role-readiness.
 import { createQuestions } from './questions.ts';
 
 /** `probe` sends the question; its answer comes to `receive`. */
-export type Probed = { probe(id: number): void };
+export type Probed = { pid: number; probe(id: number): void };
 
 export type GatherReadiness = {
   read: ReadRoleReadiness;
@@ -19,8 +19,8 @@ type GatherDeps = {
   isStopping(): boolean;
 };
 
-/** Longer than the checks of one process take (probes/role-readiness.ts). */
-const waitMsMax = 9_000;
+/** Longer than the checks of one process take (probes/role-readiness.ts), and short for a load balancer that waits. */
+const waitMsMax = 2_500;
 
 const fromWorst = ['unavailable', 'draining', 'starting', 'degraded', 'ok'] as const;
 
@@ -31,9 +31,11 @@ export const createGatherReadiness = ({ role, count, serving, isStopping }: Gath
     receive: questions.receive,
     read: async () => {
       const processes = serving();
-      const answers = (await Promise.all(processes.map(({ probe }) => questions.ask(probe)))).filter(
-        (one) => one !== undefined,
+      const asked = await Promise.all(
+        processes.map(async ({ pid, probe }) => ({ pid, answer: await questions.ask(probe) })),
       );
+      const answers = asked.flatMap(({ answer }) => answer ?? []);
+      const silent = asked.filter(({ answer }) => answer === undefined).map(({ pid }) => pid);
       const ready = answers.filter(({ status }) => status === 'ok' || status === 'degraded').length;
       const worst = answers.toSorted((a, b) => fromWorst.indexOf(a.status) - fromWorst.indexOf(b.status))[0];
       const isWhole = ready === count && answers.every(({ status }) => status === 'ok');
@@ -44,6 +46,7 @@ export const createGatherReadiness = ({ role, count, serving, isStopping }: Gath
         version: programVersion,
         processes: processes.length < count ? 'missing' : 'ok',
         processes_ready: ready,
+        ...(silent.length > 0 && { processes_silent: silent }),
       };
     },
   };

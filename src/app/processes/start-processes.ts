@@ -215,6 +215,7 @@ const createGroup = ({ count, children, gather, readiness, log, stopBoundMs }: G
 
 const childOf = (worker: Worker): Child => ({
   worker,
+  pid: worker.process.pid ?? 0,
   ask: (id) => send(worker, { kind: 'read', id }),
   probe: (id) => send(worker, { kind: 'probe', id }),
   url: undefined,

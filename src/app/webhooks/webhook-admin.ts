@@ -85,6 +85,7 @@ const createCall =
       restuid,
       requestId: newId('req'),
       now: clock.now(),
+      readNow: () => clock.now(),
       signal: new AbortController().signal,
     };
     const checked = operation.method === 'POST' ? await operation.check?.({ ...input, db: store.db }) : undefined;

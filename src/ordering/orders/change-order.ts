@@ -21,7 +21,14 @@ export type ChangeResult =
   | { kind: 'wrong_token' }
   | { kind: 'refused'; code: IllegalMove; order: Order };
 
-type Change = MoveDetails & { uid: string; token: string; move: Move; tokenOf: OrderToken };
+type Change = Omit<MoveDetails, 'now'> & {
+  uid: string;
+  token: string;
+  move: Move;
+  tokenOf: OrderToken;
+  /** Read after the wait for the lock, so that the history of the order and `updated` never go back. */
+  readNow: () => Date;
+};
 
 export const changeOrder = async (
   tx: Kysely<unknown>,
@@ -31,9 +38,10 @@ export const changeOrder = async (
   const order = await lockForMove(tx, restaurant.uid, change.uid, change.move, change.tokenOf);
   if (order === undefined) return { kind: 'not_found' };
   if (!equalInConstantTime(order.token, change.token)) return { kind: 'wrong_token' };
-  const result = moveOrder(order, change.move, change);
+  const now = change.readNow();
+  const result = moveOrder(order, change.move, { ...change, now });
   if (result.kind === 'refused') return result;
-  await writeChanges(tx, restaurant, change.move, result.order, change.now);
+  await writeChanges(tx, restaurant, change.move, result.order, now);
   return { kind: 'changed', order: result.order };
 };
 

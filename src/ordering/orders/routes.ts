@@ -187,14 +187,14 @@ const moveOperation = (move: SentMove, tokenOf: OrderToken): Operation =>
     isSecret: true,
     params: paramsOfMove[move],
     answer: z.object({ order: stateAnswer }),
-    handle: async ({ db, restuid, params, caller, now }: OperationInput<MoveParams>) => {
+    handle: async ({ db, restuid, params, caller, readNow }: OperationInput<MoveParams>) => {
       const restaurant = await requireRestaurant(db, restuid);
       const { uid: orderUid, token } = params;
       const result = await changeOrder(db, restaurant, {
         uid: orderUid,
         token,
         move,
-        now,
+        readNow,
         by: 'api',
         actor: actorOf(caller),
         text: params.text ?? null,

@@ -8,7 +8,7 @@ import { type Page, readPlace, writePlace } from '#src/platform/db/age-pages.ts'
 import { firstItems, type Key } from '#src/platform/db/bounded-list.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
-import { timeOf } from '../restaurants/sandbox-clock.ts';
+import { clockOf } from '../restaurants/sandbox-clock.ts';
 import { changeOrder } from './change-order.ts';
 import type { Order } from './order/order.ts';
 import { listOrders, type OrderFilter } from './order/order-list-store.ts';
@@ -28,7 +28,7 @@ type StaffMove = {
   /** Of a cancellation; null: none. At most 500 characters. */
   reason: string | null;
   /** The real time. */
-  now: Date;
+  readNow: () => Date;
 };
 
 type StaffOrders = {
@@ -64,14 +64,14 @@ const staffOrders = (db: Kysely<unknown>, tokenOf: OrderToken): StaffOrders => (
     return order && forStaff(order);
   },
   mark: (restuid) => lastChanges(db, restuid),
-  move: ({ restuid, uid, move, actor, reason, now: realNow }, note) =>
+  move: ({ restuid, uid, move, actor, reason, readNow: readRealNow }, note) =>
     inTransaction(db, async (tx) => {
       const restaurant = await requireRestaurant(tx, restuid);
-      const now = await timeOf(tx, restuid, realNow);
+      const readNow = await clockOf(tx, restuid, readRealNow);
       const order = await findOrder(tx, restuid, uid);
       if (order === undefined) throw new Fault('NOT_FOUND', 'No such order');
       const { token } = withToken(order, tokenOf);
-      const change = { uid, token, move, now, actor, by: 'panel', text: null, reason, tokenOf } as const;
+      const change = { uid, token, move, readNow, actor, by: 'panel', text: null, reason, tokenOf } as const;
       const result = await changeOrder(tx, restaurant, change);
       if (result.kind === 'refused') throw new Fault(result.code, `The order is ${result.order.status}`);
       if (result.kind !== 'changed') throw new Fault('NOT_FOUND', 'No such order');

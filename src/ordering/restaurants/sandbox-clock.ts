@@ -17,21 +17,25 @@ const aheadMsMax = 366 * dayMs;
 
 export const secondsMax = aheadMsMax / 1000;
 
-/** The time of the restaurant. `now`: the real one. */
-export const timeOf = async (db: Kysely<unknown>, restuid: string, now: Date): Promise<Date> => {
-  if (!isSandboxId(restuid)) return now;
+/** The clock of the restaurant. `readNow`: the real one. */
+export const clockOf = async (db: Kysely<unknown>, restuid: string, readNow: () => Date): Promise<() => Date> => {
+  if (!isSandboxId(restuid)) return readNow;
   const ahead = await findAhead(db, restuid);
   recordAhead(db, ahead);
-  return new Date(now.getTime() + ahead);
+  return () => new Date(readNow().getTime() + ahead);
 };
+
+/** The time of the restaurant. `now`: the real one. */
+export const timeOf = async (db: Kysely<unknown>, restuid: string, now: Date): Promise<Date> =>
+  (await clockOf(db, restuid, () => now))();
 
 /** The operation with the time of its restaurant in place of the real one. */
 export const onItsClock = (operation: Operation): Operation => {
   const { handle, check } = operation;
-  const timed = async (input: OperationInput<unknown>): Promise<OperationInput<unknown>> => ({
-    ...input,
-    now: await timeOf(input.db, input.restuid, input.now),
-  });
+  const timed = async (input: OperationInput<unknown>): Promise<OperationInput<unknown>> => {
+    const readNow = await clockOf(input.db, input.restuid, input.readNow);
+    return { ...input, now: readNow(), readNow };
+  };
   return {
     ...operation,
     handle: (input, checked) =>

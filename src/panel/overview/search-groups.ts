@@ -74,10 +74,11 @@ const keys = async ({ user, ports }: View, text: string): Promise<FoundGroup> =>
   return groupOf('keys', items);
 };
 
-/** URLs have no index, so those of an owner's restaurants only are looked through. */
+/** An owner's endpoints by a part of the URL; the index of all endpoints finds the beginning only, as of a host. */
 const endpoints = async ({ user, ports }: View, text: string): Promise<FoundGroup | undefined> => {
-  if (user.role !== 'owner') return undefined;
-  const found = await ports.overview.endpointsByUrl(text, user.restaurants, groupMax + 1);
+  const among = user.role === 'owner' ? user.restaurants : undefined;
+  if (user.role === 'security' || (among === undefined && text.length < startMin)) return undefined;
+  const found = await ports.overview.endpointsByUrl(text, among, groupMax + 1);
   return groupOf(
     'endpoints',
     found.map(({ restuid, uid, url }) => ({ path: pathOfEndpoint(restuid, uid), name: url, id: uid })),

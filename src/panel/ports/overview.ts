@@ -138,10 +138,13 @@ export type OverviewPorts = {
     among: readonly string[] | undefined,
     limit: number,
   ): Promise<readonly { restuid: string; keyId: string; name: string }[]>;
-  /** Endpoints of the first 200 of these restaurants whose URL contains the text, at most `limit`. */
+  /**
+   * Endpoints, at most `limit`. `among`: those of the first 200 of these restaurants whose URL contains the text; undefined: every
+   * endpoint whose URL begins with it, with or without its scheme.
+   */
   endpointsByUrl(
     text: string,
-    among: readonly string[],
+    among: readonly string[] | undefined,
     limit: number,
   ): Promise<readonly { restuid: string; uid: string; url: string }[]>;
   /** Users whose email begins with the text, at most `limit`. */

@@ -1,7 +1,8 @@
 /**
  * Checks that the database accepts writes. A database with a full disk still answers queries, so the probe writes a few
  * pages of a temporary table, which need room, and commits, which needs WAL. A commit that waits for a standby that is gone, or
- * for a disk that stalls, gets no answer at all.
+ * for a disk that stalls, gets no answer at all, and the server goes on waiting after its client has left. So the probe cancels a
+ * write that gets no answer, and starts no other one while the server still runs it: a process leaves one at most behind.
  */
 import { type Kysely, sql } from 'kysely';
 import { inTransaction } from './transaction.ts';
@@ -34,11 +35,25 @@ const openProbe = (db: Kysely<unknown>): WriteProbe => {
   let found: 'ok' | 'failing' = 'ok';
   let foundAtMs = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | undefined;
+  let unanswered: StartedWrite | undefined;
   const find = (result: 'ok' | 'failing'): void => {
     found = result;
     foundAtMs = performance.now();
   };
-  const ask = async (): Promise<void> => find(await writeResult(db, () => find('failing')));
+  const ask = async (): Promise<void> => {
+    if (unanswered !== undefined && (await cancel(db, unanswered))) return find('failing');
+    unanswered = undefined;
+    const onStart = (started: StartedWrite): void => {
+      unanswered = started;
+    };
+    const onLate = (): void => {
+      find('failing');
+      if (unanswered !== undefined) void cancel(db, unanswered);
+    };
+    const result = await writeResult(db, { onStart, onLate });
+    if (result === 'ok') unanswered = undefined;
+    find(result);
+  };
   return async () => {
     if (asking !== undefined || performance.now() - foundAtMs > (found === 'ok' ? okMs : failingMs)) {
       asking ??= ask().finally(() => {
@@ -59,27 +74,54 @@ const within = (work: Promise<void>, msMax: number): Promise<void> =>
     });
   });
 
+/** A transaction of the server: `since` has its microseconds, which a Date has not. */
+type StartedWrite = { pid: number; since: string };
+
+/**
+ * Resolves to true while the server still runs the transaction. It writes nothing that lasts, so its commit may end without the
+ * standby. The time of its start names it: its connection may have gone on to another transaction, which is not cancelled.
+ */
+const cancel = async (db: Kysely<unknown>, { pid, since }: StartedWrite): Promise<boolean> => {
+  const found = sql`select pg_cancel_backend(pid) from pg_stat_activity
+    where pid = ${pid} and extract(epoch from xact_start)::text = ${since}`;
+  try {
+    return (await found.execute(db)).rows.length > 0;
+  } catch {
+    // A store that cannot be asked takes no write either.
+    return false;
+  }
+};
+
 /** Rows that PostgreSQL stores in the page itself; larger ones would be compressed. */
-const write = async (db: Kysely<unknown>, onStart: () => void): Promise<void> =>
+const write = async (
+  db: Kysely<unknown>,
+  { onConnect, onStart }: { onConnect(): void; onStart(started: StartedWrite): void },
+): Promise<void> =>
   inTransaction(db, async (tx) => {
-    onStart();
+    onConnect();
+    const own = sql<StartedWrite>`select pg_backend_pid() as pid, extract(epoch from now())::text as since`;
+    const [started] = (await own.execute(tx)).rows;
+    if (started !== undefined) onStart(started);
     await sql`create temporary table orderpass_write_probe (filler text) on commit drop`.execute(tx);
     await sql`insert into orderpass_write_probe select repeat('x', 1900) from generate_series(1, 12)`.execute(tx);
   });
 
 /** The time starts with the connection: waiting for a free one says nothing about writes. */
-const writeResult = async (db: Kysely<unknown>, onLate: () => void): Promise<'ok' | 'failing'> => {
+const writeResult = async (
+  db: Kysely<unknown>,
+  { onStart, onLate }: { onStart(started: StartedWrite): void; onLate(): void },
+): Promise<'ok' | 'failing'> => {
   let isLate = false;
   let timer: NodeJS.Timeout | undefined;
-  const onStart = (): void => {
+  const onConnect = (): void => {
     timer ??= setTimeout(() => {
       isLate = true;
       onLate();
     }, writeMsMax);
   };
   try {
-    await write(db, onStart);
-    return 'ok';
+    await write(db, { onConnect, onStart });
+    return isLate ? 'failing' : 'ok';
   } catch (error) {
     return isLate || isRefusal(error) ? 'failing' : 'ok';
   } finally {

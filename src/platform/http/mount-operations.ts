@@ -77,6 +77,7 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
     [tenantMember]: tenant,
     requestId: String(ctx.state.requestId),
     now: deps.clock.now(),
+    readNow: () => deps.clock.now(),
     db,
     signal: ctx.state.signal as AbortSignal,
   });

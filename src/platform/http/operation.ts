@@ -15,7 +15,10 @@ export type OperationInput<P> = {
   /** The tenant of this request (interface 3.3); "" for operations without one. */
   [tenantMember]: string;
   requestId: string;
+  /** The time of the start of the work. */
   now: Date;
+  /** The time of the call, for a change that waits for a lock first. */
+  readNow: () => Date;
   /** The open transaction for POST, the connection pool for GET. */
   db: Kysely<unknown>;
   /** Aborted when the caller goes away. */

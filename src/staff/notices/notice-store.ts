@@ -82,7 +82,7 @@ export const decideNotices = async (db: Db, kind: NoticeKind, found: readonly Fo
       select user_id, channel, count(*) as decided from panel.notices
       where kind = ${kind} and created_at > ${now}::timestamptz - interval '1 hour' group by user_id, channel
     ), missing as (
-      select u.id as user_id, f.key, c.channel, f.facts, f.place, f.tenant,
+      select u.id as user_id, f.key, c.channel, f.facts, f.place, f.tenant, f.client,
         row_number() over (partition by u.id, c.channel, coalesce(f.tenant, f.client) order by f.place) as of_tenant
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f (key text, tenant text, client text, facts text, place int)
       join panel.notice_choices n on n.kind = ${kind}
@@ -100,8 +100,8 @@ export const decideNotices = async (db: Db, kind: NoticeKind, found: readonly Fo
     ), next as (
       select m.*, row_number() over (partition by user_id, channel order by of_tenant, place) as turn from missing m
     )
-    insert into panel.notices (user_id, key, channel, kind, facts, tenant, created_at, due_at)
-    select user_id, key, channel, ${kind}, facts, tenant, ${now}, ${now}
+    insert into panel.notices (user_id, key, channel, kind, facts, tenant, client, created_at, due_at)
+    select user_id, key, channel, ${kind}, facts, tenant, client, ${now}, ${now}
     from next left join recent using (user_id, channel)
     where turn + coalesce(decided, 0) <= ${perHourMax}
     -- One order, so that two workers which decide the same cannot block each other.
@@ -121,7 +121,7 @@ export type DueNotice = Secrets & {
   role: Role;
   language: string | null;
   url: Buffer | null;
-  /** The user still wants it on this channel, is not disabled, and as an owner still has what it is about. */
+  /** The user still wants it on this channel, is not disabled, and as an owner or contact still has what it is about. */
   is_wanted: boolean;
 };
 
@@ -134,13 +134,15 @@ export const claimDue = async (db: Db, now: Date, leaseEnd: Date, limit: number)
     ), claimed as (
       update panel.notices n set due_at = ${leaseEnd}, attempts = n.attempts + 1 from due
       where n.user_id = due.user_id and n.key = due.key and n.channel = due.channel
-      returning n.user_id, n.key, n.channel, n.kind, n.facts, n.tenant, n.created_at, n.attempts
+      returning n.user_id, n.key, n.channel, n.kind, n.facts, n.tenant, n.client, n.created_at, n.attempts
     )
     select claimed.*, u.email, u.role, u.language, t.url, t.secret, t.previous_secret, t.previous_secret_ends,
       u.disabled_at is null and case claimed.channel when 'mail' then t.mail else t.url is not null end
         and exists (select 1 from panel.notice_choices c where c.user_id = u.id and c.kind = claimed.kind)
         and (u.role <> 'owner' or claimed.tenant is null or exists (
-          select 1 from panel.user_restaurants r where r.user_id = u.id and r.restuid = claimed.tenant)) as is_wanted
+          select 1 from panel.user_restaurants r where r.user_id = u.id and r.restuid = claimed.tenant))
+        and (u.role <> 'contact' or claimed.client is null or exists (
+          select 1 from panel.user_clients k where k.user_id = u.id and k.client_id = claimed.client)) as is_wanted
     from claimed join panel.users u on u.id = claimed.user_id join panel.notice_targets t on t.user_id = u.id`.execute(
     db,
   );

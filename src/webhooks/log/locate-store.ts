@@ -99,3 +99,28 @@ export const findEndpointsByUrl = async (
     where strpos(lower(endpoint.url), lower(${text}::text)) > 0 limit ${limit}`.execute(db);
   return rows;
 };
+
+const addressLengthMax = 200;
+
+/** As in the index endpoints_addresses. */
+const address = sql`(left(regexp_replace(lower(url), '^https?://', ''), ${sql.lit(addressLengthMax)})) collate "C"`;
+
+/** Behind every character of a text. */
+const lastCharacter = '\u{10ffff}';
+
+/** Endpoints of all tenants whose URL, with or without its scheme, begins with the text, ignoring case, along endpoints_addresses. */
+export const findEndpointsByAddress = async (
+  db: Db,
+  text: string,
+  limit: number,
+): Promise<{ tenant: string; uid: string; url: string }[]> => {
+  const start = text
+    .toLowerCase()
+    .replace(/^https?:\/\//, '')
+    .slice(0, addressLengthMax);
+  const { rows } = await sql<{ tenant: string; uid: string; url: string }>`
+    select tenant, uid, url from webhooks.endpoints
+    where removed is null and ${address} >= ${start} and ${address} < ${start + lastCharacter}
+    order by ${address} limit ${limit}`.execute(db);
+  return rows;
+};

@@ -58,7 +58,8 @@ export const openGrownShop = async (store: Store, { dataDir, rows, log }: Settin
   const run = (operation: Operation, params: Record<string, unknown>): Promise<unknown> => {
     const { signal } = new AbortController();
     const given = { params: operation.params.parse(params), caller, restuid, requestId: 'req_bench', signal };
-    const handle = (on: typeof db): Promise<unknown> => operation.handle({ ...given, now: clock.now(), db: on });
+    const handle = (on: typeof db): Promise<unknown> =>
+      operation.handle({ ...given, now: clock.now(), readNow: clock.now, db: on });
     return operation.method === 'GET' ? handle(db) : inTransaction(db, handle);
   };
   const create = operations.find(({ path }) => path === '/order/create');

@@ -121,7 +121,7 @@ const makeFirst = async (store: Store, box: SecretBox): Promise<First> => {
   const params = create.params.parse(orderBody('first@example.com', productUid));
   const caller = { kind: 'api_client' as const, id: 'opc_bench', tenants: [], tenants_disabled: [], scopes: [] };
   const { signal } = new AbortController();
-  const given = { params, caller, restuid, requestId: 'req_bench', signal, now: clock.now() };
+  const given = { params, caller, restuid, requestId: 'req_bench', signal, now: clock.now(), readNow: clock.now };
   await inTransaction(db, async (tx) => void (await create.handle({ ...given, db: tx })));
   await inTransaction(db, (tx) => setKinds(tx, restuid, Object.fromEntries(eventKinds.map((kind) => [kind, true]))));
   await store.pool.query(

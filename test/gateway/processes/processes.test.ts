@@ -225,6 +225,25 @@ test('A-232 one page of metrics sums all processes, never falls, and does not wa
   await allServe();
 });
 
+test('A-531 the readiness of all processes waits 2.5 s for one that hangs, and names it', async () => {
+  await allServe();
+  const [hanging = 0] = processes();
+  signalOne(hanging, 'SIGSTOP');
+  try {
+    const startedAt = performance.now();
+    const gathered = await fetch(metricsUrl.replace('/metrics', '/readyz'));
+    expect(performance.now() - startedAt).toBeLessThan(6_000);
+    expect([gathered.status, await gathered.json()]).toMatchObject([
+      200,
+      { status: 'degraded', processes_ready: count - 1, processes_silent: [hanging] },
+    ]);
+  } finally {
+    signalOne(hanging, 'SIGCONT');
+  }
+  await allServe();
+  expect(await (await fetch(metricsUrl.replace('/metrics', '/readyz'))).json()).not.toHaveProperty('processes_silent');
+});
+
 test('A-231 a process that hangs is killed, and a new process replaces it', async () => {
   const [hanging = 0] = processes();
   signalOne(hanging, 'SIGSTOP');

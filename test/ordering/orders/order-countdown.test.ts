@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createStaffOrders } from '#src/ordering/index.ts';
 import { createOrderToken } from '#src/ordering/orders/order/order-token.ts';
 import { createTimeOutOrders, timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -168,6 +169,48 @@ test('A-504 each order is changed at the time of its own step, so that a reader 
   expect(await timeOutOnce({ db: core.db, clock, tokenOf: createOrderToken(core.orderTokenKey) })).toBe(2);
   const changed = await Promise.all(orders.map(async ({ uid }) => (await shop.read(uid)).updated_iso));
   expect(changed.sort()).toEqual(['2026-03-01T12:10:02+01:00', '2026-03-01T12:10:03+01:00']);
+});
+
+/** Holds the row of the order until a move waits for it, sets the clock, and lets the move go on. */
+const movedAfterWait = async <T>(uid: unknown, to: string, move: () => Promise<T>): Promise<T> => {
+  const row = sql`select 1 from ordering.orders where restuid = ${shop.restuid} and uid = ${uid} for update`;
+  const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  const { promise: moved } = await inTransaction(core.db, async (tx) => {
+    await row.execute(tx);
+    const promise = move();
+    promise.catch(() => undefined);
+    await until(async () => (await waiting.execute(core.db)).rows.length > 0);
+    core.clock.set(to);
+    return { promise };
+  });
+  return moved;
+};
+
+test('A-534 a move that waits for a lock is decided and noted at the time after the wait, by the API and by staff', async () => {
+  const staff = createStaffOrders(core.db, core.orderTokenKey);
+  const byStaff = (move: 'confirm' | 'cancel', uid: string): Promise<void> => {
+    const change = { restuid: shop.restuid, uid, move, actor: 'panel:1', reason: null, readNow: core.clock.now };
+    return staff.move(change, async () => undefined);
+  };
+  const later = '2026-03-01T11:05:00.000Z';
+  const [ofApi, ofStaff] = [await shop.placed(), await shop.placed()];
+  expect((await movedAfterWait(ofApi.uid, later, () => shop.act('cancel', ofApi))).status).toBe(200);
+  core.clock.set(start);
+  await movedAfterWait(ofStaff.uid, later, () => byStaff('cancel', ofStaff.uid));
+  for (const { uid } of [ofApi, ofStaff]) {
+    expect((await shop.read(uid)).updated_iso).toBe('2026-03-01T12:05:00+01:00');
+    expect((await staff.find(shop.restuid, uid))?.moves?.at(-1)).toMatchObject({ to: 'cancelled', at: later });
+  }
+
+  // The countdown ends during the wait.
+  core.clock.set(start);
+  const [late, lateOfStaff] = [await shop.placed(), await shop.placed()];
+  const answer = await movedAfterWait(late.uid, end, () => shop.act('confirm', late));
+  expect([answer.status, answer.json.error]).toEqual([409, 'TIMEOUT']);
+  core.clock.set(beforeEnd);
+  await expect(movedAfterWait(lateOfStaff.uid, end, () => byStaff('confirm', lateOfStaff.uid))).rejects.toMatchObject({
+    code: 'TIMEOUT',
+  });
 });
 
 test('A-504 the service tries again by itself after failures, without a pause that grows', async () => {

@@ -62,10 +62,10 @@ const send = (of = worker()): Promise<void> => of.send(new AbortController().sig
 
 let count = 0;
 
-const makeUser = async (role: string, restaurants: readonly string[] = []) => {
+const makeUser = async (role: string, restaurants: readonly string[] = [], clients: readonly string[] = []) => {
   count += 1;
   const email = `notified${count}@example.com`;
-  const made = await panel.users.create('cli:test', { email, role, restaurants });
+  const made = await panel.users.create('cli:test', { email, role, restaurants, clients });
   const token = new URL(made.link).searchParams.get('token') ?? '';
   const browser = panel.visitor();
   await browser.post('/panel/link', { token, password, again: password });
@@ -161,6 +161,33 @@ test('A-469 a notice to an owner who lost the restaurant before it was sent is d
   expect(mail.mails.filter(({ to }) => to.includes(owner.email)).map(({ text }) => text.includes('rst_kept'))).toEqual([
     true,
   ]);
+});
+
+test('A-533 a notice to a contact who lost the client before it was sent is dropped, by mail and to an address', async () => {
+  const contact = await makeUser('contact', [], ['opc_lost', 'opc_kept']);
+  const url = 'https://contact.example/hook';
+  expect(await choose(contact.browser, ['credential_ending'], { mail: 'on', url })).toBe(200);
+  for (const client of ['opc_lost', 'opc_kept'])
+    found.credential_ending.push({ key: `lost ${client}`, tenant: undefined, client, facts: { client } });
+  await worker().decide();
+  await panel.users.set('cli:test', contact.email, { clients: ['opc_kept'] });
+  await send();
+  const { rows } = await panel.database.pool.query(
+    'select key, channel, outcome from panel.notices where user_id = $1 order by key, channel',
+    [contact.id],
+  );
+  expect(rows).toEqual(
+    ['kept', 'lost'].flatMap((which) =>
+      ['hook', 'mail'].map((channel) => ({
+        key: `lost opc_${which}`,
+        channel,
+        outcome: which === 'kept' ? 'sent' : 'dropped',
+      })),
+    ),
+  );
+  const mailed = mail.mails.filter(({ to }) => to.includes(contact.email)).map(({ text }) => text);
+  const sent = posted.filter((one) => one.url === url).map(({ text }) => text);
+  expect([...mailed, ...sent].map((text) => /opc_[a-z]+/.exec(text)?.[0])).toEqual(['opc_kept', 'opc_kept']);
 });
 
 test('a notice that was decided is sent once by the next worker, when the first one died before it sent or while it sent', async () => {

@@ -145,11 +145,11 @@ export const overview = {
       owner:
         'An id of one of your restaurants, keys, endpoints, orders (ord_…), customers, events (evt_…), deliveries (dlv_…) or requests (req_…), the beginning of a customer’s name, email or phone, or a part of the name of a key or of the URL of an endpoint.',
       support:
-        'An id of a restaurant, client (opc_…), secret, key, endpoint, order (ord_…), customer, event (evt_…), delivery (dlv_…) or refused request (req_…), words of the name of a restaurant or client, the whole name of a key, or the whole email or phone of a customer; of a contact the beginning of the email up to the @.',
+        'An id of a restaurant, client (opc_…), secret, key, endpoint, order (ord_…), customer, event (evt_…), delivery (dlv_…) or refused request (req_…), words of the name of a restaurant or client, the whole name of a key, the beginning of the URL or host of an endpoint, or the whole email or phone of a customer; of a contact the beginning of the email up to the @.',
       security:
         'An id of a restaurant, client, secret, key or request, words of the name of a restaurant or client, or the whole name of a key. Results lead to the audit.',
       admin:
-        'Any id of a restaurant, client, secret, key, endpoint, order, customer, event, delivery, request or user, the beginning of a user’s email, words of the name of a restaurant or client, the whole name of a key, or the whole email or phone of a customer.',
+        'Any id of a restaurant, client, secret, key, endpoint, order, customer, event, delivery, request or user, the beginning of a user’s email, words of the name of a restaurant or client, the whole name of a key, the beginning of the URL or host of an endpoint, or the whole email or phone of a customer.',
     },
     secret:
       'This looks like a key, a secret or a token. It was not searched for: it must not be in an address. If it may have leaked, security can end it on the page “Leaked credential”. Look for its id instead, the part before the second underscore.',

@@ -145,11 +145,11 @@ export const overview: Texts['overview'] = {
       owner:
         'Un id dei tuoi ristoranti, chiavi, endpoint, ordini (ord_…), clienti, eventi (evt_…), consegne (dlv_…) o richieste (req_…), l’inizio del nome, dell’email o del telefono di un cliente, oppure una parte del nome di una chiave o dell’URL di un endpoint.',
       support:
-        'Un id di ristorante, client (opc_…), segreto, chiave, endpoint, ordine (ord_…), cliente, evento (evt_…), consegna (dlv_…) o richiesta rifiutata (req_…), parole del nome di un ristorante o di un client, il nome completo di una chiave, oppure l’email o il telefono completi di un cliente; di un referente l’inizio dell’email fino alla @.',
+        'Un id di ristorante, client (opc_…), segreto, chiave, endpoint, ordine (ord_…), cliente, evento (evt_…), consegna (dlv_…) o richiesta rifiutata (req_…), parole del nome di un ristorante o di un client, il nome completo di una chiave, l’inizio dell’URL o dell’host di un endpoint, oppure l’email o il telefono completi di un cliente; di un referente l’inizio dell’email fino alla @.',
       security:
         'Un id di ristorante, client, segreto, chiave o richiesta, parole del nome di un ristorante o di un client, oppure il nome completo di una chiave. I risultati portano al registro.',
       admin:
-        'Un id qualsiasi di ristorante, client, segreto, chiave, endpoint, ordine, cliente, evento, consegna, richiesta o utente, l’inizio dell’email di un utente, parole del nome di un ristorante o di un client, il nome completo di una chiave, oppure l’email o il telefono completi di un cliente.',
+        'Un id qualsiasi di ristorante, client, segreto, chiave, endpoint, ordine, cliente, evento, consegna, richiesta o utente, l’inizio dell’email di un utente, parole del nome di un ristorante o di un client, il nome completo di una chiave, l’inizio dell’URL o dell’host di un endpoint, oppure l’email o il telefono completi di un cliente.',
     },
     secret:
       'Sembra una chiave, un segreto o un token. Non è stato cercato: non deve comparire in un indirizzo. Se può essere trapelato, la sicurezza può revocarlo nella pagina «Credenziale trapelata». Cerca invece il suo id, la parte prima del secondo trattino basso.',

@@ -49,7 +49,8 @@ export const openScaled = async (store: Store, { dataDir, orders, cursorKey, log
     if (operation === undefined) throw new Error(`no operation ${path}`);
     const { signal } = new AbortController();
     const given = { params: operation.params.parse(params), caller, restuid, requestId: 'req_bench', signal };
-    const handle = (on: typeof db): Promise<unknown> => operation.handle({ ...given, now: clock.now(), db: on });
+    const handle = (on: typeof db): Promise<unknown> =>
+      operation.handle({ ...given, now: clock.now(), readNow: clock.now, db: on });
     return operation.method === 'GET' ? handle(db) : inTransaction(db, handle);
   };
 

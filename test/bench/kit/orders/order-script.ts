@@ -34,7 +34,16 @@ export const recordOrders = async ({ connection, clientId, restaurants }: Shops)
       inTransaction(db, async (tx) => {
         const params = create.params.parse(JSON.parse(body));
         const { signal } = new AbortController();
-        await create.handle({ params, caller, restuid, requestId: 'req_bench', now: clock.now(), db: tx, signal });
+        await create.handle({
+          params,
+          caller,
+          restuid,
+          requestId: 'req_bench',
+          now: clock.now(),
+          readNow: clock.now,
+          db: tx,
+          signal,
+        });
       }),
     );
   try {
