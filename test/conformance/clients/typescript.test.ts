@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createCredential, type TokenAnswer } from '../../../src/clients/typescript/src/credential.ts';
 import { Orderpass } from '../../../src/clients/typescript/src/index.ts';
 import { root } from '../../support/program.ts';
+import { checkOperations } from './check-examples.ts';
 import { checkVerification, vector } from './check-verification.ts';
 import { type ClientsHarness, startClientsHarness } from './harness.ts';
 import { binaries, nodes, packClient } from './packed-client.ts';
@@ -35,6 +36,9 @@ test('A-331 the client for TypeScript does every step of the scenario', async ()
 });
 
 test('A-333 it accepts deliveries with a right signature and time, and no others', () => checkVerification(runner));
+
+test('A-338 each method takes the documented request and returns the documented answer unchanged', () =>
+  checkOperations(harness, runner));
 
 test('A-334 the package that npm packs runs the sample of its README on each Node, and its types refuse an empty order', async () => {
   const { user } = packed;
