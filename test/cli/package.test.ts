@@ -1,8 +1,18 @@
 /** The package as `npm pack` makes it, run from a folder without the repository. */
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -57,6 +67,22 @@ const command = (): string => {
   return join(installed, bin.orderpass);
 };
 
+const startInstalled = async (): Promise<{ url: string; stop(): Promise<unknown> }> => {
+  const program = spawn(process.execPath, [command(), 'start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = new Promise((resolve) => program.once('exit', resolve));
+  let output = '';
+  program.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const url = (): string | undefined => /listens on (\S+)/.exec(output)?.[1];
+  await until(() => url() !== undefined);
+  const stop = (): Promise<unknown> => {
+    program.kill('SIGTERM');
+    return exited;
+  };
+  return { url: url() ?? '', stop };
+};
+
 test('A-252 the package has compiled files with types and source maps, and nothing of the tests', () => {
   const files = readdirSync(join(installed, 'dist/src'), { recursive: true, encoding: 'utf8' });
   const compiled = files.filter((file) => file.endsWith('.js') && !file.includes('/assets/'));
@@ -98,14 +124,7 @@ test('the thread that signs webhooks starts from its compiled file', async () =>
 test('A-252 the command of the package runs commands, and a start that answers and stops', async () => {
   const made = await run(process.execPath, [command(), 'restaurant', 'create', '--name', 'Da Ada', '--json'], { env });
   expect(JSON.parse(made.stdout).restuid).toMatch(/^rst_/);
-  const program = spawn(process.execPath, [command(), 'start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const exited = new Promise((resolve) => program.once('exit', resolve));
-  let output = '';
-  program.stdout.on('data', (chunk: Buffer) => {
-    output += chunk.toString();
-  });
-  const url = (): string | undefined => /listens on (\S+)/.exec(output)?.[1];
-  await until(() => url() !== undefined);
+  const program = await startInstalled();
   for (const path of [
     '/readyz',
     '/api/openapi.json',
@@ -116,7 +135,40 @@ test('A-252 the command of the package runs commands, and a start that answers a
     '/llms-full.txt',
     '/panel',
   ])
-    expect([path, (await fetch(`${url()}${path}`)).status]).toEqual([path, 200]);
-  program.kill('SIGTERM');
-  expect(await exited).toBe(0);
+    expect([path, (await fetch(`${program.url}${path}`)).status]).toEqual([path, 200]);
+  expect(await program.stop()).toBe(0);
+});
+
+test('A-516 the installed command logs in to a running program and shows the credential, where no store is', async () => {
+  const json = async (...args: string[]): Promise<Record<string, string>> =>
+    JSON.parse((await run(process.execPath, [command(), ...args, '--json'], { env })).stdout);
+  const { restuid = '' } = await json('restaurant', 'create', '--name', 'Osteria');
+  const client = await json('client', 'create', '--name', 'Till', '--restaurant', restuid);
+  // As npm installs a command: executable, and linked into a folder of the path.
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  chmodSync(command(), 0o755);
+  symlinkSync(command(), join(bin, 'orderpass'));
+  const there = {
+    ...plainEnv(),
+    PATH: [bin, dirname(process.execPath), process.env.PATH].join(delimiter),
+    XDG_CONFIG_HOME: join(folder, 'config'),
+    ORDERPASS_DATA_DIR: join(folder, 'none'),
+  };
+  const orderpass = (args: readonly string[], input = ''): Promise<{ stdout: string }> => {
+    const started = run('orderpass', args, { cwd: bin, env: there });
+    started.child.stdin?.end(input);
+    return started;
+  };
+  const program = await startInstalled();
+  try {
+    const { client_id: id = '', client_secret: secret = '' } = client;
+    const made = await orderpass(['login', '--url', program.url, '--client-id', id], `${secret}\n`);
+    expect([made.stdout.includes('Till'), made.stdout.includes(secret)]).toEqual([true, false]);
+    const shown = await orderpass(['whoami', '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ url: program.url, credential: { id } });
+    expect(existsSync(join(folder, 'none'))).toBe(false);
+  } finally {
+    expect(await program.stop()).toBe(0);
+  }
 });

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { faultCodes } from '#src/contract/fault.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { describedEvents } from '#src/ordering/index.ts';
+import { expectAccessible } from '../panel/harness/panel-harness.ts';
 import { until } from '../support/until.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
 
@@ -146,6 +147,37 @@ test.skipIf(binary === undefined)(
     expect(foreign()).toEqual([]);
   },
   60_000,
+);
+
+test.skipIf(binary === undefined)(
+  'A-513 axe finds nothing in opened operations, their schemas and answers, and in the fields for credentials, in both colours',
+  async () => {
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await openViewer();
+    for (const path of ['/api/orders/list', '/api/order/create']) {
+      const opened = operation(path);
+      await opened.locator('button').first().click();
+      await opened.getByRole('button', { name: 'Try it out' }).click();
+      await opened.getByRole('button', { name: 'Execute' }).click();
+      await opened.locator('.live-responses-table').waitFor();
+      const schema = opened.locator('.responses-wrapper').getByText('Schema', { exact: true }).first();
+      await schema.click();
+      await opened.locator('.json-schema-2020-12').first().waitFor();
+    }
+    const hook = page.locator('.webhooks-container .opblock').first();
+    await hook.locator('button').first().click();
+    await hook.locator('.opblock-body').waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Authorize' }).first().click();
+    const byKey = page.locator('.modal-ux .auth-container', { hasText: 'X-Api-Key' });
+    await byKey.locator('input[type=password]').fill('opk_typed');
+    await expectAccessible(page);
+    await byKey.getByRole('button', { name: 'Apply credentials' }).click();
+    await byKey.getByRole('button', { name: 'Logout' }).waitFor();
+    await expectAccessible(page);
+    expect(foreign()).toEqual([]);
+  },
+  180_000,
 );
 
 test.skipIf(binary === undefined)(

@@ -7,8 +7,7 @@ import type { Recorder } from '../audit/record/recorder.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import type { AllowedUse } from '../model/allowed-use.ts';
 
-import { neededScopes } from '../model/needed-scopes.ts';
-import { mayBeAnonymous } from '../model/route.ts';
+import { mayBeAnonymous, neededScopes } from '../model/route.ts';
 
 import { SimulatedFault, TracedFault } from '../model/traced-fault.ts';
 import type { Exchange, Step } from '../request/exchange.ts';

@@ -46,6 +46,7 @@ export const createWriteAnswer = (deps: {
     deps.answered(exchange, status);
     const all = deps.edgeHeaders(exchange.requestId, exchange.rate, exchange.dpopNonce).concat(headers);
     if (exchange.corsHeaders !== undefined) all.push(...exchange.corsHeaders);
+    if (exchange.route?.deprecationFields !== undefined) all.push(...exchange.route.deprecationFields);
     if (body !== undefined) all.push('content-length', String(Buffer.byteLength(body)));
     const content = exchange.method === 'HEAD' ? undefined : body;
     if (!expectsMore(req)) {

@@ -1,5 +1,6 @@
 /** What a file of routes may not say although each member by itself is well-formed. */
 import { isDeepStrictEqual } from 'node:util';
+import { deprecationNames } from './deprecation.ts';
 import { isRuled } from './header-rules.ts';
 import { type FileRoute, methodsOf, opensToKeys, ownUpstream, type RouteFile, scopesFor } from './route-file.ts';
 import { unitsOfRoute } from './route-limits.ts';
@@ -175,6 +176,9 @@ const problemsOfRoute = (route: FileRoute, { known, keyScopes, hostsHaveCors }: 
   const ruled = [...Object.keys(set), ...remove].find((name) => name.startsWith('access-control-'));
   if (ruled !== undefined && (route.cors === undefined ? hostsHaveCors : route.cors !== false))
     found.push([['responseHeaders'], `${ruled} is set by \`cors\`, which is on for this route`]);
+  const announced = route.deprecation && [...Object.keys(set), ...remove].find(isDeprecationName);
+  if (announced !== undefined)
+    found.push([['responseHeaders'], `${announced} is set by \`deprecation\` of this route`]);
   if (route.upgrade && !named.includes('GET')) found.push([['upgrade'], 'only GET can be upgraded']);
   found.push(...problemsOfAccess(route, named));
   if (route.kinds !== undefined)
@@ -186,6 +190,8 @@ const problemsOfRoute = (route: FileRoute, { known, keyScopes, hostsHaveCors }: 
     }
   return found;
 };
+
+const isDeprecationName = (name: string): boolean => (deprecationNames as readonly string[]).includes(name);
 
 const allScopes = ({ scopes = [] }: FileRoute): string[] =>
   Array.isArray(scopes) ? scopes : Object.values(scopes).flatMap((names) => names ?? []);

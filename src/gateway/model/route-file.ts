@@ -1,6 +1,7 @@
 /** The members of the file of routes, as an operator writes it. The JSON Schema and the tables of the manual are made of it. */
 import { z } from 'zod';
 import { corsOfHosts, corsOfRoute } from './cors.ts';
+import { deprecationMember } from './deprecation.ts';
 import { forwardingMembers } from './forwarding.ts';
 import { headerRuleMembers } from './header-rules.ts';
 import { limitMembers, tenantLimits } from './route-limits.ts';
@@ -69,6 +70,7 @@ export const routeMembers = z.strictObject({
     .strictObject({ scopes: scopeNames.min(1).meta({ description: 'The scopes that may be needed later' }) })
     .optional()
     .meta({ description: 'Scopes that are tried out: callers without them are counted and not refused' }),
+  ...deprecationMember,
 });
 
 export const routeFile = z.strictObject({

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { foundText, type PlainIssue, plainIssues, plainTexts } from '#src/platform/files/plain-issues.ts';
+import { deprecationFields } from './deprecation.ts';
 import { contradictions, type Problem } from './route-contradictions.ts';
 import {
   type FileRoute,
@@ -38,6 +39,8 @@ export type Route = Omit<FileRoute, 'method' | 'scopes' | 'kinds' | 'class' | 'a
   class: RouteClass;
   /** Those of the file, on every route. */
   tenantLimits?: TenantLimits;
+  /** Header fields of every answer, as a flat list, where the route has a `deprecation`. */
+  deprecationFields?: readonly string[];
 };
 
 /** A route that no file names, for a path of the gateway itself that every credential may use. */
@@ -53,6 +56,18 @@ export const routeOfGateway = ({
   kinds: kind.options,
   class: 'R',
 });
+
+/**
+ * All scopes that a caller needs who holds `held`: those of the route, and of its sets the one of which the fewest are
+ * missing, the first of several. So a refusal names the shortest way to be let in.
+ */
+export const neededScopes = ({ scopes, anyOf }: Route, held: ReadonlySet<string>): readonly string[] => {
+  const missing = (set: readonly string[]): number => set.filter((name) => !held.has(name)).length;
+  const [first, ...others] = anyOf;
+  if (first === undefined) return scopes;
+  const nearest = others.reduce((best, set) => (missing(set) < missing(best) ? set : best), first);
+  return [...scopes, ...nearest.filter((name) => !scopes.includes(name))];
+};
 
 /** A request without a credential passes. One that is presented is checked all the same. */
 export const mayBeAnonymous = (route: Route | undefined): boolean =>
@@ -131,7 +146,7 @@ const dependents: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     [
       ...['kinds', 'class', 'stripPrefix', 'addPrefix', 'body', 'bodyBytesMax', 'timeouts', 'requestHeaders'],
-      ...['responseHeaders', 'upgrade', 'dryRun', 'limits', 'tenant', 'id'],
+      ...['responseHeaders', 'upgrade', 'dryRun', 'deprecation', 'limits', 'tenant', 'id'],
     ].map((name) => [name, []]),
   ),
   // What it may name depends on the policy for scripts.
@@ -175,6 +190,7 @@ const tableOf = ({ $schema, ...file }: RouteFile): RouteTable => {
         kinds: route.kinds ?? (opensToKeys({ scopes, anyOf }, keyScopes) ? kind.options : ['api_client', 'bearer']),
         class: route.class ?? (readMethods.has(method) ? 'R' : 'W'),
         ...(file.tenantLimits !== undefined && { tenantLimits: file.tenantLimits }),
+        ...(route.deprecation && { deprecationFields: deprecationFields(route.deprecation) }),
       };
     }),
   );

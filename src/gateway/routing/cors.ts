@@ -11,10 +11,12 @@ import { type CompiledRoutes, findRoute, hostName, routesAt } from './route-tabl
 /** Fields of the gateway's own answers that scripts may read. */
 const exposedAlways = [
   'allow',
+  'deprecation',
   'dpop-nonce',
   'ratelimit',
   'ratelimit-policy',
   'retry-after',
+  'sunset',
   'www-authenticate',
   'x-api-version',
   'x-request-id',

@@ -65,13 +65,14 @@ export type AnswerRules = {
   toPublicLocation: ToPublicLocation;
   /** See publicHostOf. */
   host: string | undefined;
-  route: Pick<Route, 'stripPrefix' | 'addPrefix' | 'responseHeaders'> | undefined;
+  route: Pick<Route, 'stripPrefix' | 'addPrefix' | 'responseHeaders' | 'deprecationFields'> | undefined;
   /** The gateway sends the fields of the CORS protocol, so those of the upstream are dropped. */
   ownsCors: boolean;
 };
 
 const leaves = (name: string, listed: readonly string[], { route, ownsCors }: AnswerRules): boolean => {
   if (stopped.has(name) || listed.includes(name)) return false;
+  if (route?.deprecationFields !== undefined && (name === 'deprecation' || name === 'sunset')) return false;
   if (ownsCors && name.startsWith('access-control-')) return false;
   if (route?.responseHeaders !== undefined && isRuled(route.responseHeaders, name)) return false;
   const first = name.charCodeAt(0);
@@ -101,6 +102,8 @@ export const passHeaders = (headers: UpstreamHeaders, into: string[], rules: Ans
   const listed = connectionNames(listedValueOf(headers, 'connection'));
   for (const name in headers) if (leaves(name, listed, rules)) pushField(into, name, headers, rules);
   if (rules.route?.responseHeaders !== undefined) pushSetFields(rules.route.responseHeaders, into);
+  // A line of its own, so a Link of the upstream stays as it came.
+  if (rules.route?.deprecationFields !== undefined) into.push(...rules.route.deprecationFields);
   return into;
 };
 

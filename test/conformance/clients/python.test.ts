@@ -5,6 +5,7 @@ import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../../support/program.ts';
+import { checkOperations } from './check-examples.ts';
 import { checkVerification } from './check-verification.ts';
 import { type ClientsHarness, startClientsHarness } from './harness.ts';
 import { readmeSample } from './readme-sample.ts';
@@ -65,6 +66,11 @@ describe.skipIf(python === undefined)('the client for Python', () => {
 
   test('A-333 it accepts deliveries with a right signature and time, and no others', () =>
     checkVerification(runnerOf('sync')));
+
+  test.each(modes)(
+    'A-338 each method takes the documented request and returns the documented answer unchanged (%s)',
+    (mode) => checkOperations(harness, runnerOf(mode)),
+  );
 
   test('A-334 the sample of its README runs', async () => {
     writeFileSync(join(folder, 'sample.py'), readmeSample('python', 'python', harness.variables()));

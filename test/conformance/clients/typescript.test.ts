@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createCredential, type TokenAnswer } from '../../../src/clients/typescript/src/credential.ts';
 import { Orderpass } from '../../../src/clients/typescript/src/index.ts';
 import { root } from '../../support/program.ts';
+import { checkOperations } from './check-examples.ts';
 import { checkVerification, vector } from './check-verification.ts';
 import { type ClientsHarness, startClientsHarness } from './harness.ts';
 import { binaries, nodes, packClient } from './packed-client.ts';
@@ -16,6 +17,20 @@ import { runScenario } from './run-scenario.ts';
 
 const run = promisify(execFile);
 const runner = { command: process.execPath, args: [join(import.meta.dirname, 'runners/typescript.ts')] };
+/** Runtimes besides Node and browsers, each with the rights that a till needs: its network. */
+const runtimes = [
+  { name: 'Deno', command: 'deno', options: ['run', '--no-config', '--no-lock', '--allow-net'] },
+  { name: 'Bun', command: 'bun', options: ['run'] },
+].filter(({ name, command }) => {
+  try {
+    execFileSync(command, ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    process.stderr.write(`typescript.test.ts: ${name} is not installed, the client was not run on it\n`);
+    return false;
+  }
+});
+
 let harness: ClientsHarness;
 let folder: string;
 let packed: Awaited<ReturnType<typeof packClient>>;
@@ -34,7 +49,20 @@ test('A-331 the client for TypeScript does every step of the scenario', async ()
   expect(await runScenario(harness, runner)).toBeGreaterThanOrEqual(40);
 });
 
+test.each(runtimes)(
+  'A-515 on $name it does every step of the scenario, and accepts right deliveries only',
+  async ({ command, options }) => {
+    const there = { command, args: [...options, ...runner.args] };
+    expect(await runScenario(harness, there)).toBeGreaterThanOrEqual(40);
+    await checkVerification(there);
+  },
+  60_000,
+);
+
 test('A-333 it accepts deliveries with a right signature and time, and no others', () => checkVerification(runner));
+
+test('A-338 each method takes the documented request and returns the documented answer unchanged', () =>
+  checkOperations(harness, runner));
 
 test('A-334 the package that npm packs runs the sample of its README on each Node, and its types refuse an empty order', async () => {
   const { user } = packed;

@@ -35,7 +35,7 @@ const route = (id: string, members: Record<string, unknown> = {}): Record<string
 
 const app = 'https://app.example';
 const gatewayFields =
-  'allow, dpop-nonce, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-api-version, x-request-id';
+  'allow, deprecation, dpop-nonce, ratelimit, ratelimit-policy, retry-after, sunset, www-authenticate, x-api-version, x-request-id';
 
 let upstream: TestUpstream;
 /** Policies of routes. */

@@ -45,6 +45,7 @@ export const describeOperation = (
     tags: [tagOf(route.path).name],
     summary: described?.summary ?? route.id,
     description: descriptionOf(route, described, alternatives),
+    ...(route.deprecation === undefined ? undefined : { deprecated: true }),
     ...(alternatives.length > 0 ? { 'x-any-of-required': alternatives } : undefined),
     ...(described?.addsOnly === true ? { 'x-adds-only': true } : undefined),
     security: route.kinds.toSorted(bearerFirst).map((kind) => security[kind](route.scopes)),
@@ -117,6 +118,7 @@ const alternativesOf = (params: Json | undefined): readonly string[] =>
 const descriptionOf = (route: Route, described: Described | undefined, alternatives: readonly string[]): string => {
   const emits = described?.emits ?? [];
   const lines = [
+    ...endOf(route),
     route.scopes.length === 0 ? 'Needs no scope.' : `Needs the scope \`${route.scopes.join(' ')}\`.`,
     `Rate class ${route.class}: ${units[route.class]} ${units[route.class] === 1 ? 'unit' : 'units'}.`,
   ];
@@ -129,6 +131,14 @@ const descriptionOf = (route: Route, described: Described | undefined, alternati
     lines.push(`The id of the example stands for ${later}; the answer to the example itself is 404 \`NOT_FOUND\`.`);
   if (emits.length > 0) lines.push(`Events: ${emits.map((event) => `\`${event}\``).join(', ')}.`);
   return lines.join('\n\n');
+};
+
+/** The announced end of the operation. */
+const endOf = ({ deprecation }: Route): string[] => {
+  if (deprecation === undefined) return [];
+  const { since, sunset, link } = deprecation;
+  const end = sunset === undefined ? '' : ` It may no longer answer from ${sunset} (UTC).`;
+  return [`Deprecated from ${since} (UTC).${end}${link === undefined ? '' : ` See [what replaces it](${link}).`}`];
 };
 
 const pathTexts: Readonly<Record<string, string>> = { request_id: 'Id of the refused request, as in its X-Request-Id' };

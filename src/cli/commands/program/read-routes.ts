@@ -109,6 +109,7 @@ const decisionOf = (route: CurrentRoute) => ({
   body: route.body,
   body_bytes_max: route.bodyBytesMax,
   upstream: route.upstream,
+  deprecation: route.deprecation ?? null,
 });
 
 /** Beside the limits of the caller for all routes. */

@@ -2,9 +2,8 @@
 
 import { namedTenant } from '../../limits/counted-tenant.ts';
 import { apiDisabled, insufficientScope, limitedTo } from '../../model/faults.ts';
-import { neededScopes } from '../../model/needed-scopes.ts';
 import type { Principal } from '../../model/principal.ts';
-import { mayBeAnonymous, ownUpstream, type Route } from '../../model/route.ts';
+import { mayBeAnonymous, neededScopes, ownUpstream, type Route } from '../../model/route.ts';
 import type { Exchange, Step } from '../../request/exchange.ts';
 
 export const createRequireScopes = (): Step => {

@@ -2,9 +2,8 @@
 
 import type { SourceOf } from '../../limits/source-address.ts';
 import type { AllowedUse } from '../../model/allowed-use.ts';
-import { neededScopes } from '../../model/needed-scopes.ts';
 import type { Principal } from '../../model/principal.ts';
-import type { Route } from '../../model/route.ts';
+import { neededScopes, type Route } from '../../model/route.ts';
 import type { Exchange } from '../../request/exchange.ts';
 import type { Presented } from '../../request/read-credential.ts';
 import { callerOf, secretOf } from '../event/audited-caller.ts';

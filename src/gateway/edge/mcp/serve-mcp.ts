@@ -5,7 +5,7 @@
  */
 import type { WriteAnswer, WriteFault } from '../../answer/write-answer.ts';
 import { methodNotAllowed } from '../../model/faults.ts';
-import { neededScopes } from '../../model/needed-scopes.ts';
+import { neededScopes } from '../../model/route.ts';
 import type { Exchange, Step } from '../../request/exchange.ts';
 import { createCall } from './call-tool.ts';
 import type { CheckOrigin } from './check-origin.ts';

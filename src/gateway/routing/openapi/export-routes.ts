@@ -34,6 +34,7 @@ const operationOf = (route: Route, table: RouteTable): Operation => {
   return {
     operationId: isSole ? route.id : `${route.id}.${route.method.toLowerCase()}`,
     tags: [route.upstream],
+    ...(route.deprecation === undefined ? {} : { deprecated: true }),
     ...(route.path.endsWith('/*') ? { description: 'Also every path below.' } : {}),
     ...(names.length > 0
       ? {

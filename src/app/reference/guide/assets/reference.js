@@ -43,12 +43,89 @@ const hideCredentials = () => ({
         ),
   },
 });
+/** A link inside the button of an operation is out of reach for a screen reader; the button changes the address by itself. */
+const plainPaths = () => ({
+  wrapComponents: {
+    OperationSummaryPath:
+      (Original, { React }) =>
+      (props) => {
+        const Text = ({ text }) => React.createElement('span', null, text);
+        const getComponent = (name, ...rest) => (name === 'DeepLink' ? Text : props.getComponent(name, ...rest));
+        return React.createElement(Original, { ...props, getComponent });
+      },
+  },
+});
+/** As the layout of the viewer, without its `main`, since the page has one that holds the viewer. */
+const frameLayout = ({ React: { createElement } }) => ({
+  components: {
+    FrameLayout: ({ getComponent }) => {
+      const show = (name) => createElement(getComponent(name, true));
+      const column = (...content) => createElement(getComponent('Col'), { mobile: 12, desktop: 12 }, ...content);
+      const row = (className, name) => createElement(getComponent('Row'), { className }, column(show(name)));
+      const servers = createElement('div', { className: 'schemes-server-container' }, show('ServersContainer'));
+      return createElement(
+        'div',
+        { className: 'swagger-ui' },
+        createElement(getComponent('SvgAssets')),
+        show('errors'),
+        row('information-container', 'InfoContainer'),
+        createElement(
+          'div',
+          { className: 'scheme-container' },
+          createElement('section', { className: 'schemes wrapper' }, servers, show('AuthorizeBtnContainer')),
+        ),
+        row(undefined, 'operations'),
+        row('webhooks-container', 'Webhooks'),
+      );
+    },
+  },
+});
+/** Attributes that the viewer leaves out: by selector, the name and the value for an element. */
+const levels = [
+  ['.info .title, .modal-ux-header h3', 2],
+  ['.modal-ux-content h4', 3],
+  ['.modal-ux-content h6', 4],
+  ['.webhooks-container h4', 3],
+  ['.webhooks-container h5', 4],
+].map(([selector, level]) => [selector, 'aria-level', () => level]);
+const operationOf = (element) => element.closest('.opblock')?.querySelector('[data-path]')?.dataset.path ?? '';
+const missing = [
+  ...levels,
+  ['.close-modal', 'aria-label', () => 'Close'],
+  // A name for the ear begins with the text that is seen.
+  ['.auth-btn-wrapper .auth[aria-label]', 'aria-label', (button) => `${button.textContent}: ${button.ariaLabel}`],
+  ['textarea:not([aria-label])', 'aria-label', () => 'Body of the request'],
+  ['.examples-select-element', 'aria-label', () => 'Example'],
+  ['.parameters select', 'aria-label', (field) => field.closest('tr')?.dataset.paramName ?? 'Value'],
+  ['[role=region].responses-table', 'aria-label', (table) => `Responses of ${operationOf(table)}`],
+  ['pre.microlight', 'tabindex', () => 0],
+];
+const mended = new WeakMap();
+const mend = () => {
+  for (const [selector, name, textFor] of missing)
+    for (const element of document.querySelectorAll(`#reference :is(${selector})`)) {
+      // The viewer may put its own value back when it draws the element again.
+      if (element.hasAttribute(name) && mended.get(element) === element.getAttribute(name)) continue;
+      element.setAttribute(name, textFor(element));
+      mended.set(element, element.getAttribute(name));
+    }
+};
+let isMending = false;
+new MutationObserver(() => {
+  if (isMending) return;
+  isMending = true;
+  requestAnimationFrame(() => {
+    isMending = false;
+    mend();
+  });
+}).observe(document.querySelector('#reference'), { childList: true, subtree: true });
 const show = (spec) =>
   SwaggerUIBundle({
     spec,
     dom_id: '#reference',
     deepLinking: true,
-    plugins: [hideCredentials],
+    plugins: [hideCredentials, plainPaths, frameLayout],
+    layout: 'FrameLayout',
     docExpansion: 'list',
     defaultModelsExpandDepth: -1,
     displayRequestDuration: true,
