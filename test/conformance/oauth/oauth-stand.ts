@@ -48,7 +48,7 @@ export const startOAuthStand = async (): Promise<OAuthStand> => {
     const made = await runJson(['client', 'create', '--name', name, '--restaurant', String(restuid)], stand.env);
     return { id: String(made.client_id), secret: String(made.client_secret) };
   };
-  // A library that finds an authority of this name among those it trusts sends that one along, with another key.
+  // Under the name of the server's authority OpenSSL would send that one along, whose key does not fit; then Node cuts the connection.
   const authority = makeAuthority('Authority of partners');
   const filesOf = (name: string): { cert: string; key: string } => {
     const pair: Pair = authority.issue({ name, use: 'client' });

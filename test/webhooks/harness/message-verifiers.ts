@@ -9,7 +9,7 @@ export type PublishedKey = JsonWebKey & { kid: string; alg: string };
 /** A request as its receiver sees it. */
 export type SentMessage = { method: string; url: string; headers: Record<string, string>; body: string };
 
-export type Verifier = (sent: SentMessage) => Promise<boolean>;
+type Verifier = (sent: SentMessage) => Promise<boolean>;
 
 const covered = ['@method', '@authority', '@path', 'content-digest', 'content-type', 'webhook-id', 'webhook-timestamp'];
 const parameters = ['created', 'expires', 'keyid', 'alg', 'tag'];
