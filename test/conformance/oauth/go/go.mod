@@ -1,0 +1,5 @@
+module oauth-client
+
+go 1.24
+
+require golang.org/x/oauth2 v0.30.0
