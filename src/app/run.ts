@@ -30,7 +30,7 @@ import { openNotices } from './panel/notices/open-notices.ts';
 import { startPanel } from './panel/panel.ts';
 import { createProbes } from './probes/answer-probes.ts';
 import { createDrain } from './probes/drain.ts';
-import { showProcess } from './probes/process-metrics.ts';
+import { showProcess, showStore } from './probes/process-metrics.ts';
 import { createRoleReadiness, type ReadRoleReadiness } from './probes/role-readiness.ts';
 import { watchReadiness } from './probes/watch-readiness.ts';
 import type { SupervisingProcess } from './processes/supervising-process.ts';
@@ -89,6 +89,7 @@ const startOnce = async ({
     readMasterKeys({ ...settings, master_key_previous: secrets.read('master_key_previous') }, { makes: false });
   const holder = createKeyHolder(settings.role, readKeys, log);
   const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all', stopping, holder });
+  showStore(metrics, installation.store);
   const closers = createClosers();
   closers.add(() => installation.store.close());
   try {

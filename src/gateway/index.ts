@@ -275,7 +275,6 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     credentialCache: access.credentials.figures,
     sharedHealth: kv.health,
     readiness,
-    storeWaiting: () => deps.pool.waitingCount,
     upstreamAddresses: () => current.get().upstreamAddresses(),
     routeTable: () => ({ version: reload.current().version, isRefused: reload.problems().length > 0 }),
   });

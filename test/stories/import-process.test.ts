@@ -14,18 +14,27 @@ const folder = mkdtempSync(join(tmpdir(), 'orderpass-import-'));
 const slow = join(folder, 'slow.mjs');
 const starts = join(folder, 'starts');
 const goOn = join(folder, 'go-on');
+const refused = join(folder, 'refused');
 /**
- * Every process of the program loads this before its first line. The import process waits for a file, if the test asks for
- * it.
+ * Every process of the program loads this before its first line. If the test asks for it, the import process waits for a
+ * file, or may not change its priority, as under a filter of system calls.
  */
 const preload = `
   import { appendFileSync, existsSync } from 'node:fs';
+  import { syncBuiltinESMExports } from 'node:module';
+  import os from 'node:os';
   process.on('warning', (warning) => {
     process.stderr.write(warning.stack + '\\n');
     process.kill(process.pid, 'SIGKILL');
   });
   if (process.argv[1]?.includes('import-process/process')) {
     appendFileSync(${JSON.stringify(starts)}, process.pid + '\\n');
+    if (existsSync(${JSON.stringify(refused)})) {
+      os.setPriority = () => {
+        throw new Error('EPERM');
+      };
+      syncBuiltinESMExports();
+    }
     while (existsSync(${JSON.stringify(`${slow}.on`)}) && !existsSync(${JSON.stringify(goOn)}))
       await new Promise((resolve) => setTimeout(resolve, 20));
   }`;
@@ -223,4 +232,17 @@ test('F-10 answers of the process cause no warning of Node, whatever their size 
   // The processes end at the first warning (see the preloaded file above).
   expect(program.errors()).not.toMatch(/Warning/);
   expect(program.child.exitCode).toBeNull();
+});
+
+test('A-560 where the system lets no process change its priority, menus are imported all the same', async () => {
+  writeFileSync(refused, '');
+  for (const earlier of importProcessesOf(program.child.pid)) signalOne(earlier, 'SIGKILL');
+  await until(() => importProcessesOf(program.child.pid).length === 0);
+  await importsAnswer(program.url, headers);
+  expect(await importMenu('Unlowered')).toEqual({ status: 200, state: 'applied' });
+  const [pid] = importProcessesOf(program.child.pid);
+  const nicenessOf = (one: number | undefined): string =>
+    execFileSync('ps', ['-o', 'ni=', '-p', String(one)], { encoding: 'utf8' }).trim();
+  // The refusal took effect.
+  expect(nicenessOf(pid)).toBe(nicenessOf(program.child.pid));
 });

@@ -125,6 +125,27 @@ test.each(['ordering', 'worker'])('A-249 the metrics of role %s show whether the
   expect(program.child.exitCode).toBeNull();
 });
 
+const singleRoles = ['gateway', 'ordering', 'worker'];
+
+test.each(singleRoles)(
+  'A-562 the metrics of role %s show how many statements wait for a connection of its own',
+  async (role) => {
+    await start({ ORDERPASS_ROLE: role, ORDERPASS_DATABASE_CONNECTIONS_MAX: '6' });
+    const waiting = async (): Promise<number> => {
+      const text = await (await fetch(`${internal}/metrics`)).text();
+      return Number(/^orderpass_store_waiting (.*)$/m.exec(text)?.[1]);
+    };
+    await until(async () => (await waiting()) === 0);
+    line.freeze();
+    // Each probe reads from the store, and no connection comes back to the pool.
+    const probes = Array.from({ length: 20 }, () => get(`${internal}/readyz`));
+    await until(async () => (await waiting()) > 0);
+    await Promise.all(probes);
+    await line.restore();
+    await until(async () => (await waiting()) === 0);
+  },
+);
+
 test('A-249 a process that does not know the last migration is ready, and one that misses a migration is not', async () => {
   await start({ ORDERPASS_ROLE: 'ordering' });
   const { db } = database;

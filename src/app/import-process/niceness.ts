@@ -16,26 +16,28 @@ const niceness = 10;
  * Lowers this process. On Linux a priority belongs to a thread, and V8 has threads before the first line of a program runs.
  */
 export const lowerProcess = (): void => {
-  setPriority(niceness);
-  for (const thread of threads()) {
-    try {
-      setPriority(thread, niceness);
-    } catch {
-      // The thread has ended meanwhile.
-    }
-  }
+  for (const thread of [0, ...threads()]) lower(thread);
   lowerSession('self', process.ppid);
 };
 
 /** Lowers another process, if the system allows it: only root may lower processes of other users. */
 export const lowerOther = (pid: number): void => {
-  try {
-    setPriority(pid, niceness);
-  } catch {
-    return;
-  }
+  if (!lower(pid)) return;
   const parent = /^PPid:\s+(\d+)$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1];
   if (parent !== undefined) lowerSession(pid, Number(parent));
+};
+
+/**
+ * False when the system refuses, as a filter of system calls may, or when the thread has ended: imports then run with the
+ * priority of everything else. `0` is the calling thread.
+ */
+const lower = (id: number): boolean => {
+  try {
+    setPriority(id, niceness);
+    return true;
+  } catch {
+    return false;
+  }
 };
 
 const triesMax = 5;

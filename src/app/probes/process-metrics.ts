@@ -1,4 +1,5 @@
 /** Metrics that every process has, whatever its role. */
+import type { Store } from '#src/platform/db/index.ts';
 import { programCommit, programVersion } from '#src/platform/files/release.ts';
 import { droppedLogLines } from '#src/platform/log/standard-error.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
@@ -14,3 +15,11 @@ export const showProcess = (metrics: Metrics): void => {
   );
   metrics.total('log_lines_dropped_total', 'Log lines that standard error did not take in time', droppedLogLines);
 };
+
+/** What waits for a connection of the pool: with it an operator tells a full pool from a slow process. */
+export const showStore = (metrics: Metrics, { pool, sessions }: Pick<Store, 'pool' | 'sessions'>): void =>
+  metrics.gauge(
+    'store_waiting',
+    'Statements that wait for a connection to the store',
+    () => pool.waitingCount + (sessions === pool ? 0 : sessions.waitingCount),
+  );

@@ -34,7 +34,6 @@ type GatewaySources = {
   auditLag: () => number;
   /** Places at which the audit was found changed. */
   auditProblems: () => number;
-  storeWaiting: () => number;
   upstreamAddresses: () => readonly { upstream: string; address: string; state: string }[];
   tokenCache: () => TokenCacheFigures;
   credentialCache: () => CacheFigures;
@@ -172,7 +171,6 @@ const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
     auditWaiting,
     auditLag,
     auditProblems,
-    storeWaiting,
     upstreamAddresses,
     routeTable,
     tokenCache,
@@ -182,7 +180,6 @@ const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
   } = sources;
   metrics.gauge('audit_waiting', 'Events of the audit that are not written yet', auditWaiting);
   metrics.gauge('audit_problems', 'Places at which the audit was found changed or removed', auditProblems, 'max');
-  metrics.gauge('store_waiting', 'Statements that wait for a connection to the store', storeWaiting);
   watchUpstreams(metrics, upstreamAddresses);
   watchRouteTable(metrics, routeTable);
   metrics.gauge('audit_lag_seconds', 'Age of the oldest event of the audit that is not written yet', auditLag, 'max');

@@ -1,6 +1,7 @@
 /**
- * First step of the internal listener: request id, one access line, and every failure as an envelope. An error that is not a
- * Fault shows only the request id. An unreachable database is a 503 with Retry-After, since a retry can succeed.
+ * First step of the internal listener: a request id, and every failure as an envelope. An error that is not a Fault shows only
+ * the request id. An unreachable database is a 503 with Retry-After, since a retry can succeed. Only failures with a status of
+ * 500 and above are logged: the access log is that of the gateway.
  */
 import type { Context, Middleware, Next } from 'koa';
 import { envelopeOf, Fault, internalFault } from '#src/contract/fault.ts';

@@ -53,6 +53,10 @@ test('A-272 the schema of the values takes the defaults, and refuses unknown nam
     (all) => Object.assign(all.roles, { all: all.roles.gateway }),
     (all) => Object.assign(all.image, { digest: 'latest' }),
     (all) => Object.assign(all.secrets, { master_key: 'c2VjcmV0' }),
+    (all) => Object.assign(all.authorities, { secret: 'authority', configMap: 'authority' }),
+    (all) => Object.assign(all.authorities, { configMap: 'authority', keys: ['../ca.crt'] }),
+    (all) => Object.assign(all.env, { NODE_EXTRA_CA_CERTS: '/ca.crt' }),
+    (all) => Object.assign(all.networkPolicy, { databasePorts: [] }),
   ];
   for (const change of wrong) expect([change.toString(), accepts(change)]).toEqual([change.toString(), false]);
 });
@@ -99,6 +103,20 @@ test('A-272 every role may reach public addresses for webhooks and their tests, 
   expect(policies.match(/range \$policy\.webhookPorts/g)).toHaveLength(1);
 });
 
+test('A-563 A-564 the chart takes authorities from a Secret or a ConfigMap, and several ports of the database', () => {
+  for (const authorities of [
+    { secret: 'authority', keys: ['db.pem', 'redis.pem'], trusted: 'db.pem' },
+    { configMap: 'authority', keys: ['ca.crt'] },
+  ])
+    expect([authorities, accepts((all) => Object.assign(all, { authorities }))]).toEqual([authorities, true]);
+  const migrate = [{ ports: [{ port: 5433 }] }];
+  const change = (all: Json): void => {
+    Object.assign(all.networkPolicy, { databasePorts: [6432, 5432] });
+    Object.assign(all.networkPolicy.moreEgress, { migrate });
+  };
+  expect(accepts(change)).toBe(true);
+});
+
 test('A-272 the chart has the version of the program', () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const meta = parse(textOf('Chart.yaml')) as { version: string; appVersion: string };
@@ -116,14 +134,16 @@ const everything = {
   env: { ORDERPASS_LOG_LEVEL: 'warn', ORDERPASS_DATABASE_CONNECTIONS_MAX: '10' },
   roles: { worker: { env: { ORDERPASS_WEBHOOK_CONCURRENCY_MAX: '64' }, autoscaling: { enabled: false } } },
   routesConfigMap: 'routes',
+  authorities: { secret: 'authority', keys: ['db.pem', 'redis.pem'], trusted: 'db.pem' },
   tlsSecret: 'api-tls',
   service: { type: 'LoadBalancer', port: 443, annotations: { 'example.com/a': 'b' } },
   networkPolicy: {
     callersFrom: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }],
     metricsFrom: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }],
     databaseTo: [{ ipBlock: { cidr: '10.0.0.5/32' } }],
+    databasePorts: [6432, 5432],
     redisTo: [{ podSelector: { matchLabels: { app: 'redis' } } }],
-    moreEgress: { gateway: [{ ports: [{ port: 4318 }] }] },
+    moreEgress: { gateway: [{ ports: [{ port: 4318 }] }], migrate: [{ ports: [{ port: 5433 }] }] },
   },
   podAnnotations: { 'example.com/a': 'b' },
   podLabels: { team: 'shop' },
@@ -192,7 +212,8 @@ test.runIf(hasHelm).each(given)(
     for (const { spec } of [...deployments, ...ofKind(all, 'Job')]) {
       const [container] = spec.template.spec.containers;
       const env = envOf(container);
-      expect(unknownNames(Object.keys(env))).toEqual([]);
+      // Node reads the one that is left out.
+      expect(unknownNames(Object.keys(env).filter((name) => name !== 'NODE_EXTRA_CA_CERTS'))).toEqual([]);
       expect(secretsAmong(Object.keys(env))).toEqual([]);
       if (env.ORDERPASS_UPSTREAMS !== undefined) expect(services).toContain(env.ORDERPASS_UPSTREAMS.split('=')[1]);
       const mounted = (spec.template.spec.volumes as Json[]).flatMap(({ secret }) => secret?.items ?? []);
@@ -261,6 +282,59 @@ test.runIf(hasHelm)(
     expect(job.spec.template.spec.volumes[1].secret.secretName).toBe('shop-owner');
   },
 );
+
+const podsOf = (all: readonly Json[]): Json[] =>
+  [...ofKind(all, 'Deployment'), ...ofKind(all, 'Job')].map(({ spec }) => spec.template.spec);
+
+test.runIf(hasHelm).each([
+  [
+    'Secret',
+    'db.pem',
+    { secret: 'authority', keys: ['db.pem'] },
+    {
+      secret: { secretName: 'authority', defaultMode: expect.any(Number), items: [{ key: 'db.pem', path: 'db.pem' }] },
+    },
+  ],
+  [
+    'ConfigMap',
+    'ca.crt',
+    { configMap: 'authority' },
+    { configMap: { name: 'authority', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+  ],
+])(
+  'A-563 every pod and the migration have the files of authorities of a %s, which they trust beside those of Node when asked to',
+  async (_what, key, authorities, volume) => {
+    const name = 'authorities';
+    const mounted = { name, mountPath: '/etc/orderpass/authorities', readOnly: true };
+    const rendered = async (trusted: string): Promise<Json[]> =>
+      podsOf((await render({ origin, authorities: { ...authorities, trusted } })).all);
+    const pods = await rendered('');
+    expect(pods).toHaveLength(4);
+    for (const { containers, volumes } of pods) {
+      expect(volumes).toContainEqual({ name, ...volume });
+      expect(containers[0].volumeMounts).toContainEqual(mounted);
+      expect(envOf(containers[0])).not.toHaveProperty('NODE_EXTRA_CA_CERTS');
+    }
+    for (const { containers } of await rendered(key))
+      expect(envOf(containers[0])).toMatchObject({ NODE_EXTRA_CA_CERTS: `${mounted.mountPath}/${key}` });
+    await expect(rendered('other.pem')).rejects.toThrow('authorities.trusted');
+    for (const { volumes } of podsOf((await render({ origin })).all))
+      expect((volumes as Json[]).filter((one) => one.name === name)).toEqual([]);
+  },
+);
+
+test.runIf(hasHelm)('A-564 every role and the migration reach PgBouncer and the server behind it', async () => {
+  const { all } = await render(everything);
+  const policies = ofKind(all, 'NetworkPolicy');
+  expect(policies).toHaveLength(4);
+  for (const { spec } of policies)
+    expect(spec.egress).toContainEqual({
+      ports: [{ port: 6432 }, { port: 5432 }],
+      to: everything.networkPolicy.databaseTo,
+    });
+  const job = policies.find(({ metadata }) => metadata.name === 'shop-migrate');
+  expect(job.spec.egress).toContainEqual({ ports: [{ port: 5433 }] });
+});
 
 /** kubeconform reads no second file, so each schema gets a copy of the definitions that all of them name. */
 const copySchemas = (release: string, target: string, kinds: readonly Json[]): void => {

@@ -69,6 +69,31 @@ test('A-272 a unit waits longer for a stop than drain and grace take', () => {
   expect(Number(stop) * 1000).toBeGreaterThan(Number(drain) + Number(grace) + 5_000);
 });
 
+/** The system calls of a group of systemd, whose members may be groups too. */
+const callsOf = async (name: string): Promise<string[]> => {
+  if (!name.startsWith('@')) return [name];
+  const { stdout } = await runProgram('systemd-analyze', ['syscall-filter', '--no-pager', name]);
+  const [, ...members] = stdout
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  expect(members.length).toBeGreaterThan(0);
+  return (await Promise.all(members.map(callsOf))).flat();
+};
+
+test.runIf(hasSystemd)(
+  'A-561 the filter of system calls lets the process of menu imports lower its priority',
+  async () => {
+    const allowed = new Set<string>();
+    for (const line of valuesOf(textOf('orderpass@.service'), 'SystemCallFilter')) {
+      const calls = (await Promise.all(line.replace('~', '').split(' ').map(callsOf))).flat();
+      for (const call of calls) line.startsWith('~') ? allowed.delete(call) : allowed.add(call);
+    }
+    expect([...allowed]).toEqual(expect.arrayContaining(['execve', 'setpriority', 'setsid']));
+    expect(allowed.has('sched_setscheduler')).toBe(false);
+  },
+);
+
 test.runIf(hasSystemd)('A-272 systemd accepts the units, and rates their rights as small', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'orderpass-units-'));
   try {

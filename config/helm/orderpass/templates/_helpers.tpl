@@ -55,3 +55,31 @@ securityContext:
   value: {{ $value | quote }}
 {{- end }}
 {{- end }}
+
+{{- define "orderpass.hasAuthorities" -}}
+{{- with .Values.authorities }}
+{{- if or .secret .configMap }}true{{ end }}
+{{- if and .trusted (not (and (or .secret .configMap) (has .trusted .keys))) }}
+{{- fail "authorities.trusted must be one of authorities.keys, of a Secret or ConfigMap that authorities names" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Private authorities, in every pod and in the job. */}}
+{{- define "orderpass.authorities" -}}
+{{- with .Values.authorities -}}
+- name: authorities
+  {{- if .secret }}
+  secret:
+    secretName: {{ .secret }}
+    defaultMode: 0440
+  {{- else }}
+  configMap:
+    name: {{ .configMap }}
+  {{- end }}
+    items:
+      {{- range .keys }}
+      - { key: {{ . }}, path: {{ . }} }
+      {{- end }}
+{{- end }}
+{{- end }}
