@@ -84,14 +84,23 @@ export const rotations = (deps: CredentialsDeps) => ({
     });
   },
 
-  /** Issues a new key with the same tenant, name, limits and networks. Both spend from the same quotas. The old one ends in `overlapHours` (0 to 720). */
-  rotateApiKey: async (keyId: string, overlapHours: number, tx?: Tx): Promise<IssuedKey> => {
+  /**
+   * Issues a new key with the same tenant, name, limits and networks. Both spend from the same quotas. The old one ends in
+   * `overlapHours` (0 to 720). The new one is not in quarantine, so `refuseQuarantined` is for callers that may not lift one: CONFLICT.
+   */
+  rotateApiKey: async (
+    keyId: string,
+    overlapHours: number,
+    { refuseQuarantined = false }: { refuseQuarantined?: boolean } = {},
+  ): Promise<IssuedKey> => {
     const end = endOf(deps, overlapHours);
     const affected = (made: IssuedKey) => only([keyId, made.keyId]);
-    return change(deps, tx, affected, async (inner) => {
+    return change(deps, undefined, affected, async (inner) => {
       const created = deps.clock.now();
-      const old = await states.limitKey(inner, keyId, end, created);
-      if (old === undefined) throw new Fault('NOT_FOUND', `There is no live key ${keyId}`);
+      const limited = await states.limitKey(inner, keyId, end, created);
+      if (limited === undefined) throw new Fault('NOT_FOUND', `There is no live key ${keyId}`);
+      const { quarantined, ...old } = limited;
+      if (quarantined && refuseQuarantined) throw new Fault('CONFLICT', `The key ${keyId} is in quarantine`);
       await noteEnd(deps, inner, 'api_key', keyId, end);
       const { id, value } = newApiKey(isSandboxId(old.tenant));
       await noteChange(deps, inner, {
