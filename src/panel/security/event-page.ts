@@ -20,7 +20,7 @@ export const showEvent = async ({ ports, actor, address, params, texts }: View):
   return page({
     title: t.eventTitle(entry.action),
     body: html`<p>${sentenceOf(texts, entry, names)}</p>
-<div class="row spread"><p>${outcomeBadge(texts, entry.outcome)} ${exactTime(entry.at)}</p>${timesSwitch(texts)}</div>
+<div class="row spread"><p>${outcomeBadge(texts, entry)} ${exactTime(entry.at)}</p>${timesSwitch(texts)}</div>
 <p class="hint">${t.valuesLead}</p>
 <dl class="facts">${factsOf(texts, entry, names)}</dl>
 <h2>${t.details}</h2>
