@@ -11,6 +11,7 @@ import {
   listFailingCallers,
   listNearLimits,
   listNewestRefusals,
+  listOnlyRefused,
   listQuarantined,
   listServedTables,
   readTenantAccess,
@@ -195,6 +196,7 @@ const callerFigures = ({ store, clock }: Installation) => {
     },
     refusals: async () => (await listNewestRefusals(db, rowsMax)).map(withRestaurant),
     elsewhere: async () => (await listElsewhere(db, today(), rowsMax)).map(withRestaurant),
+    onlyRefused: () => listOnlyRefused(db, new Date(clock.now().getTime() - dayMs), rowsMax),
   } satisfies Partial<OverviewPorts>;
 };
 

@@ -32,9 +32,9 @@ export const createKeyPorts = ({ installation, credentialsOf }: KeyDeps): KeyPor
       const end = lastDay === undefined ? undefined : { expires: await endOf(restuid, lastDay) };
       return credentialsOf(actor).createApiKey({ tenant: restuid, name, ...end });
     },
-    rotate: async (actor, restuid, keyId, overlapHours) => {
+    rotate: async (actor, restuid, keyId, { overlapHours, refuseQuarantined }) => {
       await views.require(restuid, keyId);
-      return credentialsOf(actor).rotateApiKey(keyId, overlapHours);
+      return credentialsOf(actor).rotateApiKey(keyId, overlapHours, { refuseQuarantined });
     },
     revoke: async (actor, restuid, keyId) => {
       await views.require(restuid, keyId);

@@ -287,6 +287,12 @@
       const at = new Date(isUtc() ? `${field.value}Z` : field.value);
       target.value = Number.isNaN(at.getTime()) ? '' : at.toISOString();
     };
+    // A form that comes back with an error has the time that was sent.
+    const given = new Date(target.value);
+    if (!Number.isNaN(given.getTime())) {
+      const local = isUtc() ? given.getTime() : given.getTime() - given.getTimezoneOffset() * 60_000;
+      field.value = new Date(local).toISOString().slice(0, 16);
+    }
     field.addEventListener('input', read);
     document.addEventListener('orderpass:times', read);
   }

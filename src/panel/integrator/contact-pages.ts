@@ -4,6 +4,7 @@ import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { mailChoice, sendOrShowLink } from '../people/users/one-time-link.ts';
+import { secondFactorOf } from '../people/users/second-factor.ts';
 import type { ListedUser } from '../ports/staff.ts';
 import { clientPath } from '../support/client-table.ts';
 import { supportRoles } from '../support/roles.ts';
@@ -60,10 +61,10 @@ const contactTable = ({ texts, csrfField, ports }: View, clientId: string, conta
   return table({
     caption: t.caption,
     columns: [t.email, t.state, t.secondFactor, { title: t.remove, kind: 'action' }],
-    rows: contacts.map(({ userId, email, state, totp }) => [
+    rows: contacts.map(({ userId, email, state, ...factors }) => [
       email,
       badge(tones[state], texts.users.states[state]),
-      totp ? texts.users.yes : texts.users.no,
+      secondFactorOf(texts, factors),
       html`<div class="row">${
         state === 'invited' &&
         html`<form method="post" action="${pathOf(clientId)}" data-once>${csrfField}<input type="hidden" name="email" value="${email}">${isMailed && html`<input type="hidden" name="mail" value="on">`}<button>${isMailed ? t.mailNewLink : t.newLink}<span class="visually-hidden"> ${email}</span></button></form>`

@@ -25,7 +25,7 @@ const callersMax = 5;
 export const adminCards = async (view: View): Promise<Html> => {
   const { overview } = view.ports;
   const chart = await readChart(view);
-  const addresses = addressesCard(view, chart, await overview.elsewhere());
+  const addresses = await addressesCard(view);
   const verification = verificationCard(view, await lastVerification(view));
   return html`<div class="figures">${await figureCards(view)}${hourCards(view, chart)}${addresses}${verification}</div>${programCard(view, await overview.program())}`;
 };

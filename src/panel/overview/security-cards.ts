@@ -2,7 +2,7 @@
 import { dayMs } from '#src/platform/clock.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { CallerFigures, ElsewhereCaller } from '../ports/overview.ts';
+import type { CallerFigures } from '../ports/overview.ts';
 import type { AuditChart, Verification } from '../ports/security.ts';
 import { searchHref } from '../security/audit-filter.ts';
 import { integrityPath } from '../security/integrity-page.ts';
@@ -15,7 +15,6 @@ const chartsPath = '/panel/security/charts';
 export const policyPath = '/panel/security/policy';
 /** After this the audit should be verified again. */
 const verifiedMsMax = 7 * dayMs;
-const addressesMax = 5;
 /** More callers than this are not counted. */
 export const dryRunsMax = 50;
 const dryRunDays = 7;
@@ -31,7 +30,7 @@ export const securityCards = async (view: View): Promise<Html> => {
   const chart = await readChart(view);
   const verification = await lastVerification(view);
   const decisions = decisionsCard(view, await overview.callers(), verification, await countDryRuns(view));
-  return html`<div class="figures">${decisions}${hourCards(view, chart)}${addressesCard(view, chart, await overview.elsewhere())}${verificationCard(view, verification)}</div>`;
+  return html`<div class="figures">${decisions}${hourCards(view, chart)}${await addressesCard(view)}${verificationCard(view, verification)}</div>`;
 };
 
 /** The reading is recorded in the audit, as that of the page with the charts. */
@@ -71,24 +70,17 @@ export const hourCards = ({ texts }: View, { total, from, bucketSeconds }: Audit
   return html`${one('refused', t.refused, t.noneRefused)}${one('issued', t.issued, t.noneIssued)}`;
 };
 
-/** `''` is an unknown address, and `*` the sum of all others. */
-const onlyRefused = ({ values }: AuditChart) =>
-  values
-    .filter(({ value, series }) => value !== '' && value !== '*' && sum(series.used) + sum(series.issued) === 0)
-    .map(({ value, series }) => ({ address: value, count: sum(series.refused) }))
-    .filter(({ count }) => count > 0)
-    .slice(0, addressesMax);
-
-export const addressesCard = (view: View, chart: AuditChart, elsewhere: readonly ElsewhereCaller[]): Html => {
+export const addressesCard = async (view: View): Promise<Html> => {
   const t = view.texts.overview.addresses;
+  const { overview } = view.ports;
   const rows = [
-    ...elsewhere.map(
+    ...(await overview.elsewhere()).map(
       (one) =>
         html`${callerLink(view, one)} <span class="hint">${t.elsewhere(one.calls)}${
           one.address !== null && html`, ${t.from} <a href="${searchHref({ address: one.address })}">${one.address}</a>`
         }</span>`,
     ),
-    ...onlyRefused(chart).map(
+    ...(await overview.onlyRefused()).map(
       ({ address, count }) =>
         html`<a href="${searchHref({ address, decision: 'deny' })}">${address}</a> <span class="hint">${t.onlyRefused(count)}</span>`,
     ),

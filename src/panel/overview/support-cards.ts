@@ -71,19 +71,31 @@ const limitedCard = (view: View, { limited }: CallerFigures): Html => {
 
 type Helper = keyof Texts['overview']['refusals']['helpers'];
 
-/** Every other reason is the developer's. */
-const helperOf: Readonly<Record<string, Helper>> = {
-  client_disabled: 'support',
+/** Who can help a client. Every other reason is the developer's, in both lists. */
+const helpersOfClient: Readonly<Record<string, Helper>> = {
+  client_disabled: 'newClient',
+  secret_ended: 'newSecret',
+  leak_reported: 'newSecret',
   restaurant_gone: 'support',
   restaurant_not_granted: 'support',
   scope_missing: 'support',
   address_not_allowed: 'support',
-  key_revoked: 'owner',
-  key_expired: 'owner',
   api_disabled: 'owner',
-  leak_reported: 'owner',
   quarantined: 'quarantine',
 };
+
+/** Who can help an API key. It belongs to one restaurant, and its scopes are those of every key. */
+const helpersOfKey: Readonly<Record<string, Helper>> = {
+  key_revoked: 'owner',
+  key_expired: 'owner',
+  leak_reported: 'owner',
+  address_not_allowed: 'ownerNetworks',
+  api_disabled: 'owner',
+  quarantined: 'quarantine',
+};
+
+const helperOf = ({ reason, client }: RefusedCaller): Helper =>
+  (client === null ? helpersOfKey : helpersOfClient)[reason] ?? 'developer';
 
 const refusalsCard = (view: View, refusals: readonly RefusedCaller[]): Html => {
   const { overview, integrator } = view.texts;
@@ -97,7 +109,7 @@ const refusalsCard = (view: View, refusals: readonly RefusedCaller[]): Html => {
         one.client !== null ? `${clientPath(one.client)}/requests` : keyRequestsPath(one.restuid ?? '', one.id);
       return html`<a href="${withQuery(requests, { id: one.requestId })}">${one.name}</a> ${badge('warn', one.code)}
 ${reasons[one.reason]?.title ?? one.reason} <span class="hint">${t.times(one.count)}, ${time(one.last, 'relative')}.
-${t.helps} ${t.helpers[helperOf[one.reason] ?? 'developer']}</span>`;
+${t.helps} ${t.helpers[helperOf(one)]}</span>`;
     }),
     link: { path: '/panel/explain', label: t.show },
   });

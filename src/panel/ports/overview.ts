@@ -77,7 +77,9 @@ export type CallerFigures = {
   limited: readonly LimitedCaller[];
 };
 
-export type ElsewhereCaller = NamedCaller & { calls: number; last: Date | null; address: string | null };
+type ElsewhereCaller = NamedCaller & { calls: number; last: Date | null; address: string | null };
+
+type RefusedAddress = { address: string; count: number };
 
 /** `name`: host and process id. `version`: the release; null of one that does not report it yet. */
 type RunningProcess = { name: string; role: string; version: string | null };
@@ -117,6 +119,8 @@ export type OverviewPorts = {
   refusals(): Promise<readonly RefusedCaller[]>;
   /** Keys and clients that were used today from outside their networks, at most 5. */
   elsewhere(): Promise<readonly ElsewhereCaller[]>;
+  /** Addresses with refused requests and no counted allowed one in the last 24 hours, the most refused first, at most 5. */
+  onlyRefused(): Promise<readonly RefusedAddress[]>;
   program(): Promise<ProgramState>;
   /** The restaurant of an id. `among`: undefined searches every restaurant. */
   restaurantOf(kind: LocatedKind, id: string, among: readonly string[] | undefined): Promise<string | undefined>;

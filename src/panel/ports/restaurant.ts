@@ -60,7 +60,13 @@ export type KeyPorts = {
   /** `lastDay`: `YYYY-MM-DD` in the restaurant's time zone. Throws VALIDATION_ERROR for a past or invalid day. */
   create(actor: string, restuid: string, key: { name: string; lastDay: string | undefined }): Promise<NewKey>;
   /** The old key stays valid for `overlapHours`, 0 to 720. */
-  rotate(actor: string, restuid: string, keyId: string, overlapHours: number): Promise<NewKey>;
+  /** The new key is not in quarantine. `refuseQuarantined`: CONFLICT when the old one is. */
+  rotate(
+    actor: string,
+    restuid: string,
+    keyId: string,
+    how: { overlapHours: number; refuseQuarantined: boolean },
+  ): Promise<NewKey>;
   revoke(actor: string, restuid: string, keyId: string): Promise<void>;
   /** Ends its quarantine. */
   reactivate(actor: string, restuid: string, keyId: string, reason: string): Promise<void>;

@@ -9,7 +9,7 @@ import type { ApiKey, NewKey, PanelRestaurant } from '../ports/restaurant.ts';
 import { copyButton } from '../view/copy-button.ts';
 import { fieldNote } from '../view/field.ts';
 import { secretOnce } from '../view/secret-once.ts';
-import { isLive, keyTable, useOf } from './key-table.ts';
+import { isLive, keyTable, mayRotate, useOf } from './key-table.ts';
 import { liftRoles, pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from './paths.ts';
 import { keysShown, keysTopic } from './topics.ts';
 
@@ -101,11 +101,18 @@ const withLiveKey =
 
 const overlaps = [0, 1, 24, 72, 168, 720] as const;
 
-const askToRotate = withLiveKey((view, restuid, key) => {
+/** Runs `use` unless the rotation would end a quarantine that the user may not lift. */
+const withRotatableKey = (use: Parameters<typeof withLiveKey>[0]) =>
+  withLiveKey((view, restuid, key) => {
+    if (!mayRotate(view, key)) throw new Refusal('CONFLICT', view.texts.restaurant.keys.liftFirst);
+    return use(view, restuid, key);
+  });
+
+const askToRotate = withRotatableKey((view, restuid, key) => {
   const { keys: t, cancel } = view.texts.restaurant;
   return page({
     title: t.rotateTitle(key.name),
-    body: html`<p>${t.rotateText}</p><form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.id}/rotate`)}" class="narrow">${view.csrfField}
+    body: html`<p>${key.state === 'quarantined' ? t.rotateQuarantined : t.rotateText}</p><form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.id}/rotate`)}" class="narrow">${view.csrfField}
 <label>${t.overlap}<select name="overlap">${overlaps.map(
       (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.overlaps[hours]}</option>`,
     )}</select></label>
@@ -113,10 +120,13 @@ const askToRotate = withLiveKey((view, restuid, key) => {
   });
 });
 
-const rotateKey = withLiveKey(async (view, restuid, key) => {
+const rotateKey = withRotatableKey(async (view, restuid, key) => {
   const hours = overlaps.find((one) => String(one) === view.form.get('overlap'));
   if (hours === undefined) throw new Refusal('VALIDATION_ERROR', view.texts.restaurant.keys.problems.overlap);
-  const made = await view.ports.restaurant.keys.rotate(view.actor, restuid, key.id, hours);
+  const made = await view.ports.restaurant.keys.rotate(view.actor, restuid, key.id, {
+    overlapHours: hours,
+    refuseQuarantined: !liftRoles.includes(view.user.role),
+  });
   return shownKey(view, restuid, key.name, made, hours > 0);
 });
 

@@ -17,6 +17,10 @@ export type KeyPage = { restuid: string; ended: boolean; after: string | undefin
 
 export const isLive = ({ state }: ApiKey): boolean => state === 'active' || state === 'quarantined';
 
+const mayLift = ({ user }: View): boolean => liftRoles.includes(user.role);
+
+export const mayRotate = (view: View, { state }: ApiKey): boolean => state !== 'quarantined' || mayLift(view);
+
 export const keyTable = (view: View, { restuid, ended, after, keys }: KeyPage): Html => {
   const t = view.texts.restaurant.keys;
   const path = pathOfRestaurant(restuid, '/keys');
@@ -46,10 +50,12 @@ const row = (view: View, restuid: string, key: ApiKey): Html[] => {
       ? [
           html`<div class="row">${
             key.state === 'quarantined' &&
-            liftRoles.includes(view.user.role) &&
+            mayLift(view) &&
             html`\n<a class="button" href="${path}/reactivate">${t.lift}<span class="visually-hidden"> ${key.name}</span></a>`
+          }${
+            mayRotate(view, key) &&
+            html`\n<a class="button" id="rotate-${key.id}" href="${path}/rotate" aria-label="${t.rotateOf(key.name)}">${t.rotate}</a>`
           }
-<a class="button" id="rotate-${key.id}" href="${path}/rotate" aria-label="${t.rotateOf(key.name)}">${t.rotate}</a>
 <a class="button" href="${keyLimitsPath(restuid, key.id)}" aria-label="${view.texts.limits.title(key.name)}">${view.texts.limits.nav}</a>
 <a class="button" href="${keyRequestsPath(restuid, key.id)}" aria-label="${view.texts.requests.title(key.name)}">${view.texts.requests.nav}</a>
 <a class="button" id="revoke-${key.id}" href="${path}/revoke" aria-label="${t.revokeOf(key.name)}">${t.revoke}</a></div>`,

@@ -5,7 +5,10 @@ import type { Role } from '../ports/role.ts';
 
 export const restaurantRoles: readonly Role[] = ['owner', 'support', 'admin'];
 
-/** An owner may end a key, but not the quarantine that support or a command put it in. */
+/**
+ * An owner may end a key, but not the quarantine that support or a command put it in. A rotation would end it too: the new key has
+ * the name, limits and quotas of the old one and works.
+ */
 export const liftRoles: readonly Role[] = ['support', 'admin'];
 
 export const listPath = '/restaurants';

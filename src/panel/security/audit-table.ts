@@ -22,7 +22,7 @@ export const auditTable = (
     columns: [t.columns.time, t.columns.event, t.columns.who, t.columns.route, t.columns.address],
     rows: entries.map((entry) => [
       html`<a href="${eventHref(entry.id)}">${time(entry.at, 'clock')}</a>`,
-      html`<code>${entry.action}</code> ${outcomeBadge(texts, entry.outcome)}${unsignedBadge(texts, entry)}${entry.count > 1 && html` <span class="hint">${t.times(entry.count)}</span>`}${entry.reason !== null && html`<br><span class="hint">${entry.reason}</span>`}`,
+      html`<code>${entry.action}</code> ${outcomeBadge(texts, entry)}${unsignedBadge(texts, entry)}${entry.count > 1 && html` <span class="hint">${t.times(entry.count)}</span>`}${entry.reason !== null && html`<br><span class="hint">${entry.reason}</span>`}`,
       whoOf(entry, names),
       // An empty cell takes no line of a card on a phone.
       entry.routeId ?? '',
@@ -31,8 +31,13 @@ export const auditTable = (
   });
 };
 
-export const outcomeBadge = (texts: Texts, outcome: AuditEntry['outcome']): Html =>
-  outcome === 'failure' ? badge('bad', texts.security.refused) : badge('good', texts.security.done);
+/** Of these, a failure is a refusal. Others failed: a service answered an allowed request with an error, or a chain was changed. */
+const refusals: ReadonlySet<string> = new Set(['request.denied', 'token.refused']);
+
+export const outcomeBadge = (
+  { security: t }: Texts,
+  { action, outcome }: Pick<AuditEntry, 'action' | 'outcome'>,
+): Html => (outcome === 'success' ? badge('good', t.done) : badge('bad', refusals.has(action) ? t.refused : t.failed));
 
 export const unsignedBadge = (texts: Texts, { signed }: AuditEntry): Html | false =>
   signed === false && html` ${badge('bad', texts.security.notSigned)}`;

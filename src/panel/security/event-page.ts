@@ -21,7 +21,7 @@ export const showEvent = async ({ ports, actor, address, params, texts }: View):
   return page({
     title: t.eventTitle(entry.action),
     body: html`<p>${sentenceOf(texts, entry, names)}</p>
-<div class="row spread"><p>${outcomeBadge(texts, entry.outcome)}${unsignedBadge(texts, entry)} ${exactTime(entry.at)}</p>${timesSwitch(texts)}</div>
+<div class="row spread"><p>${outcomeBadge(texts, entry)}${unsignedBadge(texts, entry)} ${exactTime(entry.at)}</p>${timesSwitch(texts)}</div>
 ${entry.signed === false && html`<p class="message bad">${t.notSignedHint} <a href="${integrityPath}">${t.integrity.title}</a></p>`}
 <p class="hint">${t.valuesLead}</p>
 <dl class="facts">${factsOf(texts, entry, names)}</dl>

@@ -122,11 +122,13 @@ export const showProof = async ({ ports, actor, address, query, texts }: View): 
   const events = found
     .filter((event) => event !== undefined)
     .filter(({ action, signed }) => ends.has(action) && signed !== false);
+  // A revocation that changed nothing leads here without an event.
+  const isUnchanged = !query.has('event');
   return page({
-    title: t.proofTitle,
+    title: events.length > 0 ? t.proofTitle : isUnchanged ? t.unchangedTitle : t.goneTitle,
     body: html`${
       events.length === 0
-        ? html`<p>${t.noProof}</p>`
+        ? html`<p>${isUnchanged ? t.noProof : t.proofGone}</p>`
         : html`${message({ tone: 'good', text: t.proofText })}
 <ul class="cards proof">${events.map(
             (event) => html`<li><div class="card"><h2><code>${event.action}</code></h2>

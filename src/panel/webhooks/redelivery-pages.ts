@@ -21,17 +21,33 @@ const showQueued = (view: View, restuid: string, { uid, queued, state }: Redeliv
   return redirect(pathOfDeliveries(restuid, { redelivery: uid }), { tone: 'good', text });
 };
 
-/** Redirects back with the reason when the events cannot be redelivered now. */
-const orBack = async (view: View, back: string, work: () => Promise<Answer>): Promise<Answer> => {
+/**
+ * Redirects back with the reason when the events cannot be redelivered now. `isOne`: it is a single event, beside which
+ * others may be redelivered.
+ */
+const orBack = async (
+  view: View,
+  { back, endpointUid, isOne }: { back: string; endpointUid: string; isOne: boolean },
+  work: () => Promise<Answer>,
+): Promise<Answer> => {
   const t = view.texts.restaurant.deliveries;
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     if (error.code === 'NOT_FOUND') return redirect(back, { tone: 'bad', text: t.notSendable });
-    if (error.code === 'CONFLICT') return redirect(back, { tone: 'bad', text: t.oneRuns });
-    throw error;
+    if (error.code !== 'CONFLICT') throw error;
+    // A conflict has three causes. The endpoint, read again, shows which one it is.
+    const endpoint = await view.ports.restaurant.endpoints.find(view.params.restaurant ?? '', endpointUid);
+    return redirect(back, { tone: 'bad', text: conflictText(view, endpoint, isOne) });
   }
+};
+
+const conflictText = ({ texts }: View, endpoint: WebhookEndpoint | undefined, isOne: boolean): string => {
+  const t = texts.restaurant.deliveries;
+  if (endpoint === undefined) return t.endpointRemoved;
+  if (!endpoint.enabled) return t.disabledNow;
+  return isOne || endpoint.kinds.every((kind) => endpoint.withheldKinds.includes(kind)) ? t.withheldNow : t.oneRuns;
 };
 
 const redeliver = async (view: View): Promise<Answer> => {
@@ -42,7 +58,7 @@ const redeliver = async (view: View): Promise<Answer> => {
   const back = pathOfDelivery(restuid, uid);
   if ((await endpoints.find(restuid, delivery.endpointUid))?.enabled === false)
     return redirect(back, { tone: 'bad', text: view.texts.restaurant.deliveries.disabledNow });
-  return orBack(view, back, async () =>
+  return orBack(view, { back, endpointUid: delivery.endpointUid, isOne: true }, async () =>
     showQueued(view, restuid, await deliveries.redeliver(view.actor, restuid, delivery), back),
   );
 };
@@ -55,6 +71,7 @@ const askSince = (view: View, restuid: string, endpoint: WebhookEndpoint, proble
   const { deliveries: t, cancel, optional } = view.texts.restaurant;
   const path = pathOfEndpoint(restuid, endpoint.uid);
   const exact = fieldNote('exact', problem);
+  const chosen = view.form.get('hours') ?? '24';
   return page({
     title: t.manyTitle,
     status: problem === undefined ? 200 : 422,
@@ -63,10 +80,11 @@ ${
   endpoint.enabled
     ? html`<form method="post" action="${path}/redeliver" class="narrow">${view.csrfField}
 <label>${t.manySince}<select name="hours">${spans.map(
-        (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.manySpans[hours]}</option>`,
+        (hours) =>
+          html`<option value="${hours}"${String(hours) === chosen && html` selected`}>${t.manySpans[hours]}</option>`,
       )}</select></label>
 <label data-with-script hidden>${t.manyExact} <span class="hint">(${optional})</span><input type="datetime-local" data-utc-field="exact-moment"${exact.attributes}></label>
-<input type="hidden" name="since" id="exact-moment">${exact.line}
+<input type="hidden" name="since" id="exact-moment" value="${view.form.get('since')}">${exact.line}
 <div class="row"><button class="primary">${t.manyNow}</button><a class="button" href="${path}">${cancel}</a></div></form>`
     : html`<p class="message warn">${t.disabledNow}</p><p><a class="button" href="${path}">${view.texts.restaurant.back}</a></p>`
 }`,
@@ -95,7 +113,7 @@ const redeliverSince = withEndpoint((view, restuid, endpoint) => {
   if (since === undefined) return askSince(view, restuid, endpoint, t.manyProblem);
   const back = pathOfEndpoint(restuid, endpoint.uid);
   if (!endpoint.enabled) return redirect(back, { tone: 'bad', text: t.disabledNow });
-  return orBack(view, back, async () =>
+  return orBack(view, { back, endpointUid: endpoint.uid, isOne: false }, async () =>
     showQueued(view, restuid, await deliveries.redeliverSince(view.actor, restuid, endpoint.uid, since), back),
   );
 });

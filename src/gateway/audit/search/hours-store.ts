@@ -120,3 +120,20 @@ export const topValues = async (
     group by value order by sum(count) desc, value limit ${limit}`.execute(db);
   return rows.map(({ value }) => value);
 };
+
+/**
+ * Addresses with refused requests since `from` and no counted request that was allowed or token that was issued, the most
+ * refused first. Those beyond the bound of an hour have no address.
+ */
+export const listOnlyRefused = async (
+  db: Db,
+  from: Date,
+  limit: number,
+): Promise<{ address: string; count: number }[]> => {
+  const { rows } = await sql<{ address: string; count: number }>`
+    select value as address, sum(count)::bigint as count from gateway.audit_hours
+    where dimension = 'address' and hour >= ${from} and value not in ('', '*')
+    group by value having bool_and(what = 'refused')
+    order by sum(count) desc, value limit ${limit}`.execute(db);
+  return rows;
+};

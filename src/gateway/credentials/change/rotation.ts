@@ -55,6 +55,40 @@ export const issueSecret = async (
   return { secretId: id, secret: value };
 };
 
+/**
+ * Issues a new key with the same tenant, name, limits and networks. Both spend from the same quotas. The old one ends in
+ * `overlapHours` (0 to 720). The new one is not in quarantine, so `refuseQuarantined` is for callers that may not lift one: CONFLICT.
+ */
+const rotateKeys =
+  (deps: CredentialsDeps) =>
+  async (
+    keyId: string,
+    overlapHours: number,
+    { refuseQuarantined = false }: { refuseQuarantined?: boolean } = {},
+  ): Promise<IssuedKey> => {
+    const end = endOf(deps, overlapHours);
+    const affected = (made: IssuedKey) => only([keyId, made.keyId]);
+    return change(deps, undefined, affected, async (inner) => {
+      const created = deps.clock.now();
+      const limited = await states.limitKey(inner, keyId, end, created);
+      if (limited === undefined) throw new Fault('NOT_FOUND', `There is no live key ${keyId}`);
+      const { quarantined, ...old } = limited;
+      if (quarantined && refuseQuarantined) throw new Fault('CONFLICT', `The key ${keyId} is in quarantine`);
+      await noteEnd(deps, inner, 'api_key', keyId, end);
+      const { id, value } = newApiKey(isSandboxId(old.tenant));
+      await noteChange(deps, inner, {
+        action: 'key.created',
+        kind: 'api_key',
+        credential_id: id,
+        tenants: [old.tenant],
+        details: JSON.stringify({ successor_of: keyId }),
+      });
+      await store.insertApiKey(inner, { ...old, ...storedForm(deps, value), keyId: id, created, expires: null });
+      await makeSuccessor(inner, keyId, id);
+      return { keyId: id, value };
+    });
+  };
+
 export const rotations = (deps: CredentialsDeps) => ({
   /**
    * Issues a new secret. Earlier ones end in `overlapHours` (0 to 720), or at their own expiry if that is sooner. CONFLICT: 20 of
@@ -84,28 +118,7 @@ export const rotations = (deps: CredentialsDeps) => ({
     });
   },
 
-  /** Issues a new key with the same tenant, name, limits and networks. Both spend from the same quotas. The old one ends in `overlapHours` (0 to 720). */
-  rotateApiKey: async (keyId: string, overlapHours: number, tx?: Tx): Promise<IssuedKey> => {
-    const end = endOf(deps, overlapHours);
-    const affected = (made: IssuedKey) => only([keyId, made.keyId]);
-    return change(deps, tx, affected, async (inner) => {
-      const created = deps.clock.now();
-      const old = await states.limitKey(inner, keyId, end, created);
-      if (old === undefined) throw new Fault('NOT_FOUND', `There is no live key ${keyId}`);
-      await noteEnd(deps, inner, 'api_key', keyId, end);
-      const { id, value } = newApiKey(isSandboxId(old.tenant));
-      await noteChange(deps, inner, {
-        action: 'key.created',
-        kind: 'api_key',
-        credential_id: id,
-        tenants: [old.tenant],
-        details: JSON.stringify({ successor_of: keyId }),
-      });
-      await store.insertApiKey(inner, { ...old, ...storedForm(deps, value), keyId: id, created, expires: null });
-      await makeSuccessor(inner, keyId, id);
-      return { keyId: id, value };
-    });
-  },
+  rotateApiKey: rotateKeys(deps),
 
   /**
    * `jwk`: public key for private_key_jwt. Its id is its `kid`, else its RFC 7638 thumbprint. CONFLICT: the id exists, or

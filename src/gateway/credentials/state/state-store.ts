@@ -105,17 +105,17 @@ export const limitSecrets = async (tx: Db, clientId: string, end: Date, now: Dat
   return rows.map(({ secret_id }) => secret_id);
 };
 
-/** Lets the live key expire at `end` unless it expires earlier. Undefined when no live key has the id. */
+/** Lets the live key expire at `end` unless it expires earlier. Undefined when no live key has the id. `quarantined`: it is in quarantine. */
 export const limitKey = async (
   tx: Db,
   keyId: string,
   end: Date,
   now: Date,
-): Promise<{ tenant: string; name: string } | undefined> => {
-  const { rows } = await sql<{ tenant: string; name: string }>`
+): Promise<{ tenant: string; name: string; quarantined: boolean } | undefined> => {
+  const { rows } = await sql<{ tenant: string; name: string; quarantined: boolean }>`
     update gateway.api_keys set expires = least(expires, ${end})
     where key_id = ${keyId} and revoked_at is null and (expires is null or expires > ${now})
-    returning tenant, name`.execute(tx);
+    returning tenant, name, quarantined_reason is not null as quarantined`.execute(tx);
   return rows[0];
 };
 

@@ -92,7 +92,7 @@ ${ports.staff.notices
 ${!ports.staff.mail.isOn && html`<p class="hint">${t.mailOff}</p>`}
 ${
   stored.urlOrigin !== undefined &&
-  html`<p>${t.stored(stored.urlOrigin)}</p><label class="check"><input type="checkbox" name="remove">${t.remove}</label>`
+  html`<p>${t.stored(stored.urlOrigin)}</p><label class="check"><input type="checkbox" name="remove"${form.has('remove') && html` checked`}>${t.remove}</label>`
 }
 <label>${t.url}<input type="url" name="url" maxlength="2048" autocomplete="off" value="${problem === undefined ? '' : form.get('url')}"${note.attributes}></label>
 ${note.line}

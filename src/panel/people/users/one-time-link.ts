@@ -30,7 +30,7 @@ ${secretOnce(view, {
   });
 };
 
-/** The choice to mail a link; nothing without a mail server. */
-export const mailChoice = ({ ports, texts }: Pick<View, 'ports' | 'texts'>): Html | false =>
+/** The choice to mail a link, as it was made where the form comes back; nothing without a mail server. */
+export const mailChoice = ({ ports, texts, form }: Pick<View, 'ports' | 'texts' | 'form'>): Html | false =>
   ports.staff.mail.isOn &&
-  html`<label class="check"><input type="checkbox" name="mail" checked>${texts.users.mailLink}</label>`;
+  html`<label class="check"><input type="checkbox" name="mail"${(form.size === 0 || form.has('mail')) && html` checked`}>${texts.users.mailLink}</label>`;

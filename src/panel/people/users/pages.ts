@@ -23,6 +23,7 @@ import { factorPages } from './factor-pages.ts';
 import { invitePages } from './invite-pages.ts';
 import { mailChoice } from './one-time-link.ts';
 import { usersPath } from './paths.ts';
+import { secondFactorOf } from './second-factor.ts';
 import { usersTopic } from './topics.ts';
 
 const pageMax = 50;
@@ -121,7 +122,7 @@ const listPage = async (view: View): Promise<Answer> => {
         html`<a href="${usersPath}/${user.userId}">${user.email}</a>`,
         texts.frame.roles[user.role],
         stateBadge(user, texts),
-        user.totp ? t.yes : t.no,
+        secondFactorOf(texts, user),
         time(user.created, 'day'),
       ]),
     })}</div>
@@ -173,7 +174,7 @@ const userPage = async (view: View): Promise<Answer> => {
     title: user.email,
     body: html`<dl class="facts"><dt>${texts.account.role}</dt><dd>${texts.frame.roles[user.role]}</dd>
 <dt>${t.state}</dt><dd>${stateBadge(user, texts)}</dd>
-<dt>${t.secondFactor}</dt><dd>${user.totp ? t.yes : t.no}</dd>
+<dt>${t.secondFactor}</dt><dd>${secondFactorOf(texts, user)}</dd>
 ${user.passkeys > 0 && html`<dt>${texts.passkeys.title}</dt><dd>${user.passkeys}</dd>`}
 ${linkList(t.restaurants, restaurants)}${linkList(texts.support.clients.title, clients)}
 <dt>${t.created}</dt><dd>${time(user.created)}</dd>

@@ -21,7 +21,7 @@ export const security = {
   },
   any: 'Any',
   decision: 'Decision',
-  decisions: { allow: 'Done or allowed', deny: 'Refused' },
+  decisions: { allow: 'Done or allowed', deny: 'Refused or failed' },
   fields: {
     client: 'Client',
     restaurant: 'Restaurant',
@@ -74,6 +74,7 @@ export const security = {
   refused: 'Refused',
   notSigned: 'Not signed',
   notSignedHint: 'No signature covers this event, so it may be forged. Verify the audit on the page',
+  failed: 'Failed',
   eventTitle: (action: string) => `Event ${action}`,
   valuesLead: 'Each value links to the other events with the same value.',
   details: 'Details',
@@ -161,7 +162,11 @@ export const security = {
     proofTitle: 'Revoked: the proof',
     proofText:
       'Revoked. Every gateway refuses it within a second. These audit events prove it, each with its hash in the chain.',
+    unchangedTitle: 'Nothing was changed',
     noProof: 'Nothing was changed: it was no longer valid.',
+    goneTitle: 'No proof in the audit',
+    proofGone:
+      'The audit holds no event of this address that revoked something. Events are deleted when their retention ends; the state of the credential is kept.',
     about: 'About',
     allEvents: 'All events about it',
     another: 'Check another value',

@@ -22,7 +22,7 @@ export const security: Texts['security'] = {
   },
   any: 'Qualsiasi',
   decision: 'Decisione',
-  decisions: { allow: 'Eseguito o consentito', deny: 'Rifiutato' },
+  decisions: { allow: 'Eseguito o consentito', deny: 'Rifiutato o non riuscito' },
   fields: {
     client: 'Client',
     restaurant: 'Ristorante',
@@ -76,6 +76,7 @@ export const security: Texts['security'] = {
   refused: 'Rifiutato',
   notSigned: 'Non firmato',
   notSignedHint: 'Nessuna firma copre questo evento, che può quindi essere falso. Verifica il registro nella pagina',
+  failed: 'Non riuscito',
   eventTitle: (action) => `Evento ${action}`,
   valuesLead: 'Ogni valore rimanda agli altri eventi con lo stesso valore.',
   details: 'Dettagli',
@@ -163,7 +164,11 @@ export const security: Texts['security'] = {
     proofTitle: 'Revocato: la prova',
     proofText:
       'Revocato. Ogni gateway lo rifiuta entro un secondo. Lo provano questi eventi del registro, ciascuno con il suo hash nella catena.',
+    unchangedTitle: 'Nulla è stato modificato',
     noProof: 'Nulla è stato modificato: non era più valido.',
+    goneTitle: 'Nessuna prova nel registro',
+    proofGone:
+      'Il registro non contiene nessun evento di questo indirizzo che abbia revocato qualcosa. Gli eventi vengono eliminati al termine del periodo di conservazione; lo stato della credenziale resta.',
     about: 'Riguarda',
     allEvents: 'Tutti gli eventi che lo riguardano',
     another: 'Controlla un altro valore',

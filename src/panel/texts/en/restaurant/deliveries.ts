@@ -63,7 +63,8 @@ export const deliveries = {
     waiting: 'An earlier event about the same object has not been delivered yet; this one follows it.',
     succeeded: 'The receiver confirmed it.',
     exhausted: 'Every attempt failed; it is not tried again automatically.',
-    cancelled: 'It is no longer sent, because the endpoint was disabled or removed.',
+    cancelled:
+      'It is no longer sent: the endpoint was disabled or removed, or its API client could not read such events then.',
   },
   about: 'About',
   details: 'Details',
@@ -86,6 +87,7 @@ export const deliveries = {
   notSendable:
     'Nothing can be sent again: what was chosen is no longer stored, or the endpoint does not receive such events.',
   disabledNow: 'The endpoint is disabled. Enable it first.',
+  withheldNow: 'The API client that made this endpoint may not read these events now, so they are not sent.',
   oneRuns: 'Events are already being sent to this endpoint again. Wait until that is done.',
   resend: {
     link: 'Send again what the filter shows…',

@@ -41,6 +41,9 @@ export const keys = {
   rotateTitle: (name: string) => `Rotate the key ${name}`,
   rotateText:
     'You get a new key. The old one works for the time that you choose, unless it ends earlier by itself. Put the new one in place within that time, so that nothing stops.',
+  rotateQuarantined:
+    'You get a new key, which works at once. The old one is in quarantine: its calls stay refused until the quarantine is lifted, and it ends after the time that you choose.',
+  liftFirst: 'This key is in quarantine. Support has to lift the quarantine before the key can be rotated.',
   overlap: 'The old key works for',
   overlaps: {
     0: 'no longer: it ends now',

@@ -60,7 +60,8 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
     waiting: 'Un evento precedente sullo stesso oggetto non è ancora stato consegnato; questo lo seguirà.',
     succeeded: 'Il ricevitore l’ha confermata.',
     exhausted: 'Tutti i tentativi sono falliti; non verrà ritentata automaticamente.',
-    cancelled: 'Non viene più inviata: l’endpoint è stato disabilitato o rimosso.',
+    cancelled:
+      'Non viene più inviata: l’endpoint è stato disabilitato o rimosso, oppure il suo client API non poteva leggere questi eventi.',
   },
   about: 'Riguarda',
   details: 'Dettagli',
@@ -83,6 +84,8 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
   notSendable:
     'Non si può inviare di nuovo nulla: ciò che è stato scelto non è più conservato, oppure l’endpoint non riceve eventi di questo tipo.',
   disabledNow: 'L’endpoint è disabilitato: prima abilitalo.',
+  withheldNow:
+    'Il client API che ha creato questo endpoint ora non può leggere questi eventi, perciò non vengono inviati.',
   oneRuns: 'È già in corso un nuovo invio a questo endpoint; attendi che finisca.',
   resend: {
     link: 'Invia di nuovo ciò che mostra il filtro…',

@@ -43,6 +43,9 @@ export const keys: Texts['restaurant']['keys'] = {
   rotateTitle: (name: string) => `Sostituisci la chiave ${name}`,
   rotateText:
     'Riceverai una nuova chiave. Quella vecchia resta valida per il periodo che scegli, a meno che non scada prima. Sostituiscila entro quel periodo, così nulla si interrompe.',
+  rotateQuarantined:
+    'Riceverai una nuova chiave, utilizzabile da subito. Quella vecchia è in quarantena: le sue chiamate restano rifiutate finché la quarantena non viene tolta, e scade dopo il periodo che scegli.',
+  liftFirst: 'La chiave è in quarantena. Prima di sostituirla, l’assistenza deve togliere la quarantena.',
   overlap: 'La vecchia chiave resta valida',
   overlaps: {
     0: 'no, scade subito',
