@@ -132,17 +132,23 @@ test('A-263 a changed secret that only another start uses is logged once and sho
   await until(async () => (await readiness()).secrets === 'ok');
 });
 
-test.each([
+/** What the file is, its text, and the reason in the log. */
+const wrongKeys: [string, string, string][] = [
   ['is no key', 'no key', 'must be 32 bytes'],
   ['opens another store', randomBytes(32).toString('base64'), 'the store is sealed by the key'],
-])('A-572 a file of the master key that %s is shown until it is corrected', async (_what, text, reason) => {
-  await until(async () => (await readiness()).secrets === 'ok');
-  writeSecret('master', text);
-  await until(async () => (await readiness()).secrets === 'refused');
-  expect(await readiness()).toMatchObject({ status: 'degraded' });
-  const shown = await (await metricsWith(secondToken)).text();
-  expect(shown).toContain('orderpass_secret_refused{setting="master_key"} 1');
-  await until(() => program.errors().includes(reason));
-  writeSecret('master', masterKey);
-  await until(async () => (await readiness()).secrets === 'ok');
-});
+];
+
+test.each(wrongKeys)(
+  'A-572 a file of the master key that %s is shown until it is corrected',
+  async (_what, text, reason) => {
+    await until(async () => (await readiness()).secrets === 'ok');
+    writeSecret('master', text);
+    await until(async () => (await readiness()).secrets === 'refused');
+    expect(await readiness()).toMatchObject({ status: 'degraded' });
+    const shown = await (await metricsWith(secondToken)).text();
+    expect(shown).toContain('orderpass_secret_refused{setting="master_key"} 1');
+    await until(() => program.errors().includes(reason));
+    writeSecret('master', masterKey);
+    await until(async () => (await readiness()).secrets === 'ok');
+  },
+);
