@@ -87,7 +87,7 @@ const startOnce = async ({
   const secrets = openLiveSecrets({ source, settings, metrics, log });
   const readKeys = () =>
     readMasterKeys({ ...settings, master_key_previous: secrets.read('master_key_previous') }, { makes: false });
-  const holder = createKeyHolder(settings.role, readKeys, log);
+  const holder = createKeyHolder({ role: settings.role, readKeys, onCompared: secrets.setMasterKeyUsable, log });
   const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all', stopping, holder });
   showStore(metrics, installation.store);
   const closers = createClosers();

@@ -110,6 +110,23 @@ test('F-48 all problems are reported in one pass, even beside invalid values', a
   expect([sound.code, sound.stderr]).toEqual([0, '']);
 });
 
+test('A-573 config check refuses fewer connections than a role needs beside those that it keeps, and takes them with a direct address', async () => {
+  const check = (role: string, max: number, more: Record<string, string> = {}) =>
+    runCommand(['config', 'check'], {
+      ...{ DATABASE_URL: database.url, ORDERPASS_MASTER_KEY: key, ORDERPASS_ROLE: role },
+      ...{ ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:9', ORDERPASS_DATABASE_CONNECTIONS_MAX: String(max) },
+      ...more,
+    });
+  for (const [role, min] of Object.entries({ all: 7, gateway: 3, worker: 5 })) {
+    const { code, stderr } = await check(role, min - 1);
+    expect([role, code]).toEqual([role, 1]);
+    expect(stderr).toContain(`(ORDERPASS_DATABASE_CONNECTIONS_MAX): must be at least ${min} in role ${role}`);
+    expect([role, (await check(role, min)).stderr]).toEqual([role, '']);
+  }
+  const direct = `${database.url}${database.url.includes('?') ? '&' : '?'}application_name=direct`;
+  expect((await check('worker', 2, { DATABASE_DIRECT_URL: direct })).stderr).toBe('');
+});
+
 test('F-48 a value of the wrong kind is refused with what the setting must be', async () => {
   const { code, stderr } = await runCommand(['config', 'check'], {
     ORDERPASS_MASTER_KEY: key,

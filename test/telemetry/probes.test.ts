@@ -145,6 +145,21 @@ test.each(singleRoles)(
     await until(async () => (await waiting()) === 0);
   },
 );
+test('A-571 the metrics of a gateway with several processes keep their gauges while the store is silent, and show that it is not ready', async () => {
+  await start({ ORDERPASS_ROLE: 'gateway', ORDERPASS_PROCESSES: '2', PORT: String(await freePort()) });
+  const gauges = async (): Promise<string[]> => {
+    const text = await (await fetch(`${internal}/metrics`)).text();
+    return text.match(/^orderpass_(ready|audit_lag_seconds|audit_problems|shared_state_up) \S+$/gm) ?? [];
+  };
+  await until(async () => (await gauges()).includes('orderpass_ready 1'));
+  line.freeze();
+  await until(async () => {
+    const shown = await gauges();
+    return shown.includes('orderpass_ready 0') && shown.length === 4;
+  });
+  await line.restore();
+  await until(async () => (await gauges()).includes('orderpass_ready 1'));
+});
 
 test('A-249 a process that does not know the last migration is ready, and one that misses a migration is not', async () => {
   await start({ ORDERPASS_ROLE: 'ordering' });

@@ -16,6 +16,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { actorName } from '../admin/actor-name.ts';
 import { type Installation, openInstallation } from '../installation/installation.ts';
+import { listSealed } from '../installation/sealed-root-store.ts';
 import type { Settings } from '../settings/config.ts';
 import { createBackupFile, nameFullDisk, syncFolder, writeBackupFile } from './backup-files.ts';
 import {
@@ -110,6 +111,9 @@ const fill = async (
     if (typeof store.connection === 'string') throw new Error('the embedded store has no socket');
     const sinks = writeTo(archive, own, await storedBytes(store.pool), request);
     const wal = await streamBaseBackup(store.connection, sinks, request.signal);
+    // The restored store is as this one was at the end. A rotation may have removed the key that signs the backup since its start.
+    if (!(await listSealed(store.db)).has(masterKey.id))
+      throw new BackupError('the master key was rotated during the backup, so no key could restore it: run it again');
     files.push(await archive.finish(), await own.finish());
     const manifest: BackupManifest = {
       format: 1,

@@ -1,5 +1,6 @@
 /** The running processes and the master keys with which each could start again. */
 import { type Kysely, sql } from 'kysely';
+import { sealedIds } from './sealed-root-store.ts';
 
 export type KeyHolderRow = {
   /** Host and process id. */
@@ -26,22 +27,23 @@ const hasVersions = async (db: Kysely<unknown>): Promise<boolean> => {
   return rows[0]?.found === true;
 };
 
-/** `process`: differs from that of every other process. */
-export const writeHolder = async (db: Kysely<unknown>, process: string, holder: KeyHolderRow): Promise<void> => {
+/** `process`: differs from that of every other process. Returns the ids of the keys that open the root, in the same statement. */
+export const writeHolder = async (db: Kysely<unknown>, process: string, holder: KeyHolderRow): Promise<string[]> => {
   const { name, role, keys, version } = holder;
   if (await hasVersions(db)) {
-    await sql`
+    const { rows } = await sql<{ sealedBy: string[] }>`
       insert into platform.key_holders (process, name, role, keys, version, seen)
       values (${process}, ${name}, ${role}, ${keys}::text[], ${version}, now())
-      on conflict (process) do update set keys = excluded.keys, version = excluded.version, seen = excluded.seen`.execute(
-      db,
-    );
-    return;
+      on conflict (process) do update set keys = excluded.keys, version = excluded.version, seen = excluded.seen
+      returning ${sealedIds} as "sealedBy"`.execute(db);
+    return rows[0]?.sealedBy ?? [];
   }
-  await sql`
+  const { rows } = await sql<{ sealedBy: string[] }>`
     insert into platform.key_holders (process, name, role, keys, seen)
     values (${process}, ${name}, ${role}, ${keys}::text[], now())
-    on conflict (process) do update set keys = excluded.keys, seen = excluded.seen`.execute(db);
+    on conflict (process) do update set keys = excluded.keys, seen = excluded.seen
+    returning ${sealedIds} as "sealedBy"`.execute(db);
+  return rows[0]?.sealedBy ?? [];
 };
 
 /** Also the rows of processes that ended without it. */

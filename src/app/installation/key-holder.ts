@@ -1,6 +1,7 @@
 /**
  * A running process needs no master key: it holds the root. It needs one to start again, so it keeps in the store which
- * keys it would find then, and a rotation removes no key that a running process still needs.
+ * keys it would find then, and a rotation removes no key that a running process still needs. It also compares them with those
+ * that seal the root, so that an operator learns before the next start that this start would be refused.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -25,45 +26,64 @@ export type KeyHolder = {
   service(db: Kysely<unknown>): Service;
 };
 
-/** `readKeys`: reads the sources of the keys again; throws when a start would fail. */
-export const createKeyHolder = (role: string, readKeys: () => MasterKeys, log: Logger): KeyHolder => {
+type HolderDeps = {
+  role: string;
+  /** Reads the sources of the keys again; throws when a start would fail. */
+  readKeys: () => MasterKeys;
+  /** Called with each result: a start would open the root. */
+  onCompared: (opens: boolean) => void;
+  log: Logger;
+};
+
+export const createKeyHolder = ({ role, readKeys, onCompared, log }: HolderDeps): KeyHolder => {
   const process = randomUUID();
   const name = `${hostname()}:${globalThis.process.pid}`;
-  let refused = '';
+  let problem = '';
   let hasList = false;
   let written = '';
   let writtenMs = Number.NEGATIVE_INFINITY;
 
-  const holderNow = (): KeyHolderRow => {
+  /** `reason` is missing when the keys could be read. */
+  const keysNow = (): { keys: string[]; reason?: string } => {
     try {
-      const keys = idsOf(readKeys());
-      refused = '';
-      return { name, role, keys, version: programVersion };
+      return { keys: idsOf(readKeys()) };
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      if (reason !== refused)
-        log.error({ reason }, 'the master key cannot be read: this process could not start again');
-      refused = reason;
-      return { name, role, keys: [], version: programVersion };
+      return { keys: [], reason: error instanceof Error ? error.message : String(error) };
     }
   };
 
-  const write = async (db: Kysely<unknown>): Promise<void> => {
+  const report = (reason: string): void => {
+    if (reason !== problem && reason !== '')
+      log.error({ reason }, 'the master key cannot be used: this process could not start again');
+    problem = reason;
+    onCompared(reason === '');
+  };
+
+  const compare = (keys: readonly string[], sealedBy: readonly string[]): void => {
+    const opens = keys.some((key) => sealedBy.includes(key));
+    const given = keys.join(' and ');
+    report(opens ? '' : `the store is sealed by the key ${sealedBy.join(' or ')}, and the given key is ${given}`);
+  };
+
+  /** Returns the ids of the keys that open the root. Undefined: the schema has no list of holders yet. */
+  const write = async (db: Kysely<unknown>, keys: string[]): Promise<string[] | undefined> => {
     hasList ||= await hasTable(db, 'key_holders');
-    if (hasList) await writeHolder(db, process, holderNow());
+    return hasList ? writeHolder(db, process, { name, role, keys, version: programVersion }) : undefined;
   };
 
   const writeIfDue = async (db: Kysely<unknown>): Promise<void> => {
-    const keys = holderNow().keys.join();
+    const { keys, reason } = keysNow();
+    if (reason !== undefined) report(reason);
     const nowMs = performance.now();
-    if (keys === written && nowMs - writtenMs < renewEveryMs) return;
-    await write(db);
-    written = keys;
+    if (keys.join() === written && nowMs - writtenMs < renewEveryMs) return;
+    const sealedBy = await write(db, keys);
+    if (reason === undefined) compare(keys, sealedBy ?? keys);
+    written = keys.join();
     writtenMs = nowMs;
   };
 
   return {
-    register: write,
+    register: async (tx) => void (await write(tx, keysNow().keys)),
     service: (db) => ({
       name: 'key-holder',
       run: async (signal) => {

@@ -16,6 +16,10 @@ export const listSealed = async (db: Kysely<unknown>): Promise<ReadonlyMap<strin
   return new Map(rows.map(({ key, sealed }) => [key, Buffer.from(sealed, 'base64')]));
 };
 
+/** The ids of the master keys that open the root, for a statement of another table. */
+export const sealedIds = sql<string[]>`
+  array(select substr(name, ${prefix.length + 1}) from platform.facts where starts_with(name, ${prefix}) order by name)`;
+
 export const insertSealed = async (tx: Kysely<unknown>, key: string, sealed: Buffer): Promise<void> => {
   await sql`insert into platform.facts (name, value) values (${prefix + key}, ${sealed.toString('base64')})`.execute(
     tx,

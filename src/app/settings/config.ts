@@ -136,7 +136,8 @@ export const settingsSchema = z.strictObject({
     env: 'ORDERPASS_MIGRATE',
   }),
   database_connections_max: number(2, 500, 12).meta({
-    description: 'Connections to PostgreSQL that this process may hold; six more while the core imports menus',
+    description:
+      'Connections to PostgreSQL that this process may hold; six more while the core imports menus. At least 7 in role all, 5 in worker, 3 in gateway, 2 in ordering, and 2 in each with DATABASE_DIRECT_URL',
     env: 'ORDERPASS_DATABASE_CONNECTIONS_MAX',
   }),
   redis_url: z
@@ -307,6 +308,19 @@ const certificateRows = ({ tls, gateway }: Settings): [boolean, string, string][
   ];
 };
 
+/**
+ * Two more than the role keeps: a worker keeps those of its dispatcher, its claims and its results, a gateway the one that watches
+ * credentials, and role all also the one of open pages of the panel. With a direct address they are none of the pool.
+ */
+const connectionsMin = { all: 7, gateway: 3, ordering: 2, worker: 5 } as const;
+
+const connectionRow = (settings: Settings): [boolean, string, string] => {
+  const { role, database_connections_max: max, database_direct_url: direct } = settings;
+  const min = connectionsMin[role];
+  const text = `must be at least ${min} in role ${role}, which keeps ${min - 2} of them`;
+  return [direct === undefined && max < min, 'database_connections_max', text];
+};
+
 export const contradictions = (settings: Settings): SettingProblem[] => {
   const rows: [boolean, string, string][] = [
     [
@@ -360,6 +374,7 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
       'tracing.endpoint',
       'headers for a collector are given, and no collector',
     ],
+    connectionRow(settings),
     ...certificateRows(settings),
     [
       (settings.gateway.audit_witness_url === undefined) !== (settings.gateway.audit_witness_key === undefined),

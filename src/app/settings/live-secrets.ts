@@ -36,8 +36,10 @@ export type LiveSecrets = {
   read(path: LivePath): string | undefined;
   /** Secret settings whose file has a value that only the next start uses. */
   waiting(): readonly string[];
-  /** Secret settings whose file cannot be used: the next start would fail. */
+  /** Secret settings whose file cannot be used: the next start would fail. The master key counts without a file too. */
   refused(): readonly string[];
+  /** Of the master key, which this module does not read. False: the next start would fail. */
+  setMasterKeyUsable(isUsable: boolean): void;
   /** None: no secret is in a file. */
   services: Service[];
 };
@@ -54,7 +56,9 @@ export const openLiveSecrets = ({ source, settings, metrics, log }: LiveSecretsD
   const fields = inFiles.map(({ field }) => field);
   let inUse: InUse = { raw: inFiles.length === 0 ? {} : collectSettings(source).raw, settings };
   let refused: ReadonlyMap<string, string> = new Map();
+  let isMasterKeyUsable = true;
   let waiting: readonly string[] = [];
+  const allRefused = (): string[] => [...refused.keys(), ...(isMasterKeyUsable ? [] : ['master_key'])];
   const shown = (paths: Iterable<string>) => [...paths].map((setting) => [{ setting }, 1] as const);
   metrics.gauges(
     'secret_restart_needed',
@@ -64,9 +68,9 @@ export const openLiveSecrets = ({ source, settings, metrics, log }: LiveSecretsD
   );
   metrics.gauges(
     'secret_refused',
-    '1: the file of this secret setting cannot be used; the earlier value stays, and the next start would fail',
+    '1: the next start would not accept this secret, of a changed file or the master key; the earlier one stays in use',
     ['setting'],
-    () => shown(refused.keys()),
+    () => shown(allRefused()),
   );
 
   const readAgain = (): void => {
@@ -87,7 +91,10 @@ export const openLiveSecrets = ({ source, settings, metrics, log }: LiveSecretsD
     read: (path) =>
       getAt(inFiles.some((one) => one.path === path) ? inUse.settings : settings, path) as string | undefined,
     waiting: () => waiting,
-    refused: () => [...refused.keys()],
+    refused: allRefused,
+    setMasterKeyUsable: (isUsable) => {
+      isMasterKeyUsable = isUsable;
+    },
     services:
       inFiles.length === 0
         ? []

@@ -1,6 +1,7 @@
 /** The metrics of the gateway. */
 
 import type { KvHealth } from '#src/platform/kv/index.ts';
+import { lastKnown } from '#src/platform/telemetry/last-known.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { TokenCacheFigures } from '../access/bearer-tokens.ts';
 import type { CountAuthentication } from '../access/count-authentications.ts';
@@ -43,6 +44,8 @@ type GatewaySources = {
 };
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+/** chosen: below the second after which a scrape leaves out the gauges of a process (src/app/processes/gather-metrics.ts). */
+const readinessMsMax = 500;
 const lagBuckets = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 2, 5];
 
 export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): GatewayMetrics => {
@@ -194,10 +197,12 @@ const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
     () => (sharedHealth() === 'down' ? 0 : 1),
     'min',
   );
+  // While PostgreSQL is silent the checks take seconds, and the other gauges of this process must not be late with them.
+  const readReadiness = lastKnown(readiness, readinessMsMax);
   metrics.gauge(
     'ready',
     '1: traffic may be sent here, as /readyz says',
-    async () => (['unavailable', 'draining'].includes((await readiness()).status) ? 0 : 1),
+    async () => (['unavailable', 'draining'].includes((await readReadiness()).status) ? 0 : 1),
     'min',
   );
 };

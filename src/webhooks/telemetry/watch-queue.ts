@@ -47,7 +47,7 @@ export const watchQueue = (metrics: Metrics, read: ReadQueue, clock: Clock): voi
   });
   metrics.gauge(
     'webhook_oldest_due_seconds',
-    'Since the oldest due delivery became due, of endpoints that answer: it grows when workers are too slow or gone',
+    'Since the oldest due delivery became due, of endpoints that answer: it grows when workers are too few or too slow, and no process shows it without a worker',
     async () => secondsSince((await read()).oldestDue, clock.now()),
   );
   metrics.gauge(

@@ -1,12 +1,15 @@
 /** Backup, restore and move of one embedded store, by the commands that an operator uses. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createBackup } from '#src/app/backup/create-backup.ts';
+import { loadSettings } from '#src/app/settings/config.ts';
 import { isHeadsFile } from '#src/gateway/index.ts';
 import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
 import { embeddedConnection } from '#src/platform/db/embedded/embedded.ts';
+import { createLog } from '#src/platform/log.ts';
 import { createEmptyDatabase } from '../../support/database.ts';
 import { freePort } from '../../support/free-port.ts';
 import {
@@ -215,6 +218,22 @@ test('A-275 a backup that is killed in its middle leaves no folder that a restor
   // The WAL that they held is free again.
   await until(async () => (await query(interrupted.connection, 'select from pg_replication_slots')).length === 0);
 }, 120_000);
+
+test('A-570 a backup during which the master key is rotated is refused and leaves nothing, and the next one is restored', async () => {
+  const rotated = join(folder, 'rotated');
+  let exitCode: number | null | undefined;
+  const rotate = (): void => {
+    if (exitCode !== undefined) return;
+    const command = [join(root, 'src/cli/launch.mjs'), 'master-key', 'rotate'];
+    exitCode = spawnSync(process.execPath, command, { cwd: root, env: { ...plainEnv(), ...env } }).status;
+  };
+  const request = { to: rotated, withMasterKey: true, signal: new AbortController().signal, onPercent: rotate };
+  const made = createBackup(loadSettings({ env }), createLog({ level: 'silent', role: 'backup' }), request);
+  await expect(made).rejects.toThrow('the master key was rotated during the backup');
+  expect([exitCode, readdirSync(folder).filter((name) => name.startsWith('rotated'))]).toEqual([0, []]);
+  await runJson(['backup', '--to', rotated, '--with-master-key'], env);
+  expect(await runJson(['restore', '--from', rotated], at('of-new-key'))).toMatchObject({ audit_ok: true });
+}, 240_000);
 
 test('A-276 a data folder whose restore was killed is not started', async () => {
   mkdirSync(join(folder, 'unfinished', 'restore.unfinished'), { recursive: true });

@@ -12,6 +12,7 @@ import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'orderpass-secrets-'));
+const masterKey = randomBytes(32).toString('base64');
 const [firstToken, secondToken] = ['first-token-of-metrics', 'second-token-of-metrics'];
 
 let database: TestDatabase;
@@ -51,7 +52,7 @@ beforeAll(async () => {
   program = await startProgram({
     DATABASE_URL_FILE: writeSecret('database', database.url),
     ORDERPASS_DATA_DIR: join(folder, 'data'),
-    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    ORDERPASS_MASTER_KEY_FILE: writeSecret('master', masterKey),
     ORDERPASS_INTERNAL_PORT: port,
     ORDERPASS_METRICS_TOKEN_FILE: writeSecret('metrics', firstToken),
     ORDERPASS_AUDIT_HTTP_URL: receiver.url,
@@ -130,3 +131,24 @@ test('A-263 a changed secret that only another start uses is logged once and sho
   writeSecret('database', database.url);
   await until(async () => (await readiness()).secrets === 'ok');
 });
+
+/** What the file is, its text, and the reason in the log. */
+const wrongKeys: [string, string, string][] = [
+  ['is no key', 'no key', 'must be 32 bytes'],
+  ['opens another store', randomBytes(32).toString('base64'), 'the store is sealed by the key'],
+];
+
+test.each(wrongKeys)(
+  'A-572 a file of the master key that %s is shown until it is corrected',
+  async (_what, text, reason) => {
+    await until(async () => (await readiness()).secrets === 'ok');
+    writeSecret('master', text);
+    await until(async () => (await readiness()).secrets === 'refused');
+    expect(await readiness()).toMatchObject({ status: 'degraded' });
+    const shown = await (await metricsWith(secondToken)).text();
+    expect(shown).toContain('orderpass_secret_refused{setting="master_key"} 1');
+    await until(() => program.errors().includes(reason));
+    writeSecret('master', masterKey);
+    await until(async () => (await readiness()).secrets === 'ok');
+  },
+);
