@@ -23,6 +23,8 @@ const common = {
   testTimeout: 240_000,
   hookTimeout: 240_000,
   teardownTimeout: 60_000,
+  // As long as `until` of test/support/until.ts. The default is a second, which other work on the machine may take.
+  expect: { poll: { timeout: 60_000 } },
 } as const;
 
 export default defineConfig({

@@ -63,6 +63,18 @@ test('audit search shows lines for people and ECS names with a cursor for script
   }
 });
 
+test('F-06 a search of the audit whose end is not after its start is refused, because no event can match it', async () => {
+  for (const until of ['2026-05-01T10:00:00Z', '2026-05-01T09:59:59Z']) {
+    const span = ['--since', '2026-05-01T10:00:00Z', '--until', until];
+    expect(await runCommand(['audit', 'search', ...span], env)).toMatchObject({
+      ...{ code: 2, stdout: '' },
+      stderr: expect.stringContaining('--until must be after --since'),
+    });
+  }
+  const span = ['--since', '2026-05-01T10:00:00Z', '--until', '2026-05-01T10:00:01Z'];
+  expect((await runCommand(['audit', 'search', ...span], env)).stdout).toContain('No event matches.');
+});
+
 const printed = (): Record<string, unknown>[] =>
   program
     .output()

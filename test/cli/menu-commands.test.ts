@@ -179,6 +179,9 @@ test('F-01 an option is not rounded either', async () => {
   const args = ['restaurant', 'set', '--restaurant', restuid, '--point-value', '0.10000000000000000001'];
   const refused = await runCommand(args, env);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('would be rounded')]);
+  const path = file('percent.csv', 'ext_id,name,price,category_ext_id\nR1,R,7,C\n');
+  const removal = await runCommand(importing(path, '--max-removal-percent', '99.99999999999999999'), env);
+  expect([removal.code, removal.stderr]).toEqual([2, expect.stringContaining('would be rounded')]);
 });
 
 test('menu import refuses CSV rows that it would have to leave out, with the line and what to change', async () => {

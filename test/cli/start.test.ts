@@ -126,7 +126,6 @@ test.skipIf(oldNode === undefined)(
       expect(said[0]).toMatch(/^Orderpass needs Node 24 or newer and this is Node \d+\.\d+\.\d+: run "npm ci"/);
     }
   },
-  60_000,
 );
 
 test.skipIf(oldNode === undefined)(
@@ -148,5 +147,4 @@ test.skipIf(oldNode === undefined)(
     child.kill('SIGINT');
     await until(() => child.exitCode === 0);
   },
-  60_000,
 );

@@ -91,7 +91,7 @@ describe('migrations', () => {
     } finally {
       reader.release(true);
     }
-  }, 60_000);
+  });
 
   test('A-505 whose table stays in use fail after a while, and name the process of the database that uses it', async () => {
     await migrate(database.pool, [first], { log });
@@ -109,7 +109,7 @@ describe('migrations', () => {
     } finally {
       reader.release(true);
     }
-  }, 60_000);
+  });
 
   test('that were changed after they had been applied are refused by name', async () => {
     await migrate(database.pool, [first], { log });

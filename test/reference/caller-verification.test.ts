@@ -81,7 +81,7 @@ const checkAll = (command: string, args: readonly string[]): Promise<void> =>
   new Promise((resolve, reject) => {
     const env = { ...process.env, GATEWAY: gateway, ISSUER: issuer, AUDIENCE: audience };
     const tokens = cases.map(([, token]) => token);
-    execFile(command, [...args, ...tokens], { cwd: folder, env, timeout: 120_000 }, (error, stdout, stderr) => {
+    execFile(command, [...args, ...tokens], { cwd: folder, env, timeout: 200_000 }, (error, stdout, stderr) => {
       if (error !== null) return reject(new Error(`${command}: ${stderr}`));
       const ids = stdout.split('\n').slice(0, cases.length);
       try {

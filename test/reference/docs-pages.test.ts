@@ -86,7 +86,6 @@ test.skipIf(binary === undefined)(
     expect(asked.length).toBeGreaterThan(4);
     expect(foreign()).toEqual([]);
   },
-  60_000,
 );
 
 test.skipIf(binary === undefined)(
@@ -101,22 +100,17 @@ test.skipIf(binary === undefined)(
     await page.goto(`${gateway.url}/docs/errors`);
     expect(await overflow()).toBe(0);
   },
-  60_000,
 );
 
-test.skipIf(binary === undefined)(
-  'the pages follow a light and a dark screen',
-  async () => {
-    for (const path of ['/docs', '/docs/reference', '/docs/errors', '/docs/changelog']) {
-      await page.emulateMedia({ colorScheme: 'light' });
-      await page.goto(gateway.url + path);
-      const light = await background();
-      await page.emulateMedia({ colorScheme: 'dark' });
-      await until(async () => (await background()) !== light);
-    }
-  },
-  60_000,
-);
+test.skipIf(binary === undefined)('the pages follow a light and a dark screen', async () => {
+  for (const path of ['/docs', '/docs/reference', '/docs/errors', '/docs/changelog']) {
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.goto(gateway.url + path);
+    const light = await background();
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await until(async () => (await background()) !== light);
+  }
+});
 
 test.skipIf(binary === undefined)(
   'A-483 credentials are typed into password fields, and a tried operation sends them and shows its answer',
@@ -146,7 +140,6 @@ test.skipIf(binary === undefined)(
     await tried.locator('.live-responses-table', { hasText: 'INVALID_KEY' }).waitFor();
     expect(foreign()).toEqual([]);
   },
-  60_000,
 );
 
 test.skipIf(binary === undefined)(
@@ -180,20 +173,16 @@ test.skipIf(binary === undefined)(
   180_000,
 );
 
-test.skipIf(binary === undefined)(
-  'the keyboard alone opens an operation of the reference',
-  async () => {
-    await openViewer();
-    const control = operation('/api/orders/list').locator('button').first();
-    for (let i = 0; i < 60; i += 1) {
-      await page.keyboard.press('Tab');
-      if (await control.evaluate((element) => element === element.ownerDocument.activeElement)) break;
-    }
-    await page.keyboard.press('Enter');
-    await operation('/api/orders/list').locator('.responses-wrapper').waitFor();
-  },
-  60_000,
-);
+test.skipIf(binary === undefined)('the keyboard alone opens an operation of the reference', async () => {
+  await openViewer();
+  const control = operation('/api/orders/list').locator('button').first();
+  for (let i = 0; i < 60; i += 1) {
+    await page.keyboard.press('Tab');
+    if (await control.evaluate((element) => element === element.ownerDocument.activeElement)) break;
+  }
+  await page.keyboard.press('Enter');
+  await operation('/api/orders/list').locator('.responses-wrapper').waitFor();
+});
 
 test.skipIf(binary === undefined)(
   'the keyboard alone reaches each anchor of the error codes, and a link to one shows it',
@@ -220,5 +209,4 @@ test.skipIf(binary === undefined)(
     expect(problems).toEqual([]);
     expect(foreign()).toEqual([]);
   },
-  60_000,
 );

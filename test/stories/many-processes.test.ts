@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
-import { until, withinASecond } from '../support/until.ts';
+import { isWithinASecond } from '../support/until.ts';
 
 let database: TestDatabase;
 let env: Record<string, string>;
@@ -58,7 +58,7 @@ test('A-022 a token of one gateway opens the other, and a client that is disable
   expect([await read(left.url), await read(right.url)]).toEqual([200, 200]);
 
   await runJson(['client', 'disable', '--client-id', String(client.client_id)], env);
-  await until(async () => (await read(left.url)) === 401 && (await read(right.url)) === 401, withinASecond.timeout);
+  await isWithinASecond(() => Promise.all([read(left.url), read(right.url)]), [401, 401]);
 });
 
 test('the core answers only the gateway', async () => {

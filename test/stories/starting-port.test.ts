@@ -38,7 +38,7 @@ beforeAll(async () => {
     PORT: String(port),
   });
   starting.catch(() => undefined);
-  await until(answers, 60_000);
+  await until(answers);
 });
 
 afterAll(async () => {

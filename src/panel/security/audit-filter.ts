@@ -62,6 +62,9 @@ export const readFilter = ({ query, ports }: Pick<View, 'query' | 'ports'>): Ask
     if (at === undefined) wrong.push(name);
     else filter[name] = at;
   }
+  const { since, until } = filter;
+  // Otherwise the answer to a typing error would be that no event was found.
+  if (since !== undefined && until !== undefined && until <= since) wrong.push('until');
   const decision = query.get('decision');
   if (decision === 'allow' || decision === 'deny') filter.decision = decision;
   else if (decision !== null && decision !== '') wrong.push('decision');

@@ -61,7 +61,7 @@ beforeAll(async () => {
   restuid = /\((rst_\w+)\)/.exec(program.output())?.[1] ?? '';
   const create = ['endpoint', 'create', '--restaurant', restuid, '--url', receiver.url, '--kinds', 'orders'];
   endpoint = await runJson(create, env);
-}, 120_000);
+});
 afterAll(async () => {
   await program?.kill();
   await receiver?.close();
@@ -165,7 +165,7 @@ test('A-275 a restore refuses a data folder with content, a backup without its k
   rmSync(manifest);
   await refused('is not a complete backup');
   writeFileSync(manifest, text);
-}, 120_000);
+});
 
 /** Starts a backup and holds it in its middle: the server cannot make the checkpoint that a backup begins with. */
 const startHeldBackup = async (to: string) => {
@@ -200,7 +200,7 @@ test('A-508 a restore that fails when its files get their names leaves none of t
   const { code, stderr } = await restoring;
   expect([code, stderr]).toEqual([1, expect.stringContaining('master.key')]);
   expect(readdirSync(target)).toEqual(['master.key']);
-}, 120_000);
+});
 
 test('A-275 a backup that is killed in its middle leaves no folder that a restore takes, and one that is interrupted leaves nothing', async () => {
   const held = join(folder, 'held');
@@ -217,7 +217,7 @@ test('A-275 a backup that is killed in its middle leaves no folder that a restor
   for (const close of closers.splice(0).reverse()) close();
   // The WAL that they held is free again.
   await until(async () => (await query(interrupted.connection, 'select from pg_replication_slots')).length === 0);
-}, 120_000);
+});
 
 test('A-570 a backup during which the master key is rotated is refused and leaves nothing, and the next one is restored', async () => {
   const rotated = join(folder, 'rotated');

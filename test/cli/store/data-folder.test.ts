@@ -26,4 +26,4 @@ test('a command that a broken route table stops lets go of its data folder', asy
   expect([broken.code, broken.stderr]).toEqual([1, expect.stringContaining('routes.json')]);
   expect((await runJson(create, env)).restuid).toMatch(/^rst_/);
   remove();
-}, 120_000);
+});

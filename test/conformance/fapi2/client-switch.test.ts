@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bearer, clientHeaders, postToken, read } from '../../gateway/harness/gateway-harness.ts';
 import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
 import { type Reply, sendRequest } from '../../gateway/harness/public-door.ts';
-import { until, withinASecond } from '../../support/until.ts';
+import { isWithinASecond, until } from '../../support/until.ts';
 import { type Fapi2Client, type Fapi2Harness, grant, openFapi2Harness } from './fapi2-harness.ts';
 
 let harness: Fapi2Harness;
@@ -38,7 +38,7 @@ test('A-380 `fapi2 required` ends secrets, unbound tokens and RS256 of that clie
   expect(before.map(({ status }) => status)).toEqual([200, 200, 200]);
 
   await harness.credentials.setClientFapi2Required(client.id, true);
-  await until(async () => (await useUnbound()).status === 401, withinASecond.timeout);
+  await isWithinASecond(async () => (await useUnbound()).status, 401);
   const refused = await bySecret(client);
   expect([refused.status, refused.json.error]).toEqual([401, 'invalid_client']);
   expect(refused.json.error_description).toContain('client_assertion');
@@ -54,7 +54,7 @@ test('A-380 `fapi2 required` ends secrets, unbound tokens and RS256 of that clie
   expect((await client.ask({ assertion: { claims: { aud: endpoint } } })).status).toBe(401);
 
   await harness.credentials.setClientFapi2Required(client.id, false);
-  await until(async () => (await useUnbound()).status === 200, withinASecond.timeout);
+  await isWithinASecond(async () => (await useUnbound()).status, 200);
   expect((await withHeaders(client)).status).toBe(200);
 });
 
@@ -71,7 +71,7 @@ test('A-491 `fapi2 required` with a certificate: it authenticates and binds, a s
   const unbound = String((await bySecret(own)).json.access_token);
   expect(await use(unbound)).toBe(200);
   await harness.credentials.setClientFapi2Required(own.id, true);
-  await until(async () => (await use(unbound)) === 401, withinASecond.timeout);
+  await until(async () => (await use(unbound)) === 401);
   const bound = await ask({}, certificate);
   expect(bound.status).toBe(200);
   const token = String(bound.json.access_token);

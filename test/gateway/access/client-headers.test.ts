@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newClientId, newClientSecret } from '#src/gateway/model/credential-values.ts';
-import { withinASecond } from '../../support/until.ts';
+import { isWithinASecond } from '../../support/until.ts';
 import {
   bearer,
   clientHeaders,
@@ -92,10 +92,10 @@ test('A-023 two live secrets are both accepted until one is revoked', async () =
   const second = await harness.credentials.addClientSecret(own.clientId);
   const status = async (client_secret: string) =>
     (await get(clientHeaders({ client_id: own.clientId, client_secret }))).status;
-  await expect.poll(() => status(second.secret), withinASecond).toBe(200);
+  await expect.poll(() => status(second.secret)).toBe(200);
   expect(await status(own.secret)).toBe(200);
   await harness.credentials.revokeClientSecret(own.secretId);
-  await expect.poll(() => status(own.secret), withinASecond).toBe(401);
+  await expect.poll(() => status(own.secret)).toBe(401);
   expect(await status(second.secret)).toBe(200);
 });
 
@@ -105,7 +105,7 @@ test('A-022 a client disabled anywhere is refused by every gateway within 1 s', 
   for (const url of [harness.url, other.url]) expect((await get(clientHeaders(own), url)).status).toBe(200);
   await harness.credentials.disableClient(own.client_id);
   for (const url of [harness.url, other.url]) {
-    await expect.poll(async () => (await get(clientHeaders(own), url)).status, withinASecond).toBe(401);
+    await isWithinASecond(async () => (await get(clientHeaders(own), url)).status, 401);
   }
 });
 
@@ -116,9 +116,9 @@ test('A-025 A-026 a client is RESTAURANT_NOT_FOUND when all its tenants are gone
   await harness.credentials.removeTenant(one);
   await harness.credentials.setTenantApiEnabled(two, false);
   const error = async () => (await get(clientHeaders(own))).json.error;
-  await expect.poll(error, withinASecond).toBe('API_DISABLED');
+  await expect.poll(error).toBe('API_DISABLED');
   await harness.credentials.removeTenant(two);
-  await expect.poll(error, withinASecond).toBe('RESTAURANT_NOT_FOUND');
+  await expect.poll(error).toBe('RESTAURANT_NOT_FOUND');
 });
 
 test('a client holds its granted scopes, and a client without a list holds all', async () => {

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until, withinASecond } from '../../support/until.ts';
+import { until } from '../../support/until.ts';
 import { bearer, clientHeaders, type Harness, openHarness, read, scopes, tokenOf } from '../harness/gateway-harness.ts';
 import { type Reply, sendRequest } from '../harness/public-door.ts';
 
@@ -241,7 +241,7 @@ test('reasons: missing scopes, parameters, restaurants without a grant, refusals
   await until(async () => {
     const found = await reasonAfter({ ...mine, 'x-client-secret': ended.secret });
     return found.reason === 'secret_ended';
-  }, withinASecond.timeout);
+  });
 });
 
 test('the newer of two denials with one id is returned, and after 7 days none', async () => {

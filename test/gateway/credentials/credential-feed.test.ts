@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { raiseEpoch } from '#src/gateway/credentials/lookup/epoch-store.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { statementsOf } from '../../support/statements-of.ts';
-import { until, withinASecond } from '../../support/until.ts';
+import { isWithinASecond, until } from '../../support/until.ts';
 import { bearer, clientHeaders, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
 import { type Headers, sendRequest } from '../harness/public-door.ts';
 
@@ -59,7 +59,7 @@ const settle = async (): Promise<void> => {
     const last = await addKey();
     expect(await everywhere(last.headers)).toEqual(all(200));
     await harness.credentials.revokeApiKey(last.id);
-    await expect.poll(() => everywhere(last.headers), withinASecond).toEqual(all(401));
+    await expect.poll(() => everywhere(last.headers)).toEqual(all(401));
   }
 };
 
@@ -115,13 +115,13 @@ test('a tenant that is switched off, and the revocation of all its keys, hold ev
   const ofOther = { 'x-api-key': value };
   expect(await everywhere(ofOther)).toEqual(all(200));
   await harness.credentials.setTenantApiEnabled(other, false);
-  await expect.poll(() => everywhere(ofOther), withinASecond).toEqual(all(403));
+  await isWithinASecond(() => everywhere(ofOther), all(403));
   await harness.credentials.setTenantApiEnabled(other, true);
-  await expect.poll(() => everywhere(ofOther), withinASecond).toEqual(all(200));
+  await isWithinASecond(() => everywhere(ofOther), all(200));
   await settle();
   await useAll(used);
   await harness.credentials.revokeTenantKeys(other);
-  await expect.poll(() => everywhere(ofOther), withinASecond).toEqual(all(401));
+  await isWithinASecond(() => everywhere(ofOther), all(401));
   expect(await lookUpsOf(() => useAll(used))).toEqual([]);
 });
 
@@ -133,7 +133,7 @@ test('a client that was refused as unknown is accepted within a second of its cr
     expect(await everywhere(sent)).toEqual(all(401));
     return sent;
   });
-  await expect.poll(() => everywhere(headers), withinASecond).toEqual(all(200));
+  await isWithinASecond(() => everywhere(headers), all(200));
 });
 
 const raised = 'update gateway.credential_epoch set epoch = epoch + 1, mark = gen_random_uuid()';
@@ -228,27 +228,21 @@ test('A-022 under ten changes a second each revocation holds everywhere within a
       }
     }
   };
-  const refusedAfter = async ({ headers }: Held): Promise<number> => {
-    const revokedAt = performance.now();
-    await until(async () => (await everywhere(headers)).every((code) => code === 401));
-    return performance.now() - revokedAt;
-  };
   const lookUps = await lookUpsOf(async () => {
     const using = doors.map(use);
-    const waits: Promise<number>[] = [];
+    const refused: Promise<void>[] = [];
     for (const [index, held] of changed.entries()) {
       const pause = new Promise((resolve) => setTimeout(resolve, 100));
       if (index % 3 === 0) {
         await harness.credentials.revokeApiKey(held.id);
-        waits.push(refusedAfter(held));
+        refused.push(isWithinASecond(() => everywhere(held.headers), all(401)));
       } else await harness.credentials.setLimits('key', held.id, { minute: 1_000_000 + index });
       await pause;
     }
-    const took = await Promise.all(waits);
+    await Promise.all(refused);
     await until(() => requests > 1_000);
     isOver = true;
     await Promise.all(using);
-    expect(Math.max(...took)).toBeLessThan(withinASecond.timeout);
   });
   expect(lookUps.filter((name) => name !== 'key')).toEqual([]);
 });

@@ -8,7 +8,7 @@ import { createRevokeToken } from '#src/gateway/credentials/change/revoke-token.
 import { createCredentials } from '#src/gateway/index.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { databaseUrl, run } from '../../support/test-server.ts';
-import { until, withinASecond } from '../../support/until.ts';
+import { isWithinASecond, until } from '../../support/until.ts';
 import { bearer, type Harness, openHarness, pick, postToken, read, tokenOf } from '../harness/gateway-harness.ts';
 import { sendRequest } from '../harness/public-door.ts';
 
@@ -91,12 +91,12 @@ test('F-25 after a failover that lost a change, every gateway refuses within a s
   const [lost = '', first = '', second = '', kept = ''] = tokens;
   for (const token of tokens) expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
   const snapshot = await takeSnapshot();
-  await expect.poll(() => everywhere((url) => byKey(url, key.value)), withinASecond).toEqual(all(200));
+  await isWithinASecond(() => everywhere((url) => byKey(url, key.value)), all(200));
 
   // These two will be lost: a change of a credential and a revocation of a token. All gateways read both.
   const gone = await harness.credentials.createApiKey({ tenant, name: 'lost' });
   await postToken(harness.url, { token: lost, ...client }, {}, '/api/oauth/revoke');
-  await expect.poll(() => everywhere((url) => byToken(url, lost)), withinASecond).toEqual(all(401));
+  await isWithinASecond(() => everywhere((url) => byToken(url, lost)), all(401));
   expect(await everywhere((url) => byKey(url, gone.value))).toEqual(all(200));
   expect(await everywhere((url) => byKey(url, key.value))).toEqual(all(200));
 
@@ -115,7 +115,7 @@ test('F-25 after a failover that lost a change, every gateway refuses within a s
   expect([after.epoch, after.token_epoch]).toEqual([before.epoch, before.token_epoch + 1]);
   await restore(snapshot);
 
-  await expect.poll(() => everywhere((url) => byKey(url, key.value)), withinASecond).toEqual(all(401));
+  await isWithinASecond(() => everywhere((url) => byKey(url, key.value)), all(401));
   expect(await everywhere((url) => byKey(url, gone.value))).toEqual(all(401));
   for (const token of [first, second]) expect(await everywhere((url) => byToken(url, token))).toEqual(all(401));
   // The restored store does not contain the lost revocation, so the token is valid again.
@@ -133,7 +133,7 @@ test('F-25 a snapshot restored in place, with open connections and the same numb
   await harness.credentials.quarantine('api_key', one?.keyId ?? '', 'seen elsewhere');
   const row = (await pool.query('select * from gateway.credential_epoch')).rows[0];
   await harness.credentials.reactivate('api_key', one?.keyId ?? '', 'found');
-  await expect.poll(() => everywhere((url) => byKey(url, one?.value ?? '')), withinASecond).toEqual(all(200));
+  await isWithinASecond(() => everywhere((url) => byKey(url, one?.value ?? '')), all(200));
   expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
 
   // In one transaction the number falls, and rises to the same value with another change.
@@ -144,9 +144,9 @@ test('F-25 a snapshot restored in place, with open connections and the same numb
   await tx.query('update gateway.credential_epoch set epoch = epoch + 1, mark = gen_random_uuid()');
   await tx.query('commit');
   tx.release();
-  await expect.poll(() => everywhere((url) => byKey(url, one?.value ?? '')), withinASecond).toEqual(all(403));
+  await isWithinASecond(() => everywhere((url) => byKey(url, one?.value ?? '')), all(403));
   await harness.credentials.revokeApiKey(two?.keyId ?? '');
-  await expect.poll(() => everywhere((url) => byKey(url, two?.value ?? '')), withinASecond).toEqual(all(401));
+  await isWithinASecond(() => everywhere((url) => byKey(url, two?.value ?? '')), all(401));
   expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
 });
 
@@ -161,7 +161,7 @@ test('F-25 revoked tokens are read anew when the number of revocations falls and
   ];
   const row = (await pool.query('select * from gateway.credential_epoch')).rows[0];
   await postToken(harness.url, { token: lost, ...client }, {}, '/api/oauth/revoke');
-  await expect.poll(() => everywhere((url) => byToken(url, lost ?? '')), withinASecond).toEqual(all(401));
+  await expect.poll(() => everywhere((url) => byToken(url, lost ?? ''))).toEqual(all(401));
   for (const token of [later, last]) expect(await everywhere((url) => byToken(url, token ?? ''))).toEqual(all(200));
 
   const tx = await pool.connect();
@@ -181,6 +181,6 @@ test('F-25 revoked tokens are read anew when the number of revocations falls and
   await tx.query('commit');
   tx.release();
   for (const token of [later, last])
-    await expect.poll(() => everywhere((url) => byToken(url, token ?? '')), withinASecond).toEqual(all(401));
+    await expect.poll(() => everywhere((url) => byToken(url, token ?? ''))).toEqual(all(401));
   expect(await everywhere((url) => byToken(url, lost ?? ''))).toEqual(all(200));
 });

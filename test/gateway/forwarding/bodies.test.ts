@@ -331,7 +331,7 @@ test('A-162 an answer before the end of a body reaches the client, and the conne
   );
   await until(() => answer.endsWith('\r\n\r\nok'));
   expect(answer.slice(9, 12)).toBe('200');
-  await until(() => closed, 20_000);
+  await until(() => closed);
 });
 
 test('A-162 after an early answer the rest of the body is read away, and the connection takes the next request', async () => {
@@ -376,7 +376,7 @@ test('A-162 a body that never ends keeps no connection to a path of the gateway 
     const sending = setInterval(() => socket.write(piece), 20);
     try {
       await until(() => answer.startsWith('HTTP/1.1 '));
-      await until(() => closed, 30_000);
+      await until(() => closed);
     } finally {
       clearInterval(sending);
     }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createRateLimits } from '#src/gateway/limits/rate-limits.ts';
 import { createMemoryKv } from '#src/platform/kv/index.ts';
+import { until } from '../../support/until.ts';
 import { bearer, clientHeaders, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
 import { type Reply, sendRequest } from '../harness/public-door.ts';
 
@@ -77,17 +78,22 @@ test('A-121 an import costs 20, so the 31st in a minute is refused; what does no
 test('a write costs 2, and the window of a second stops by itself and opens again', async () => {
   const door = await openHarness({ settings: { rate_minute_units: 600, rate_burst_units: 20 } });
   try {
-    const headers = clientHeaders(await door.createClient([await door.createTenant()]));
+    let headers: Record<string, string> = {};
     const create = (): Promise<Reply> =>
       sendRequest(door.url, 'POST', '/api/order/create', {
         headers: { ...headers, 'content-type': 'application/json' },
         body: '{}',
       });
-    const replies = await Promise.all(Array.from({ length: 15 }, create));
-    expect(replies.filter(({ status }) => status === 200)).toHaveLength(10);
+    let replies: Reply[] = [];
+    // Requests of two windows pass more often: then another client tries to send all of them within one.
+    await until(async () => {
+      headers = clientHeaders(await door.createClient([await door.createTenant()]));
+      replies = await Promise.all(Array.from({ length: 15 }, create));
+      return replies.filter(({ status }) => status === 200).length === 10;
+    });
     const refused = replies.find(({ status }) => status === 429);
     expect(refused?.headers['retry-after']).toBe('1');
-    await expect.poll(async () => (await create()).status, { timeout: 3_000 }).toBe(200);
+    await expect.poll(async () => (await create()).status).toBe(200);
   } finally {
     await door.close();
   }

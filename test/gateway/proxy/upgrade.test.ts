@@ -206,7 +206,7 @@ test('the failure of an upstream that refuses, falls silent or is down is answer
     onUpgrade(socket);
   });
   const place = await listen(refusing);
-  door = await openDoor(place, { routes: { timeouts: { answerMs: 300 } }, ...onGetOnly });
+  door = await openDoor(place, { routes: { timeouts: { answerMs: 2_000 } }, ...onGetOnly });
   const say =
     (status: string, body: string, headers = '') =>
     (socket: import('node:stream').Duplex) =>
@@ -250,7 +250,7 @@ test('a dead address is passed over', async () => {
 
 test('a WebSocket ends when it is idle for too long, and not before', async () => {
   await door.close();
-  door = await openDoor(url, { settings: { upgrade_idle_ms: 400 }, ...onGetOnly });
+  door = await openDoor(url, { settings: { upgrade_idle_ms: 3_000 }, ...onGetOnly });
   const socket = open(door.asKey);
   await opened(socket);
   const startedMs = performance.now();
@@ -258,7 +258,7 @@ test('a WebSocket ends when it is idle for too long, and not before', async () =
   await until(async () => {
     await echo(socket, 'still here');
     turns += 1;
-    return performance.now() - startedMs > 900;
+    return performance.now() - startedMs > 6_500;
   });
   expect(turns).toBeGreaterThan(5);
   await closed(socket);

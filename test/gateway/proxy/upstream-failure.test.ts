@@ -17,7 +17,7 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:
 
 beforeEach(async () => {
   upstream = await startRawUpstream((socket) => socket.write(ok));
-  door = await openDoor(upstream.url, { routes: { timeouts: { answerMs: 300 } } });
+  door = await openDoor(upstream.url, { routes: { timeouts: { answerMs: 2_000 } } });
 });
 
 afterEach(async () => {

@@ -1,7 +1,9 @@
 /** What is stored is what was sent: every value of every operation, with numbers that a double cannot hold. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
 import { describedOperations } from '#src/ordering/index.ts';
+import { readExactJson } from '#src/platform/http/exact-json.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { describedOperations as describedWebhookOperations } from '#src/webhooks/index.ts';
 import type { Answer, Json } from '../../support/ordering.ts';
@@ -197,6 +199,39 @@ test.each(gets)('F-01 F-02 %s takes a number of its query as it is, or refuses i
       }
     }
   }
+});
+
+/** The types inside `type` that read a number, with what is around them: bounds, defaults, the change to minor units. */
+const numberTypesIn = (type: z.ZodType, seen = new Set<unknown>()): z.ZodType[] => {
+  const inside = (value: unknown): z.ZodType[] => {
+    if (typeof value !== 'object' || value === null || seen.has(value)) return [];
+    seen.add(value);
+    if (!(value instanceof z.ZodType)) return Object.values(value).flatMap(inside);
+    const { anyOf, ...own }: Json = z.toJSONSchema(value, { io: 'input', unrepresentable: 'any' });
+    const read: Json = anyOf?.find((one: Json) => one.type !== 'null') ?? own;
+    const isNumber = ['number', 'integer'].includes(read.type) && read.enum === undefined;
+    return [...(isNumber ? [value] : []), ...Object.values(value.def).flatMap(inside)];
+  };
+  return inside(type);
+};
+
+test('F-01 F-02 what a member makes of a number is that number, in its own unit or in hundredths of it', () => {
+  const texts = [...hostile, '12.35', '0.29', '1.15', '45.46', '2', '30', '4102444800', '"0.57"', '"12.50"', '"3"'];
+  let tried = 0;
+  for (const { path, params } of operations)
+    for (const type of numberTypesIn(params)) {
+      const made = texts.flatMap((text) => {
+        const { success, data } = type.safeParse(readExactJson(text));
+        return success ? [[exactly(text.replaceAll('"', '')) ?? text, exactly(String(data))] as const] : [];
+      });
+      const scale = [1n, 100n].find((unit) =>
+        made.every(([sent, data]) => typeof sent === 'bigint' && sent * unit === data),
+      );
+      expect(scale, `${path} ${JSON.stringify(type.meta())}: ${made.join(' ')}`).toBeDefined();
+      expect(made.length).toBeGreaterThan(0);
+      tried += made.length;
+    }
+  expect(tried).toBeGreaterThan(500);
 });
 
 test('F-01 text that looks like a number comes back letter for letter', async () => {

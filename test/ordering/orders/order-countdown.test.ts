@@ -113,7 +113,7 @@ test('A-091 the service finds after a restart what ended meanwhile, and takes po
   const service = core.services.find(({ name }) => name === 'order-countdown');
   const stop = new AbortController();
   const running = service?.run(stop.signal);
-  await until(async () => (await shop.read(order.uid)).status === 'timed_out', 5000);
+  await until(async () => (await shop.read(order.uid)).status === 'timed_out');
   stop.abort();
   await running;
   expect(await lastEventOf(order.uid)).toEqual([['order.timeout', 3, 2]]);
@@ -222,9 +222,9 @@ test('A-504 the service tries again by itself after failures, without a pause th
   const tokenOf = createOrderToken(core.orderTokenKey);
   await sql`alter table ordering.orders rename to orders_away`.execute(core.db);
   const running = createTimeOutOrders({ db: core.db, clock, tokenOf, log }).run(stop.signal);
-  await until(() => logged.length === 2, 20_000);
+  await until(() => logged.length === 2);
   await sql`alter table ordering.orders_away rename to orders`.execute(core.db);
-  await until(async () => (await shop.read(order.uid)).status === 'timed_out', 20_000);
+  await until(async () => (await shop.read(order.uid)).status === 'timed_out');
   stop.abort();
   await running;
 });

@@ -215,4 +215,4 @@ test('a store that is in use and a store of a database server get no demo data, 
   expect(served.stderr).toContain('--demo-data adds nothing: it belongs to');
   const unknown = await runCommand(['start', '--demo-date'], { ...newFolder(), PORT: '0' });
   expect(unknown).toMatchObject({ code: 2 });
-}, 120_000);
+});

@@ -136,5 +136,4 @@ test.skipIf(browserBinary === undefined)(
     await owner.page.getByRole('heading', { level: 1, name: 'Why was a request refused?' }).waitFor();
     expect(owner.problems).toEqual([]);
   },
-  120_000,
 );

@@ -89,5 +89,4 @@ test.skipIf(browserBinary === undefined)(
     expect(await tryOut(page, '/api/orders/list')).toContain('"orders"');
     expect(problems).toEqual([]);
   },
-  120_000,
 );

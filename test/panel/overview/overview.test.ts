@@ -31,7 +31,7 @@ beforeAll(async () => {
     users.set(role, user);
     cookies.set(role, await harness.cookieOf(user));
   }
-}, 120_000);
+});
 
 afterAll(async () => {
   await harness?.close();
@@ -103,7 +103,7 @@ test('an owner’s first steps tick themselves off, and the orders of today are 
   expect(plain(days)).toMatch(/Osteria Uno 1 0$/);
   const list = /href="([^"]+orders[^"]+)"/.exec(days)?.[1]?.replaceAll('&amp;', '&').replace('/panel', '') ?? '';
   expect((await get('owner', list)).text).toContain(ids.order);
-}, 120_000);
+});
 
 test('today is counted against the same day of last week up to this time, per restaurant', async () => {
   const { pool } = harness.database;
@@ -156,7 +156,7 @@ const expectAllRestaurants = async (): Promise<void> => {
   expect(await cardOf('owner', 'ending')).toContain(`/keys#rotate-${ids.key}"`);
   expect(await cardOf('owner', 'ending')).not.toContain('Only the first');
   expect((await search('owner', 'zelda')).text).toContain('Zelda Fitzgerald');
-  await until(async () => (await search('owner', ids.request ?? '')).location.includes(String(ids.key)), 30_000);
+  await until(async () => (await search('owner', ids.request ?? '')).location.includes(String(ids.key)));
   await add(25, 200);
   expect(plain(await cardOf('owner', 'failing'))).toContain('Only the first 200 of your 201 restaurants');
   expect(plain(await cardOf('owner', 'ending'))).toContain('Only the first 200 of your 201 restaurants');
@@ -201,10 +201,10 @@ test('support sees who is in quarantine, near a limit, failing or refused, and w
   ids.refused = refused.headers.get('x-request-id') ?? '';
   expect(refused.status).toBe(403);
   for (let i = 0; i < 6; i += 1) await fetch(`${harness.url}/api/orders/list?restuid=${foreign}`, { headers });
-  await until(async () => plain(await cardOf('support', 'refusals')).includes('Courier app'), 30_000);
+  await until(async () => plain(await cardOf('support', 'refusals')).includes('Courier app'));
   const refusals = plain(await cardOf('support', 'refusals'));
   expect(refusals).toMatch(/Courier app .*may not reach this restaurant.*Who can help: support/);
-  await until(async () => plain(await cardOf('support', 'callers')).includes('Courier app'), 60_000);
+  await until(async () => plain(await cardOf('support', 'callers')).includes('Courier app'));
 
   expect(plain(await cardOf('support', 'quarantined'))).toContain('No key or client is in quarantine.');
   await harness.command('client', 'quarantine', '--client-id', ids.client, '--reason', 'calls from two countries');
@@ -227,7 +227,7 @@ test('support sees who is in quarantine, near a limit, failing or refused, and w
     /Courier app .*90% of the units of the day used.*refused 3 times/,
   );
   expect(await cardOf('security', 'addresses')).toContain('/panel/security/audit?address=203.0.113.9"');
-}, 180_000);
+});
 
 test('A-466 support lifts the quarantine of a key from the start page, which lists nothing that has ended', async () => {
   const { pool } = harness.database;
@@ -269,10 +269,10 @@ test('A-466 support lifts the quarantine of a key from the start page, which lis
 });
 
 test('A-474 security sees refusals per hour and the last verification, and administrators all of it in short', async () => {
-  await until(async () => (await cardOf('security', 'refused'))?.includes('<svg') === true, 30_000);
+  await until(async () => (await cardOf('security', 'refused'))?.includes('<svg') === true);
   expect(plain(await cardOf('security', 'integrity'))).toContain('never verified');
   await post('security', '/security/integrity/verify', {});
-  await until(async () => plain(await cardOf('security', 'integrity')).includes('Unchanged'), 60_000);
+  await until(async () => plain(await cardOf('security', 'integrity')).includes('Unchanged'));
   expect(plain(await cardOf('admin', 'integrity'))).toContain('Unchanged');
   expect(plain(await cardOf('admin', 'short'))).toContain('In quarantine 1');
   expect(plain(await cardOf('admin', 'short'))).toMatch(/Orders today \(UTC\) \d/);
@@ -335,7 +335,7 @@ test('an exact id leads to its page, for each role that may open it', async () =
     }
   }
   const request = `${below}/keys/${ids.key}/requests?id=${ids.request}`;
-  await until(async () => (await search('owner', ids.request ?? '')).location === request, 30_000);
+  await until(async () => (await search('owner', ids.request ?? '')).location === request);
   const refused = `/clients/${ids.client}/requests?id=${ids.refused}`;
   expect((await search('support', ids.refused ?? '')).location).toBe(refused);
   expect((await search('support', ids.client ?? '')).location).toBe(`/clients/${ids.client}`);
@@ -344,10 +344,10 @@ test('an exact id leads to its page, for each role that may open it', async () =
   const userId = users.get('support')?.userId;
   expect((await search('admin', userId ?? '')).location).toBe(`/users/${userId}`);
   for (const id of [ids.order, ids.endpoint, userId]) expect((await search('security', id ?? '')).status).toBe(200);
-}, 60_000);
+});
 
 test('the list of first steps goes away when all of them are done', async () => {
-  await until(async () => (await cardOf('owner', 'steps')) === undefined, 30_000);
+  await until(async () => (await cardOf('owner', 'steps')) === undefined);
 });
 
 test('an owner gets the same for an id of another restaurant as for one that does not exist', async () => {
@@ -496,7 +496,6 @@ test.skipIf(browserBinary === undefined)(
     }
     expect([...problems, ...both.problems]).toEqual([]);
   },
-  180_000,
 );
 
 test.skipIf(browserBinary === undefined)(

@@ -431,9 +431,8 @@ const renewSessions = async (): Promise<void> => {
 
 const untilUseIsWritten = async (): Promise<void> => {
   await expect
-    .poll(
-      async () => formsOf(await ask(`/clients/${ids.client}/shrink`)).some(({ action }) => action.endsWith('/shrink')),
-      { timeout: 30_000 },
+    .poll(async () =>
+      formsOf(await ask(`/clients/${ids.client}/shrink`)).some(({ action }) => action.endsWith('/shrink')),
     )
     .toBe(true);
 };

@@ -14,7 +14,7 @@ import { openTill } from '../harness/till.ts';
 
 if (browserBinary === undefined) process.stderr.write('layout: skipped, no Chromium is installed\n');
 
-const widths = [320, 390, 768, 1024, 1280, 1920];
+const widths = [320, 390, 768, 1024, 1280, 1440, 1920];
 const long = (text: string, length: number): string => text.repeat(Math.ceil(length / text.length)).slice(0, length);
 const url = `http://127.0.0.1:59999/${long('receiver-of-the-webhooks-of-a-restaurant/', 240)}`;
 const probe = readFileSync(join(import.meta.dirname, '../harness/layout-probe.js'), 'utf8');

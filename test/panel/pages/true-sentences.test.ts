@@ -12,7 +12,7 @@ let harness: PanelHarness;
 beforeAll(async () => {
   panel = await startPanel();
   harness = await startPanelHarness();
-}, 60_000);
+});
 
 afterAll(async () => {
   await panel?.close();

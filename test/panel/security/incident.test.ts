@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
-import { until, withinASecond } from '../../support/until.ts';
+import { until } from '../../support/until.ts';
 import { checkPage } from '../harness/check-page.ts';
 import {
   browserBinary,
@@ -107,7 +107,7 @@ inBrowser(
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Revoke now');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/incident\/proof/);
-    await until(async () => (await byToken(token)) === 401, withinASecond.timeout);
+    await until(async () => (await byToken(token)) === 401);
     expect(await list({ 'x-client-id': client.client_id ?? '', 'x-client-secret': secret })).toBe(401);
     const actions = await page.locator('.proof h2').allInnerTexts();
     expect(actions).toEqual(['secret.retired', 'client.tokens_revoked', 'client.tokens_revoked']);
@@ -150,7 +150,7 @@ inBrowser(
       await page.locator('.confirm > summary').click();
       await page.getByRole('button', { name: 'Revoke now' }).click();
       await page.waitForURL(/\/incident\/proof/);
-      await until(async () => (await works()) === 401, withinASecond.timeout);
+      await until(async () => (await works()) === 401);
       // The second trace shows that it has ended, and the refusals since then.
       await written(`action = 'request.denied' and reason like '%revoked%' or reason = 'key_revoked'`);
       await trace(opened, value);

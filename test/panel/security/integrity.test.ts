@@ -172,6 +172,21 @@ inBrowser(
   },
 );
 
+inBrowser('F-06 a search and a download of the audit whose end is not after its start are refused', async () => {
+  const { page } = await harness.signIn(user);
+  const since = '2026-05-01T10:00Z';
+  for (const path of ['audit', 'audit/export']) {
+    const ask = (until: string) =>
+      page.request.get(`${harness.url}/panel/security/${path}?${new URLSearchParams({ since, until })}`);
+    for (const until of [since, '2026-05-01T09:59Z']) {
+      const refused = await ask(until);
+      expect(refused.status()).toBe(422);
+      expect(await refused.text()).toContain('“Until” must be after “From”');
+    }
+    expect((await ask('2026-05-01T10:01Z')).status()).toBe(200);
+  }
+});
+
 inBrowser('the report lists callers that would be refused by a trial scope, with the missing scopes', async () => {
   expect(await call()).toBe(200);
   await until(async () => (await rowsOf('select 1 from gateway.policy_dry_run')).length > 0);

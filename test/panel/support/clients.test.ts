@@ -118,5 +118,4 @@ test.skipIf(browserBinary === undefined)(
     expect(JSON.stringify(audited)).toContain(`panel:${support.userId}`);
     expect(problems).toEqual([]);
   },
-  120_000,
 );

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { type RunningProgram, runJson, startProgram } from '../../support/program.ts';
-import { until, withinASecond } from '../../support/until.ts';
+import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type DatabasePair, startPair } from './database-pair.ts';
 
@@ -147,7 +147,7 @@ export const runFailover = async (fail: (pair: DatabasePair) => Promise<void>): 
     expect(await statusOf(shop, before)).toBe(401);
     await until(async () => (await statusOf(shop, after)) === 200);
     await revoke(shop, after);
-    await expect.poll(() => statusOf(shop, after), withinASecond).toBe(401);
+    await expect.poll(() => statusOf(shop, after)).toBe(401);
     seen.isDone = true;
     await ordering;
 

@@ -12,7 +12,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { runCommand, runJson, startProgram } from '../../support/program.ts';
 import { databaseNameOf, databaseUrl } from '../../support/test-server.ts';
-import { until, withinASecond } from '../../support/until.ts';
+import { until } from '../../support/until.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from './pgbouncer.ts';
 
@@ -108,7 +108,7 @@ describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
 
       await runJson(['client', 'disable', '--client-id', String(made.client_id)], env);
       const read = async (): Promise<number> => (await fetch(`${program.url}/api/orders/list`, { headers })).status;
-      await until(async () => (await read()) === 401, withinASecond.timeout);
+      await until(async () => (await read()) === 401);
       expect(program.errors()).toContain('statement_timeout');
     } finally {
       await program.stop();

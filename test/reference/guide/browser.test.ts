@@ -59,21 +59,17 @@ const examples = [
   '/docs/search?q=token',
 ];
 
-test.skipIf(binary === undefined)(
-  'A-327 axe finds nothing at 320 and 1280 px in light and dark colours',
-  async () => {
-    await open('/docs', phone);
-    for (const path of examples) {
-      await page.goto(gateway.url + path);
-      for (const width of [320, 1280]) {
-        await page.setViewportSize({ width, height: 800 });
-        await expectAccessible(page);
-      }
+test.skipIf(binary === undefined)('A-327 axe finds nothing at 320 and 1280 px in light and dark colours', async () => {
+  await open('/docs', phone);
+  for (const path of examples) {
+    await page.goto(gateway.url + path);
+    for (const width of [320, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      await expectAccessible(page);
     }
-    expect(problems).toEqual([]);
-  },
-  120_000,
-);
+  }
+  expect(problems).toEqual([]);
+});
 
 test.skipIf(binary === undefined)(
   'A-483 axe finds nothing on any page that can be reached from /docs, in both colours',
@@ -93,20 +89,16 @@ test.skipIf(binary === undefined)(
   300_000,
 );
 
-test.skipIf(binary === undefined)(
-  'A-327 no page scrolls sideways between 320 and 1920 px',
-  async () => {
-    await open('/docs', phone);
-    for (const path of [...examples, '/docs/operate/routes', '/docs/callers', '/docs/secure/gateway']) {
-      await page.goto(gateway.url + path);
-      for (const width of [320, 360, 768, 900, 1200, 1280, 1920]) {
-        await page.setViewportSize({ width, height: 800 });
-        expect([path, width, await overflow()]).toEqual([path, width, 0]);
-      }
+test.skipIf(binary === undefined)('A-327 no page scrolls sideways between 320 and 1920 px', async () => {
+  await open('/docs', phone);
+  for (const path of [...examples, '/docs/operate/routes', '/docs/callers', '/docs/secure/gateway']) {
+    await page.goto(gateway.url + path);
+    for (const width of [320, 360, 768, 900, 1200, 1280, 1920]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect([path, width, await overflow()]).toEqual([path, width, 0]);
     }
-  },
-  120_000,
-);
+  }
+});
 
 test.skipIf(binary === undefined)(
   'A-328 without scripts the menu of a phone opens, tabs change by the keyboard, and the search answers',
@@ -136,7 +128,6 @@ test.skipIf(binary === undefined)(
     expect(page.url()).toContain('/docs/search?q=rotate+secret');
     expect(await page.getByRole('searchbox').inputValue()).toBe('rotate secret');
   },
-  60_000,
 );
 
 test.skipIf(binary === undefined)(
@@ -149,7 +140,6 @@ test.skipIf(binary === undefined)(
     expect(await tabs.locator('.tab-title', { hasText: 'PHP' }).isVisible()).toBe(true);
     expect(await page.locator('header, .side, .contents').locator('visible=true').count()).toBe(0);
   },
-  60_000,
 );
 
 test.skipIf(binary === undefined)(
@@ -173,20 +163,15 @@ test.skipIf(binary === undefined)(
     await page.locator('.opblock.is-open [data-path="/api/orders/list"]').waitFor();
     expect(problems).toEqual([]);
   },
-  60_000,
 );
 
-test.skipIf(binary === undefined)(
-  'A-329 every code block has a button that copies exactly its text',
-  async () => {
-    await open('/docs/webhooks', { ...desk, permissions: ['clipboard-read', 'clipboard-write'] });
-    const boxes = page.locator('.code');
-    expect(await page.locator('.code > .copy').count()).toBe(await boxes.count());
-    const box = page.locator('.tab .code').first();
-    await box.getByRole('button', { name: 'Copy' }).click();
-    await box.getByRole('button', { name: 'Copied' }).waitFor();
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await box.locator('code').innerText());
-    expect(problems).toEqual([]);
-  },
-  60_000,
-);
+test.skipIf(binary === undefined)('A-329 every code block has a button that copies exactly its text', async () => {
+  await open('/docs/webhooks', { ...desk, permissions: ['clipboard-read', 'clipboard-write'] });
+  const boxes = page.locator('.code');
+  expect(await page.locator('.code > .copy').count()).toBe(await boxes.count());
+  const box = page.locator('.tab .code').first();
+  await box.getByRole('button', { name: 'Copy' }).click();
+  await box.getByRole('button', { name: 'Copied' }).waitFor();
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await box.locator('code').innerText());
+  expect(problems).toEqual([]);
+});

@@ -117,9 +117,9 @@ const menu = (names: Names): string[] => {
      select ${names.shop}, ${uidOf('prd', names)}, ${category}, ${skewed(`'Dish ' || i`, `'Pizza ' || i`, `'Wine ' || i`, `'Qxrare ' || i`)},
        850, '{}', '{}', '{}', false, false, 0, false, i % 10 = 3, ${names.rows} - i, '{}', 'sync', '[]' from ${series(names)}`,
     `insert into ordering.menu_imports (restuid, uid, client_id, kind, state, percent, pos_uid, update_mode, version,
-       base_version, created, touched, counts, removal_percent)
+       base_version, plan_id, created, touched, counts, removal_percent)
      select ${names.shop}, ${uidOf('imp', names)}, ${names.client}, 'import', case when i <= 3 then 'running' else 'applied' end,
-       100, 'till', 'merge', i, i - 1, ${at}, case when i <= 3 then clock_timestamp() + interval '1 day' else ${at} end,
+       100, 'till', 'merge', i, i - 1, 'pln_' || i, ${at}, case when i <= 3 then clock_timestamp() + interval '1 day' else ${at} end,
        (select jsonb_object_agg(kind, '{"created":0,"updated":0,"unchanged":0,"removed":0}'::jsonb)
         from unnest(array['categories', 'products', 'options', 'option_values']) as kind), 0
      from ${series(names)}`,
@@ -199,7 +199,7 @@ export const askedOf = ({ restuid, rows, now }: Grown): Record<string, Record<st
       q: ['dish', 'pizz', 'qx', 'nothing'],
       catuid: [uid('cat', 3), uid('cat', 10)],
     },
-    '/menu/imports': { version: ['2'], plan_id: [] },
+    '/menu/imports': { version: ['2'], plan_id: ['pln_2'] },
     '/webhook/endpoints': {},
     '/webhook/deliveries': {
       endpoint_uid: [uid('whe', 1), uid('whe', 2), uid('whe', 3), 'whe_none'],

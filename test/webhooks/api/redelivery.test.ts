@@ -177,7 +177,7 @@ test('a large redelivery is queued in steps by the workers, one at a time per en
   const second = await redeliver({ endpoint_uid: uid, since: start });
   expect([second.status, second.json.error]).toEqual([409, 'CONFLICT']);
   stop = api.startWorker();
-  await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 350, 60_000);
+  await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 350);
   for (let entity = 0; entity < 20; entity += 1) {
     const seqs = seqsOf(receiver, `cus_${entity}`);
     expect(seqs).toEqual(seqs.toSorted((left, right) => left - right));
@@ -204,10 +204,10 @@ test('after a worker is killed during a large redelivery, another one goes on: e
   const answer = await redeliver({ endpoint_uid: uid, since });
   expect(answer.json.redelivery).toMatchObject({ queued: 100, state: 'running' });
   const worker = api.spawnWorker();
-  await until(() => receiver.received.length >= 130, 30_000);
+  await until(() => receiver.received.length >= 130);
   await worker.kill();
   api.spawnWorker();
-  await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 400, 60_000);
+  await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 400);
   const { rows } = await sql<{
     queued: number;
     state: string;
@@ -259,7 +259,7 @@ test('F-08 the state of a redelivery can be read: how much is queued, the states
   expect(begun.finished_iso).toBeNull();
 
   const stop = api.startWorker();
-  await until(async () => (await progressOf(first.uid)).json.redelivery.state === 'sending', 30_000);
+  await until(async () => (await progressOf(first.uid)).json.redelivery.state === 'sending');
   const queued = (await progressOf(first.uid)).json.redelivery;
   expect(queued).toMatchObject({ queued: events, finished_iso: null });
   receiver.behave(status(204));
@@ -267,7 +267,7 @@ test('F-08 the state of a redelivery can be read: how much is queued, the states
     // Failed attempts are retried at their time.
     api.clock.advance(10_000);
     return (await progressOf(first.uid)).json.redelivery.state === 'finished';
-  }, 60_000);
+  });
   const finished = (await progressOf(first.uid)).json.redelivery;
   expect(finished).toMatchObject({
     queued: events,
@@ -392,5 +392,5 @@ test('A-506 a redelivery whose step fails does not hold up that of another endpo
     when (new.endpoint_uid = ${sql.lit(uids[0])}) execute function public.refuse()`.execute(api.db);
   api.clock.advance(10);
   api.startWorker();
-  await until(() => ends[1]?.received.length === 150, 30_000);
+  await until(() => ends[1]?.received.length === 150);
 });

@@ -41,14 +41,6 @@ const finished = async (count: number): Promise<boolean> =>
 const workerUids = async (): Promise<string[]> =>
   (await engine.pool.query<{ uid: string }>('select uid from webhooks.workers')).rows.map(({ uid }) => uid);
 
-/** When the leases that are held now end, by the clock of the machine. */
-const leaseEnd = async (): Promise<number> => {
-  const { rows } = await sql<{ until: Date }>`select max(lease_until) as until from webhooks.deliveries`.execute(
-    engine.db,
-  );
-  return rows[0]?.until.getTime() ?? Number.NaN;
-};
-
 test('F-60 the deliveries of a killed worker are sent again under the same webhook-id, long before their leases end', async () => {
   receiver.behave(() => undefined);
   // Both run before the kill, because on a busy machine a process may take longer to start than a lease lasts.
@@ -60,19 +52,21 @@ test('F-60 the deliveries of a killed worker are sent again under the same webho
   await engine.record({ entity: 'cus_1', seq: 1 });
   await engine.record({ entity: 'cus_1', seq: 2 });
   await until(() => receiver.received.length === 1);
-  const end = await leaseEnd();
+  // Longer than the test waits: a worker that waits for the end of the leases would not send them.
+  await engine.pool.query(
+    `update webhooks.deliveries set lease_until = lease_until + interval '5 minutes' where lease_until is not null`,
+  );
   const { rows } = await engine.pool.query<{ token: string }>(
     'select lease_token as token from webhooks.deliveries where lease_token is not null',
   );
   await (rows[0]?.token.startsWith(uid) ? first : second).kill();
 
   receiver.behave(status(204));
-  await until(() => finished(2), 60_000);
+  await until(() => finished(2));
   expect(seqsOf('cus_1')).toEqual([1, 1, 2]);
   for (const name of ['webhook-id', 'x-orderpass-delivery', 'x-orderpass-attempt'])
     expect(header(1, name)).toBe(header(0, name));
   expect(receiver.received[1]?.body).toBe(receiver.received[0]?.body);
-  expect(receiver.received[1]?.at).toBeLessThan(end);
 });
 
 test('F-60 while the lock of a killed worker is still held, its deliveries wait for the end of their leases', async () => {
@@ -99,7 +93,7 @@ test('F-60 while the lock of a killed worker is still held, its deliveries wait 
       [dead?.uid],
     );
     return found.rowCount === 1;
-  }, 30_000);
+  });
   expect(seqsOf('cus_1')).toEqual([1]);
   engine.advance(30_000);
   await until(() => finished(2));
@@ -133,7 +127,7 @@ test('F-60 a worker that loses its connection for a moment goes on, and no other
     return (
       found.length === 2 && found[0]?.uid === first?.uid && found.every(({ seen }) => seen.getTime() > cutAt + 6_000)
     );
-  }, 30_000);
+  });
   expect(seqsOf('cus_held')).toEqual([1]);
   answer?.();
   await until(() => finished(1));
@@ -190,7 +184,7 @@ test('A-138 workers that are killed one after the other lose no event and keep t
   }
   await producing;
   engine.startWorker();
-  await until(() => finished(entities * eventsEach), 30_000);
+  await until(() => finished(entities * eventsEach));
   for (let entity = 0; entity < entities; entity += 1) {
     const steps = seqsOf(`cus_${entity}`).filter((seq, index, all) => seq !== all[index - 1]);
     expect(steps).toEqual(Array.from({ length: eventsEach }, (_, index) => index + 1));
@@ -209,7 +203,7 @@ test('when one of two worker processes is killed, the other one takes over its d
   await until(() => seqsOf('cus_other').length === 1);
   const killed = Date.now();
   await doomed.kill();
-  await until(() => finished(6), 35_000);
+  await until(() => finished(6));
   expect(seqsOf('cus_held')).toEqual([1, 1, 2, 3, 4, 5]);
   const second = receiver.received.filter(({ body }) => body.includes('cus_held'))[1];
   expect((second?.at ?? 0) - killed).toBeLessThan(30_000);

@@ -109,7 +109,7 @@ testFast(
     await stop();
     receiver.behave(status(204));
     engine.startWorker();
-    await until(() => finished(knownCount + 1), 5_000);
+    await until(() => finished(knownCount + 1));
   },
 );
 

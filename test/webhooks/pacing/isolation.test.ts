@@ -29,16 +29,14 @@ test('however many endpoints hang, each with a long backlog, an event for anothe
     await engine.addEndpoint(`${hanging.url}/${index}`, { kinds: ['orders'] });
   for (let index = 0; index < 30; index += 1)
     await engine.record({ entity: `ord_${index}`, seq: 1, kind: 'orders', event: 'order.new', object: 'order' });
-  engine.startWorker();
+  // Longer than the test waits, so that no attempt to a hanging receiver ends meanwhile.
+  engine.startWorker({ attemptTimeoutMs: 120_000 });
   await until(() => hanging.received.length >= 19);
 
   const healthy = await open();
   await engine.addEndpoint(healthy.url, { kinds: ['customers'] });
-  const recorded = Date.now();
   for (let index = 0; index < 50; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
   await until(() => healthy.received.length === 50);
-  // Long before any attempt to the hanging receivers reaches its timeout of 15 s.
-  expect(Date.now() - recorded).toBeLessThan(10_000);
   // An endpoint that has not answered yet gets one attempt at a time.
   expect(hanging.received).toHaveLength(19);
 });
@@ -56,11 +54,12 @@ test('after the status a response holds its slot for two seconds at most, howeve
   await until(async () => {
     const rows = await engine.deliveries();
     return rows.length === 2 && rows.every(({ state }) => state === 'succeeded');
-  }, 10_000);
+  });
   const [first] = await engine.deliveries();
   const [attempt] = await engine.attempts(first?.uid ?? '');
   expect(attempt).toMatchObject({ status: 200, failure: null });
-  expect(attempt?.response).toMatch(/^\.+$/);
+  // Ten in a second, and on a busy machine fewer: those of two seconds, not of the 15 s of an attempt.
+  expect(attempt?.response).toMatch(/^\.{1,60}$/);
 });
 
 test('the stored text of a binary response has at most 16 KiB', async () => {

@@ -56,6 +56,12 @@ const arrivalMs = async (receiver: WebhookReceiver, entity: string): Promise<num
   return Date.now() - recorded;
 };
 
+const arrivals = async (receiver: WebhookReceiver, name: string, count: number): Promise<number[]> => {
+  const times: number[] = [];
+  for (let index = 0; index < count; index += 1) times.push(await arrivalMs(receiver, `cus_${name}_${index}`));
+  return times;
+};
+
 for (const [known, whose, hangingMost] of [
   // Half of the usual slots for unknown endpoints, and four slow slots for each usual one.
   [false, 'that are unknown', 16 + 4 * 32],
@@ -75,11 +81,12 @@ for (const [known, whose, hangingMost] of [
     await engine.addEndpoint(healthy.url, { kinds: ['customers'] });
     engine.startWorker({ settings: { concurrency_max: 32 } });
     await arrivalMs(healthy, 'cus_first');
+    // What other work of the machine takes, it takes without slow receivers too.
+    const usualMs = Math.max(...(await arrivals(healthy, 'usual', 20)));
     await addSlow(slowOnes.url, known);
     await until(() => hangingMax >= 64);
 
-    const latencies: number[] = [];
-    for (let index = 0; index < 60; index += 1) latencies.push(await arrivalMs(healthy, `cus_${index}`));
+    const latencies = await arrivals(healthy, 'later', 60);
     // A new endpoint without any attempt.
     const late = await open();
     await engine.addEndpoint(late.url, { kinds: ['menu'] });
@@ -88,8 +95,8 @@ for (const [known, whose, hangingMost] of [
     await until(() => late.received.length === 1);
     latencies.push(Date.now() - recorded);
     latencies.sort((left, right) => left - right);
-    expect(latencies[30]).toBeLessThan(500);
-    expect(latencies.at(-1)).toBeLessThan(3_000);
+    expect(latencies[30]).toBeLessThan(500 + 2 * usualMs);
+    expect(latencies.at(-1)).toBeLessThan(3_000 + 5 * usualMs);
     expect(hangingMax).toBeLessThanOrEqual(hangingMost);
 
     // Once they are known as slow, every worker treats them as slow, also a new one.
@@ -97,6 +104,6 @@ for (const [known, whose, hangingMost] of [
       const { rows } = await sql<{ count: number }>`
         select count(*) as count from webhooks.ready where class = ${slow}`.execute(engine.db);
       return (rows[0]?.count ?? 0) >= 100;
-    }, 30_000);
-  }, 120_000);
+    });
+  });
 }

@@ -64,6 +64,7 @@ export const auditSearchCommand = (group: Command, output: Output): void => {
 };
 
 const filterOf = (options: Options) => ({
+  ...spanOf(toTime('--since', options.since), toTime('--until', options.until)),
   fingerprint: options.fingerprint,
   client: options.client,
   tenant: options.restaurant,
@@ -74,9 +75,14 @@ const filterOf = (options: Options) => ({
   requestId: options.requestId,
   tokenId: options.tokenId,
   issuedFor: options.issuedFor,
-  since: toTime('--since', options.since),
-  until: toTime('--until', options.until),
 });
+
+const spanOf = (since: Date | undefined, until: Date | undefined) => {
+  // Otherwise the answer to a typing error would be that no event matches.
+  if (since !== undefined && until !== undefined && until <= since)
+    throw new UsageError('--until must be after --since');
+  return { since, until };
+};
 
 const outcomeOf = (decision: string | undefined): 'success' | 'failure' | undefined => {
   if (decision === undefined) return undefined;

@@ -3,6 +3,7 @@ import type { ImportedMenu } from '#src/app/admin/admin.ts';
 import { csvColumns, type MenuFile, readMenuFile } from '../../files/menu-file.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { createProgressBar } from '../../terminal/progress-bar.ts';
+import { toNumber } from '../../terminal/to-number.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
 type ImportOptions = {
@@ -62,8 +63,8 @@ export const menuCommands = (program: Command, output: Output): void => {
 };
 
 const percentOf = (text: string): number => {
-  const percent = Number(text);
-  if (text.trim() === '' || !Number.isInteger(percent) || percent < 0 || percent > 100)
+  const percent = toNumber('--max-removal-percent', text);
+  if (!Number.isInteger(percent) || percent < 0 || percent > 100)
     throw new UsageError(`--max-removal-percent must be 0 to 100, not ${text}`);
   return percent;
 };

@@ -54,7 +54,7 @@ export const security = {
   quickTimes: 'Only',
   lastHours: (hours: number) => ({ 1: 'last hour', 24: 'last day', 168: 'last week' })[hours] ?? `last ${hours} hours`,
   wrongFields: (names: readonly string[]) =>
-    `These values cannot be searched for: ${names.join(', ')}. Times look like 2026-05-01T10:00Z.`,
+    `These values cannot be searched for: ${names.join(', ')}. Times look like 2026-05-01T10:00Z, and “Until” must be after “From”.`,
   searchRefused:
     'This is a key, secret or token, or an invalid page address. Paste credentials into the page “Leaked credential” instead: it sends only a hash.',
   nothingFits: 'No event matches. Choose a longer time or fewer filters.',

@@ -211,7 +211,7 @@ export const support = {
       successor_not_used: 'No newer credential of the client has been used yet: its programs may still need this one.',
       used_lately:
         'It has not been unused for long enough: it must be unused for a day, for the lifetime of a token, and for its longest pause so far. A job that runs now and then may still need it.',
-      safe: 'A newer credential is in use, and this one has been unused for more than a day, the lifetime of a token and its longest pause so far. It ends now and cannot be restored.',
+      safe: 'A newer credential has been used, and this one has been unused for more than a day, the lifetime of a token and its longest pause so far. It ends now and cannot be restored.',
     },
     retireForce: 'Retire it all the same',
     retireProblem: 'It was not retired. Check the box to retire it all the same.',

@@ -56,7 +56,7 @@ export const security: Texts['security'] = {
   lastHours: (hours) =>
     ({ 1: 'ultima ora', 24: 'ultimo giorno', 168: 'ultima settimana' })[hours] ?? `ultime ${hours} ore`,
   wrongFields: (names) =>
-    `Questi valori non si possono cercare: ${names.join(', ')}. Le date si scrivono così: 2026-05-01T10:00Z.`,
+    `Questi valori non si possono cercare: ${names.join(', ')}. Le date si scrivono così: 2026-05-01T10:00Z, e «Fino a» deve essere dopo «Da».`,
   searchRefused:
     'Questa è una chiave, un segreto o un token, oppure un indirizzo di pagina non valido. Incolla le credenziali nella pagina «Credenziale trapelata», che invia solo un hash.',
   nothingFits: 'Nessun evento corrisponde. Allunga il periodo o togli qualche filtro.',

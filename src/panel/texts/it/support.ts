@@ -230,7 +230,7 @@ export const support: Texts['support'] = {
         'Nessuna credenziale più recente del client è ancora stata usata: i suoi programmi potrebbero averne ancora bisogno.',
       used_lately:
         'Non è inutilizzata da abbastanza tempo: deve esserlo da più di un giorno, della durata di un token e della sua pausa più lunga finora. Un processo che gira ogni tanto potrebbe averne ancora bisogno.',
-      safe: 'Una credenziale più recente è in uso, e questa è inutilizzata da più di un giorno, della durata di un token e della sua pausa più lunga finora. Cessa di valere subito e non si può ripristinare.',
+      safe: 'Una credenziale più recente è già stata usata, e questa è inutilizzata da più di un giorno, della durata di un token e della sua pausa più lunga finora. Cessa di valere subito e non si può ripristinare.',
     },
     retireForce: 'Ritiralo comunque',
     retireProblem: 'Non è stato ritirato. Seleziona la casella per ritirarlo comunque.',
