@@ -7,7 +7,7 @@ import { startTls, type TlsStand } from '../../gateway/tls/tls-harness.ts';
 import { runJson } from '../../support/program.ts';
 
 export type OAuthStand = TlsStand & {
-  /** Origin of `mtls_endpoint_aliases`, and how many connections came to it. */
+  /** Origin of `mtls_endpoint_aliases`, and the count of its connections. */
   mtlsOrigin: string;
   mtlsConnections(): number;
   newClient(name: string): Promise<{ id: string; secret: string }>;
@@ -16,7 +16,7 @@ export type OAuthStand = TlsStand & {
   other: { cert: string; key: string };
 };
 
-/** Passes bytes on to the port that is told later. */
+/** Passes bytes on to a port, which `forwardTo` sets. */
 const startForwarder = async () => {
   let target = 0;
   let connections = 0;
