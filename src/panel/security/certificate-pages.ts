@@ -36,14 +36,14 @@ ${client.state !== 'revoked' && addForm(view, client, problem)}`,
 
 const certificateTable = ({ texts }: View, { clientId, certificates }: ShownClient): Html => {
   const t = texts.certificates;
-  const { secretStates, state, lastUsed } = texts.support.clients;
+  const { certificateStates, state, lastUsed } = texts.support.clients;
   return table({
     caption: t.caption,
     isCaptionHidden: true,
     columns: [t.certificate, state, t.ends, lastUsed, { title: t.remove, kind: 'action' }],
     rows: certificates.map((one) => [
       html`${one.subject}<br><code>${one.id}</code>`,
-      credentialBadge(one.state, secretStates),
+      credentialBadge(one.state, certificateStates),
       one.expires === null ? t.noEnd : time(one.expires),
       one.lastUsed === null ? texts.support.never : time(one.lastUsed, 'relative'),
       one.state === 'revoked'

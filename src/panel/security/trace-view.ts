@@ -1,6 +1,6 @@
 /** The trace of a credential: issue, use, refusals and the tokens that were issued for it. */
 import { type Html, html } from '../page/html.ts';
-import type { AuditNames, CredentialTrace, IssuedToken } from '../ports/security.ts';
+import type { AuditNames, CredentialTrace, IssuedToken, LiveKind } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
@@ -24,12 +24,16 @@ ${
 ${traced.refusals.length === 0 ? html`<p>${t.noRefusals}</p>` : auditTable(texts, traced.refusals, { caption: texts.security.newestFirst, names })}`;
 };
 
+/** The words for the states of credentials of one kind. */
+export const statesOf = ({ security }: Texts, kind: CredentialTrace['kind'] | LiveKind): Texts['security']['states'] =>
+  kind === 'api_key' || kind === 'client_key' ? security.keyStates : security.states;
+
 const factsOf = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html[] => {
   const t = texts.security.incident;
   const { issued, clientId, parent, parentToken, state } = traced;
   const code = (href: string, text: string): Html => html`<a href="${href}"><code>${text}</code></a>`;
   const facts: [string, Html | string | number | false | null | undefined][] = [
-    [t.state, state && credentialBadge(state, texts.security.states)],
+    [t.state, state && credentialBadge(state, statesOf(texts, traced.kind))],
     [
       t.issued,
       issued &&

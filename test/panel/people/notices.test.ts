@@ -123,9 +123,9 @@ test('users choose among the notices of their role, and get those of their resta
     await Promise.all([worker().decide(), worker().decide()]);
     await Promise.all([send(), send()]);
   }
-  expect(subjects(owner.email)).toEqual(['Un endpoint webhook è stato disattivato'].map(encoded));
+  expect(subjects(owner.email)).toEqual(['Un endpoint webhook è stato disabilitato'].map(encoded));
   expect((await mail.mailTo(owner.email)).text).toContain(
-    'Ristorante: Osteria Uno\nEndpoint: whe_1\nMotivo: il destinatario ha risposto 410: non esiste più\nQuando: 2026-03-01 09:58 UTC',
+    'Ristorante: Osteria Uno\nEndpoint: whe_1\nMotivo: il ricevitore ha risposto 410: non esiste più\nQuando: 2026-03-01 09:58 UTC',
   );
   expect(
     mail.mails.find(({ to, subject }) => to.includes(security.email) && subject.includes('audit'))?.text,

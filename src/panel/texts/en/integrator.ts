@@ -132,7 +132,7 @@ export const integrator = {
     },
     upstream: {
       title: 'The service behind refused it',
-      text: 'The gateway accepted the credential. The body of the refusal says what the service did not like.',
+      text: 'The gateway accepted the credential. The body of the refusal gives the reason of the service.',
     },
     simulated: {
       title: 'The request asked for this fault',

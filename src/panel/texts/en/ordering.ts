@@ -84,7 +84,7 @@ export const ordering = {
   tooLate: 'The countdown of the order had ended, so it was not confirmed.',
   cancelTitle: (number: string) => `Cancel order ${number}?`,
   cancelText:
-    'The order leaves the statistics, a coupon becomes usable again, points are taken back, and programs that receive its events are notified. This cannot be undone.',
+    'The order leaves the statistics, a coupon becomes usable again, points that it gave are taken back, points that it used are returned, and programs that receive its events are notified. This cannot be undone.',
   reason: 'Reason',
   reasonHint: 'Programs that read the order see it, and so may the customer.',
   reasonProblem: (max: number) => `Enter a reason of at most ${max} characters.`,

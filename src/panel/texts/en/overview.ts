@@ -39,9 +39,9 @@ export const overview = {
     show: 'Webhooks',
   },
   ending: {
-    title: 'Keys that end soon',
-    ends: 'Ends',
-    none: 'No key without a successor ends within 30 days. A key without an end should be replaced once a year.',
+    title: 'Keys that expire soon',
+    ends: 'Expires',
+    none: 'No key that still needs a replacement expires within 30 days. Replace a key without an end date once a year.',
     show: 'API keys',
   },
   quarantined: {
@@ -125,15 +125,15 @@ export const overview = {
   program: {
     title: 'Running processes',
     version: 'Release',
-    release: (version: string) => `Orderpass ${version} made this page.`,
+    release: (version: string) => `This page comes from Orderpass ${version}.`,
     process: 'Process',
     role: 'Role',
     table: 'Route table',
     refused: 'its newest route table was refused',
-    none: 'No process has reported itself yet. One that starts appears within ten seconds.',
+    none: 'No process is listed yet. A new one appears within ten seconds of its start.',
     older: 'older',
     other: 'not that of this page',
-    hint: 'Processes report themselves every few seconds.',
+    hint: 'This list is renewed every few seconds.',
     show: 'Operating guide',
   },
   search: {

@@ -21,7 +21,7 @@ export const signals: Texts['signals'] = {
   pause: 'Metti in pausa',
   pauseTitle: (client) => `Mettere in pausa il flusso di ${client}?`,
   pauseText:
-    'Il ricevitore non riceve eventi finché tu o il client non riattivate il flusso: nel frattempo non viene a sapere che una credenziale è cessata. Gli eventi attendono sette giorni, poi il flusso viene disattivato.',
+    'Il ricevitore non riceve eventi finché tu o il client non riattivate il flusso: nel frattempo non viene a sapere che una credenziale non è più valida. Gli eventi attendono sette giorni, poi il flusso viene disattivato.',
   reason: 'Motivo',
   reasonHint: 'Il ricevitore lo legge.',
   reasonProblem: 'Indica un motivo di al massimo 200 caratteri.',
