@@ -29,8 +29,7 @@ const showImport = async (view: View): Promise<Answer> => {
   if (shown === undefined) return notFound();
   const t = view.texts.menu;
   const author = await importAuthor(view, shown, (actor) => ordering.nameOf(restuid, actor));
-  const meaning =
-    shown.state === 'planned' ? planState(view, shown, (await menu.terms(restuid)).version) : shown.state;
+  const meaning = shown.state === 'planned' ? planState(view, shown, (await menu.terms(restuid)).version) : shown.state;
   const isRevertible = await menu.canRevertTo(restuid, uid);
   return page({
     title: importKind(view, shown),

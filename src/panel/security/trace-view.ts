@@ -56,7 +56,13 @@ const factsOf = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html
       t.calls,
       html`<a href="${searchHref({ action: 'request.allowed', ...ownFilter(traced) })}">${traced.partial ? t.atLeast(traced.calls) : traced.calls}</a>`,
     ],
-    [t.callsRefused, refusedLink({ fingerprint: traced.fingerprint }, traced.refused)],
+    [
+      t.callsRefused,
+      refusedLink(
+        { fingerprint: traced.fingerprint },
+        traced.refusedPartial ? t.atLeast(traced.refused) : traced.refused,
+      ),
+    ],
     [t.scopesUsed, traced.scopesUsed.length === 0 ? t.none : html`<code>${traced.scopesUsed.join(' ')}</code>`],
     [
       t.addresses,
@@ -75,7 +81,7 @@ const factsOf = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html
   );
 };
 
-const refusedLink = (filter: SearchFields, count: number): Html =>
+const refusedLink = (filter: SearchFields, count: number | string): Html =>
   html`<a href="${searchHref({ action: 'request.denied', ...filter })}">${count}</a>`;
 
 /** The use of the tokens of a secret: a leaked secret may have no call of its own. */
@@ -88,7 +94,7 @@ const issuedUseOf = (texts: Texts, { id, issuedUse, tokens, liveTokens }: Creden
 <dt>${t.issuedTokens}</dt><dd><a href="${searchHref({ action: 'token.issued', credential: id })}">${tokens}</a></dd>
 <dt>${t.liveTokens}</dt><dd>${liveTokens.partial ? t.atLeast(liveTokens.count) : liveTokens.count}</dd>
 <dt>${t.issuedCalls}</dt><dd><a href="${searchHref({ action: 'request.allowed', ...filter })}">${partial ? t.atLeast(calls) : calls}</a></dd>
-<dt>${t.issuedRefused}</dt><dd>${refusedLink(filter, refused)}</dd>
+<dt>${t.issuedRefused}</dt><dd>${refusedLink(filter, partial ? t.atLeast(refused) : refused)}</dd>
 <dt>${t.addresses}</dt><dd>${addresses.length === 0 ? t.none : html`<code>${addresses.join(' ')}</code>`}</dd>
 ${firstUsed !== null && !partial && html`<dt>${t.firstUsed}</dt><dd>${exactTime(firstUsed)}</dd>`}
 ${lastUsed !== null && html`<dt>${t.lastUsed}</dt><dd>${exactTime(lastUsed)}</dd>`}</dl>`;

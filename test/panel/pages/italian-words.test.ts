@@ -6,7 +6,10 @@ import { filesBelow, textOf } from '../../architecture/source.ts';
 const banned: readonly (readonly [RegExp, string])[] = [
   [/(?<!orderpass |comando |esegui )\baudit\b(?! verify| who)/i, 'registro'],
   [/compromess|divulgat/i, 'trapelata'],
-  [/(?<!emittente e )destinatar(?!io (delle asserzioni|si usa))/i, 'ricevitore; destinatario only for the audience of a token'],
+  [
+    /(?<!emittente e )destinatar(?!io (delle asserzioni|si usa))/i,
+    'ricevitore; destinatario only for the audience of a token',
+  ],
   [/\brifiuti\b/i, 'richieste rifiutate'],
   [/registro fedeltà|punti fedeltà/i, 'registro punti, punti'],
   [/endpoint[^.]* disattivat|disattivat[^.]* endpoint/i, 'disabilitato'],

@@ -218,8 +218,12 @@ test('a webhook address is checked, kept sealed and shown without its path, and 
     headers: { 'webhook-id': expect.stringMatching(/^[0-9a-f]{32}$/) },
     body: { type: 'refusals', data: { refused: '700' } },
   });
+  const account = async () => (await browser.get('/panel/account')).text;
+  expect(await account()).not.toContain('None of these is sent');
   expect(await choose(browser, ['refusals'], { remove: 'on' })).toBe(303);
   expect((await browser.get('/panel/account/notices')).text).not.toContain('hooks.example');
+  // Notices are chosen, and there is no address and no mail for them.
+  expect(await account()).toContain('None of these is sent');
 });
 
 test('a user gets at most thirty notices of a kind in an hour, of every restaurant some, and the others later', async () => {

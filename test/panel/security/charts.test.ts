@@ -87,6 +87,17 @@ inBrowser(
     await page.keyboard.press('ArrowLeft');
     await until(async () => (await value.innerText()).endsWith(': 0'));
     expect(await chart.locator('.axis-y').innerText()).toMatch(/^6\s+0$/);
+    // A small one of the table has the values as well: by focus, the arrow keys and the mouse.
+    const small = page.locator('table .small-chart').nth(1);
+    await small.focus();
+    const shown = small.locator('[data-chart-value]');
+    await until(async () => /: [1-9]\d*$/.test(await shown.innerText()));
+    await page.keyboard.press('ArrowLeft');
+    await until(async () => (await shown.innerText()).endsWith(': 0'));
+    await page.keyboard.press('End');
+    await until(async () => /: [1-9]\d*$/.test(await shown.innerText()));
+    await small.locator('svg').hover({ position: { x: 1, y: 5 } });
+    await until(async () => (await shown.innerText()).endsWith(': 0'));
     await page.getByText('The numbers as a table').click();
     const figures = await page.locator('details tbody tr').allInnerTexts();
     expect(figures).toHaveLength(24);

@@ -2,6 +2,7 @@
 export const integrator = {
   title: 'For integrators',
   intro: 'Send these links to the developers who use the API. They need no account here.',
+  introOfContact: 'Everything that a developer needs to use the API. No account is needed to open it.',
   reference: 'API reference',
   referenceText: 'Every operation; try it with your own credential.',
   webhooks: 'Receiving webhooks',

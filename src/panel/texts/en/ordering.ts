@@ -72,7 +72,8 @@ export const ordering = {
   event: 'Event',
   recorded: 'Recorded',
   deliveries: 'Deliveries',
-  notSent: 'not sent to any endpoint',
+  notSent: 'no delivery to an endpoint yet',
+  allDeliveries: 'All deliveries of this event',
   noEvents: 'No event of this order is stored. The restaurant chooses which events are recorded:',
   moves: { confirm: 'Confirm', close: 'Close', cancel: 'Cancel order…' },
   moved: {

@@ -52,8 +52,8 @@ export const overview = {
   },
   callers: {
     title: 'Clients and keys that fail',
-    part: (bad: number, calls: number) => `${bad} of ${calls} requests were refused or failed in the last hours`,
-    none: 'No client or key has many refused requests. Look one up to see all of its requests.',
+    part: (bad: number, calls: number) => `${bad} of ${calls} requests were refused or failed in the last 2 to 3 hours`,
+    none: 'None of the busiest clients and keys of today has many refused requests. Look one up to see all of its requests.',
     show: 'Clients',
   },
   limited: {
@@ -108,7 +108,7 @@ export const overview = {
     quarantined: 'is in quarantine: look at its events; support makes it active again, or ends it',
     dryRuns: (count: string) =>
       `${count === '1' ? '1 caller' : `${count} callers`} would be refused by scopes that are only tried out`,
-    verifyLate: 'The audit was not verified for a week.',
+    verifyLate: 'The audit was not verified from the panel for a week.',
     broken: 'The audit was changed: find out who could write to the store.',
     none: 'Nothing waits for a decision. New policies are tried out first, and show up here.',
     show: 'Trial scopes',

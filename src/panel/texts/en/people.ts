@@ -64,6 +64,7 @@ export const notices = {
   title: 'Notices',
   about: 'Orderpass sends each notice once, shortly after it happens.',
   none: 'You get no notices.',
+  notSent: 'None of these is sent: choose an address for them, or mail if this installation sends mail.',
   change: 'Change notices',
   which: 'Send me a notice when',
   kinds: {

@@ -22,7 +22,8 @@ export const portal = {
     title: (name: string) => `Credentials of ${name}`,
     rotateText:
       'A new secret is created beside the old one. Both work until the old one ends; deploy the new one meanwhile.',
-    rotatedText: (name: string) => `Deploy it in the programs of ${name}. Older secrets end as you chose.`,
+    rotatedText: (name: string) =>
+      `Deploy it in the programs of ${name}. Older secrets expire as you chose, or earlier if that was set before.`,
     saved: 'I have saved it: back to the credentials',
     noKeys: 'There is no public key yet.',
     addKey: 'Add a public key',

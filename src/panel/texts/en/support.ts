@@ -164,7 +164,8 @@ export const support = {
     },
     rotateSubmit: 'Create a new secret',
     rotatedTitle: 'The new secret is ready',
-    rotatedText: (client: string) => `Give it to the integrator of ${client}. Older secrets end as you chose.`,
+    rotatedText: (client: string) =>
+      `Give it to the integrator of ${client}. Older secrets expire as you chose, or earlier if that was set before.`,
     rotateAtOnceTitle: (client: string) => `End the secrets of ${client} at once?`,
     rotateAtOnceText: (client: string) =>
       `Within a second every call of ${client} with one of its present secrets is refused, until it uses the new one. This cannot be undone.`,

@@ -4,6 +4,7 @@ import type { Texts } from '../en/en.ts';
 export const integrator: Texts['integrator'] = {
   title: 'Per gli integratori',
   intro: 'Da inviare a chi sviluppa con le API. Non serve un account.',
+  introOfContact: 'Tutto ciò che serve per sviluppare con le API. Per aprirlo non serve un account.',
   reference: 'Documentazione delle API',
   referenceText: 'Ogni operazione; provala con la tua credenziale.',
   webhooks: 'Ricevere i webhook',

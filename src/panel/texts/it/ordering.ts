@@ -74,7 +74,8 @@ export const ordering: Texts['ordering'] = {
   event: 'Evento',
   recorded: 'Registrato',
   deliveries: 'Consegne',
-  notSent: 'non inviato a nessun endpoint',
+  notSent: 'ancora nessuna consegna a un endpoint',
+  allDeliveries: 'Tutte le consegne di questo evento',
   noEvents: 'Nessun evento di questo ordine è conservato. Il ristorante sceglie quali eventi registrare:',
   moves: { confirm: 'Conferma', close: 'Chiudi', cancel: 'Annulla l’ordine…' },
   moved: {

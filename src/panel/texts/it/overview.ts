@@ -51,8 +51,8 @@ export const overview: Texts['overview'] = {
   },
   callers: {
     title: 'Client e chiavi con errori',
-    part: (bad, calls) => `${bad} richieste su ${calls} rifiutate o non riuscite nelle ultime ore`,
-    none: 'Nessun client e nessuna chiave ha molte richieste rifiutate. Cercane uno per vedere tutte le sue richieste.',
+    part: (bad, calls) => `${bad} richieste su ${calls} rifiutate o non riuscite nelle ultime 2 o 3 ore`,
+    none: 'Tra i client e le chiavi più attivi di oggi nessuno ha molte richieste rifiutate. Cercane uno per vedere tutte le sue richieste.',
     show: 'Client',
   },
   limited: {
@@ -108,7 +108,7 @@ export const overview: Texts['overview'] = {
       count === '1'
         ? '1 client o chiave sarebbe rifiutato dai permessi in prova'
         : `${count} client o chiavi sarebbero rifiutati dai permessi in prova`,
-    verifyLate: 'Il registro non è verificato da una settimana.',
+    verifyLate: 'Da una settimana il registro non viene verificato dal pannello.',
     broken: 'Il registro è stato modificato: scopri chi poteva scrivere nell’archivio.',
     none: 'Non c’è nulla da decidere. Le regole nuove si provano prima, e compaiono qui.',
     show: 'Permessi in prova',

@@ -67,6 +67,8 @@ export const notices: Texts['notices'] = {
   title: 'Avvisi',
   about: 'Orderpass invia ogni avviso una volta sola, poco dopo il fatto.',
   none: 'Non ricevi avvisi.',
+  notSent:
+    'Nessuno di questi viene inviato: scegli un indirizzo, oppure l’email se questa installazione ha un server di posta.',
   change: 'Modifica gli avvisi',
   which: 'Avvisami quando',
   kinds: {

@@ -25,7 +25,8 @@ export const portal: Texts['portal'] = {
     title: (name) => `Credenziali di ${name}`,
     rotateText:
       'Viene creato un nuovo segreto accanto a quello vecchio. Funzionano entrambi fino alla scadenza di quello vecchio; intanto installa quello nuovo.',
-    rotatedText: (name) => `Installalo nei programmi di ${name}. I segreti precedenti scadono come hai scelto.`,
+    rotatedText: (name) =>
+      `Installalo nei programmi di ${name}. I segreti precedenti scadono come hai scelto, o prima se era già stato deciso.`,
     saved: 'L’ho salvato: torna alle credenziali',
     noKeys: 'Non c’è ancora nessuna chiave pubblica.',
     addKey: 'Aggiungi una chiave pubblica',

@@ -29,6 +29,7 @@ export const signals: Texts['signals'] = {
   resume: 'Riattiva',
   resumeTitle: (client) => `Riattivare il flusso di ${client}?`,
   resumeText: 'Gli eventi in attesa vengono inviati subito al ricevitore.',
+  resumePoll: 'Il ricevitore può prelevare gli eventi in attesa.',
   resumeDisabled:
     'Il ricevitore riceve gli eventi da adesso in poi. Quelli del periodo in cui il flusso era disattivato sono persi.',
   resumed: (client) => `Il flusso di ${client} è attivo.`,

@@ -181,7 +181,8 @@ export const support: Texts['support'] = {
     },
     rotateSubmit: 'Crea un nuovo segreto',
     rotatedTitle: 'Il nuovo segreto è pronto',
-    rotatedText: (client) => `Consegnalo all’integratore di ${client}. I segreti precedenti scadono come hai scelto.`,
+    rotatedText: (client) =>
+      `Consegnalo all’integratore di ${client}. I segreti precedenti scadono come hai scelto, o prima se era già stato deciso.`,
     rotateAtOnceTitle: (client) => `Far scadere subito i segreti di ${client}?`,
     rotateAtOnceText: (client) =>
       `Entro un secondo ogni chiamata di ${client} con uno dei segreti attuali viene rifiutata, finché non usa quello nuovo. L’operazione non si può annullare.`,
