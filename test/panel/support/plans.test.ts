@@ -315,5 +315,5 @@ test('A-553 a caller that is not busy and whose requests all fail is among those
      values ('opc_000777', 'req_slow', now(), '{"reason": "parameters", "code": "VALIDATION_ERROR"}')`,
   );
   const found = await listFailingCallers(db, { day, since: hour }, 5);
-  expect(found).toMatchObject([{ id: 'opc_000777', refused: '300' }]);
+  expect(found).toMatchObject([{ id: 'opc_000777', refused: 300 }]);
 });
