@@ -121,7 +121,6 @@ const expectPagesOfYear = async (env: Record<string, string>, program: RunningPr
   const cookie = await cookieOf(program.url, user.link ?? '', 'all@example.com');
   const found = await crawl(program.url, cookie, allPages);
   expect(found.size).toBeGreaterThan(50);
-  const others = await pagesOfOthers(env, program.url);
   const columnsOf = async (table: string): Promise<string[]> => {
     const rows = await ask(
       env,
@@ -142,39 +141,7 @@ const expectPagesOfYear = async (env: Record<string, string>, program: RunningPr
     const problem = await pageProblem(server, address, cookie);
     if (problem !== undefined) wrong.push(`${path}: ${problem}`);
   }
-  for (const { name, address, cookie: own } of others) {
-    const problem = await pageProblem(server, address, own);
-    if (problem !== undefined) wrong.push(`${name}: ${problem}`);
-  }
   expect(wrong).toEqual([]);
-};
-
-/** The start page of each other role, and every page of a contact of the demo's clients. */
-const pagesOfOthers = async (
-  env: Record<string, string>,
-  url: string,
-): Promise<{ name: string; address: string; cookie: string }[]> => {
-  const idsOf = async (query: string): Promise<string[]> => ((await ask(env, query)) ?? []).map(({ id }) => String(id));
-  const restaurants = await idsOf('select uid as id from ordering.restaurants');
-  const clients = await idsOf('select client_id as id from gateway.clients');
-  const cookieOfRole = async (role: string, of: string[]): Promise<string> => {
-    const email = `${role}@example.com`;
-    const user = await runJson(['user', 'create', '--email', email, '--role', role, ...of], env);
-    return cookieOf(url, user.link ?? '', email);
-  };
-  const found = [];
-  for (const role of ['owner', 'support', 'security'] as const) {
-    const of = role === 'owner' ? restaurants.flatMap((id) => ['--restaurant', id]) : [];
-    found.push({ name: `start page of ${role}`, address: '/panel', cookie: await cookieOfRole(role, of) });
-  }
-  const cookie = await cookieOfRole(
-    'contact',
-    clients.flatMap((id) => ['--client', id]),
-  );
-  const own = await crawl(url, cookie, allPages);
-  expect([...own.keys()].filter((path) => path.startsWith('/portal')).length).toBeGreaterThan(8);
-  for (const [path, address] of own) found.push({ name: `${path} of a contact`, address, cookie });
-  return found;
 };
 
 /** Kills the first start with `--demo-data` while at most so many days of its week are missing. */
