@@ -258,7 +258,7 @@ inBrowser(
   },
 );
 
-test('A-557 a figure of a trace that was not read to the end says so, and one that was does not', () => {
+test('A-557 a figure of a trace that was not read to the end is “at least” a number, and one that was is the number', () => {
   const traced: Omit<CredentialTrace, 'partial' | 'refusedPartial'> = {
     kind: 'api_key',
     state: 'active',
