@@ -3,6 +3,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { markupOf } from '#src/panel/page/html.ts';
 import type { CredentialTrace } from '#src/panel/ports/security.ts';
 import { showTrace } from '#src/panel/security/trace-view.ts';
 import { textsOf } from '#src/panel/texts/texts.ts';
@@ -267,7 +268,7 @@ test('A-557 a figure of a trace that was not read to the end is “at least” a
     ...{ refusals: [], issuedUse: null, liveTokens: { count: 0, partial: false }, calls: 12, refused: 34 },
   };
   const textOf = (partial: boolean, refusedPartial: boolean): string =>
-    String(showTrace(textsOf.en, { ...traced, partial, refusedPartial }, new Map()));
+    markupOf(showTrace(textsOf.en, { ...traced, partial, refusedPartial }, new Map()));
   expect(textOf(true, false)).toMatch(/at least 12[\s\S]*>34</);
   expect(textOf(false, true)).toMatch(/>12<[\s\S]*at least 34/);
 });
