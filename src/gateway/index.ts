@@ -77,12 +77,12 @@ export { type AuditAction, auditActions } from './audit/event/event.ts';
 export type { FoundEvent } from './audit/event/found-event.ts';
 export { appendChange } from './audit/record/append-change.ts';
 export { chartAudit } from './audit/search/chart-audit.ts';
-export { listOnlyRefused } from './audit/search/hours-store.ts';
 export {
   type ExportRequest,
   exportAudit,
 } from './audit/search/export-audit.ts';
 export { exportFound } from './audit/search/export-found.ts';
+export { listOnlyRefused } from './audit/search/hours-store.ts';
 export { listAuditAlarms, readRefusedHours } from './audit/search/recent-alarms-store.ts';
 export {
   assertNoCredential,

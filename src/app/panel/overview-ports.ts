@@ -83,6 +83,7 @@ export const createOverviewPorts = ({ installation }: Pick<PortDeps, 'installati
     return {
       ...(await attentionOf(installation, known)),
       orders: counts.reduce((sum, count) => sum + count, 0),
+      hasMoreOrders: counts.some((count) => count >= ordersCountMax),
       looked: real.length > known.length ? known.length : undefined,
     };
   },

@@ -31,8 +31,10 @@ export type Traced = {
   calls: number;
   /** Refused requests with it. Of a flood, at least the first hundred of each minute are counted. */
   refused: number;
-  /** True: there are more events than were read, so the figures cover only the newest. */
+  /** True: there are more events of allowed requests than were read, so their figures cover only the newest. */
   partial: boolean;
+  /** The same of refused requests. */
+  refusedPartial: boolean;
   scopesUsed: readonly string[];
   addresses: readonly string[];
   firstUsed: Date | null;
@@ -103,7 +105,7 @@ export const traceClaim = async (
     issued: issued === undefined ? null : toFound(issued),
     ...shown(used),
     refused: denied.calls,
-    partial: used.partial || denied.partial,
+    refusedPartial: denied.partial,
     tokens: issuedUse?.tokens ?? 0,
     issuedUse: issuedUse === undefined ? null : shownUse(issuedUse),
     refusals: refusals.map(toFound),

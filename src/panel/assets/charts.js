@@ -2,10 +2,24 @@
 
 /* Charts of any page: their values by mouse and keyboard, and the table of their numbers. */
 {
+  /* With an element for each value that answers the mouse, or, for a small chart, in attributes of the chart. */
+  /** @param {Element} chart @returns {{ at: string, number: string | null, area?: Element }[]} */
+  const valuesOf = (chart) => {
+    const numbers = chart.getAttribute('data-numbers');
+    if (numbers === null)
+      return [...chart.querySelectorAll('[data-at]')].map((area) => ({
+        area,
+        at: area.getAttribute('data-at') ?? '',
+        number: area.getAttribute('data-number'),
+      }));
+    const from = Date.parse(chart.getAttribute('data-from') ?? '');
+    const ms = Number(chart.getAttribute('data-seconds')) * 1000;
+    return numbers.split(' ').map((number, index) => ({ at: new Date(from + index * ms).toISOString(), number }));
+  };
   /* The values of a chart: the bar under the mouse, or the one that the arrow keys have reached. */
   /** @param {Element} chart */
   const openChart = (chart) => {
-    const values = [...chart.querySelectorAll('[data-at]')];
+    const values = valuesOf(chart);
     const line = chart.querySelector('[data-chart-value]');
     let place = values.length - 1;
     /** @param {number} index */
@@ -13,17 +27,24 @@
       const value = values[index];
       if (value === undefined || line === null) return;
       place = index;
-      for (const one of values) one.classList.toggle('chosen', one === value);
+      for (const one of values) one.area?.classList.toggle('chosen', one === value);
       const at = document.createElement('time');
-      at.setAttribute('datetime', value.getAttribute('data-at') ?? '');
-      line.replaceChildren(at, `: ${value.getAttribute('data-number')}`);
+      at.setAttribute('datetime', value.at);
+      line.replaceChildren(at, `: ${value.number}`);
       document.dispatchEvent(new CustomEvent('orderpass:shown', { detail: line }));
     };
-    for (const [index, value] of values.entries()) {
+    for (const [index, { area }] of values.entries()) {
       // The line below the chart has the value in the reader's zone.
-      value.querySelector('title')?.remove();
-      value.addEventListener('mouseenter', () => show(index));
+      area?.querySelector('title')?.remove();
+      area?.addEventListener('mouseenter', () => show(index));
     }
+    if (chart.hasAttribute('data-numbers'))
+      chart.querySelector('svg')?.addEventListener('mousemove', ({ currentTarget, clientX }) => {
+        if (!(currentTarget instanceof Element)) return;
+        const { left, width } = currentTarget.getBoundingClientRect();
+        const index = Math.floor(((clientX - left) / width) * values.length);
+        show(Math.min(values.length - 1, Math.max(0, index)));
+      });
     chart.addEventListener('focus', () => show(place));
     chart.addEventListener('keydown', (event) => {
       if (!(event instanceof KeyboardEvent)) return;

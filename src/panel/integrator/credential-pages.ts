@@ -88,7 +88,7 @@ const keySection = (view: View, client: OwnClient, problem: string | undefined):
   const { texts, csrfField, form } = view;
   const t = texts.support.client;
   const own = texts.portal.credentials;
-  const { secretStates, state, lastUsed } = texts.support.clients;
+  const { keyStates, state, lastUsed } = texts.support.clients;
   const note = fieldNote('jwk', problem);
   return html`<h2>${t.keys}</h2>${
     client.keys.length === 0
@@ -98,7 +98,7 @@ const keySection = (view: View, client: OwnClient, problem: string | undefined):
           columns: [t.key, state, lastUsed, { title: own.remove, kind: 'action' }],
           rows: client.keys.map((key) => [
             html`<code>${key.id}</code> ${key.type}`,
-            credentialBadge(key.state, secretStates),
+            credentialBadge(key.state, keyStates),
             key.lastUsed === null ? texts.support.never : time(key.lastUsed, 'relative'),
             client.mayChange && isEnding(key) && removeLink(view, client, 'keys', key.id),
           ]),
@@ -117,7 +117,7 @@ const certificateSection = (view: View, client: OwnClient, problem: string | und
   const { texts, csrfField, form } = view;
   const t = texts.support.client;
   const own = texts.portal.credentials;
-  const { secretStates, state, lastUsed } = texts.support.clients;
+  const { certificateStates, state, lastUsed } = texts.support.clients;
   const note = fieldNote('pem', problem);
   return html`<h2>${t.certificates}</h2>${
     client.certificates.length === 0
@@ -127,7 +127,7 @@ const certificateSection = (view: View, client: OwnClient, problem: string | und
           columns: [t.certificate, state, t.ends, lastUsed, { title: own.remove, kind: 'action' }],
           rows: client.certificates.map((one) => [
             html`<code>${one.id}</code> ${one.subject}`,
-            credentialBadge(one.state, secretStates),
+            credentialBadge(one.state, certificateStates),
             one.expires === null ? t.noEnd : time(one.expires),
             one.lastUsed === null ? texts.support.never : time(one.lastUsed, 'relative'),
             client.mayChange && isEnding(one) && removeLink(view, client, 'certificates', one.id),

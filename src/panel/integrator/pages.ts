@@ -14,7 +14,7 @@ export const integratorPages: readonly Page[] = [
     path: '/integrators',
     roles,
     nav: (texts) => texts.integrator.title,
-    handle: ({ texts }) => {
+    handle: ({ texts, user }) => {
       const t = texts.integrator;
       const links = [
         ['/docs', t.reference, t.referenceText],
@@ -24,7 +24,7 @@ export const integratorPages: readonly Page[] = [
       ] as const;
       return page({
         title: t.title,
-        body: html`<p>${t.intro}</p><ul class="cards">${links.map(
+        body: html`<p>${user.role === 'contact' ? t.introOfContact : t.intro}</p><ul class="cards">${links.map(
           ([path, title, text]) =>
             html`<li><a class="card" href="${path}">${title}<br><span class="hint">${text}</span></a></li>`,
         )}</ul>`,

@@ -11,7 +11,7 @@ import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { importsPath } from './menu-imports-page.ts';
-import { cut, importAuthor, importBadge, importKind, optionPrice } from './menu-parts.ts';
+import { cut, importAuthor, importBadge, importKind, optionPrice, planState } from './menu-parts.ts';
 import { fact, money } from './order-parts.ts';
 import { pathOfImport, pathOfImports } from './paths.ts';
 
@@ -29,11 +29,12 @@ const showImport = async (view: View): Promise<Answer> => {
   if (shown === undefined) return notFound();
   const t = view.texts.menu;
   const author = await importAuthor(view, shown, (actor) => ordering.nameOf(restuid, actor));
+  const meaning = shown.state === 'planned' ? planState(view, shown, (await menu.terms(restuid)).version) : shown.state;
   const isRevertible = await menu.canRevertTo(restuid, uid);
   return page({
     title: importKind(view, shown),
     body: html`<p><a href="${pathOfImports(restuid)}">${t.backToImports(name)}</a></p>
-<p>${importBadge(view, shown)} ${t.meanings[shown.state]}</p>
+<p>${importBadge(view, shown)} ${t.meanings[meaning]}</p>
 ${isRevertible && html`<div class="row"><a class="button" href="${pathOfImport(restuid, uid, '/revert')}">${t.revertAsk}</a></div>`}
 <dl class="facts">${fact(t.when, time(shown.created))}${fact(t.author, author)}${fact(t.pos, shown.posUid)}${fact(
       t.version,
@@ -41,7 +42,7 @@ ${isRevertible && html`<div class="row"><a class="button" href="${pathOfImport(r
         (shown.version === shown.baseVersion
           ? t.sameVersion(shown.version)
           : t.versions(shown.baseVersion ?? 0, shown.version)),
-    )}${shown.state === 'planned' && shown.expires !== null && fact(t.expires, time(shown.expires))}${shown.state === 'running' && fact(t.progress, `${shown.percent} %`)}</dl>
+    )}${meaning === 'planned' && shown.expires !== null && fact(t.expires, time(shown.expires))}${shown.state === 'running' && fact(t.progress, `${shown.percent} %`)}</dl>
 ${(shown.state === 'applied' || shown.state === 'planned') && html`<h2>${t.counts}</h2>${countTable(view, shown)}`}
 ${shown.state === 'applied' && (await changes(view, restuid, shown))}${shown.state === 'planned' && (await plan(view, restuid, uid))}`,
   });

@@ -80,10 +80,21 @@ const tones: Readonly<Record<MenuImport['state'], Tone>> = {
 };
 
 /** A plan whose time is over can be applied no more. */
-export const importBadge = ({ texts, now }: Pick<View, 'texts' | 'now'>, { state, expires }: MenuImport): Html => {
-  const isOver = state === 'planned' && expires !== null && expires <= now;
-  return badge(tones[state], isOver ? texts.menu.expired : texts.menu.states[state]);
+const isOver = ({ now }: Pick<View, 'now'>, { state, expires }: MenuImport): boolean =>
+  state === 'planned' && expires !== null && expires <= now;
+
+export const importBadge = (view: Pick<View, 'texts' | 'now'>, shown: MenuImport): Html => {
+  const { expired, states } = view.texts.menu;
+  return badge(tones[shown.state], isOver(view, shown) ? expired : states[shown.state]);
 };
+
+/** A plan belongs to one version of the menu, so a later change of the menu ends it as its time does. */
+export const planState = (
+  view: Pick<View, 'now'>,
+  shown: MenuImport,
+  menuVersion: number,
+): 'planned' | 'expired' | 'overtaken' =>
+  isOver(view, shown) ? 'expired' : shown.baseVersion === menuVersion ? 'planned' : 'overtaken';
 
 /** A revert, or an import with its mode. */
 export const importKind = ({ texts }: Pick<View, 'texts'>, { kind, mode }: MenuImport): string =>

@@ -8,6 +8,7 @@ import { pathOfRestaurant, requestedRestaurant, restaurantRoles } from '../resta
 import { copyButton } from '../view/copy-button.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
+import { pathOfDeliveries } from '../webhooks/delivery-filter.ts';
 import { deliveryState, pathOfDelivery } from '../webhooks/delivery-parts.ts';
 import { ordersPath } from './order-list-page.ts';
 import { moveForms } from './order-moves.ts';
@@ -162,12 +163,12 @@ const eventTable = async (view: View, restuid: string, events: readonly OrderEve
     return endpoint?.description ?? endpoint?.url ?? uid;
   };
   const sent = async (eventId: string): Promise<HtmlValue> => {
-    const { items } = await deliveries.search(restuid, { ...anyDelivery, eventId, limit: deliveriesMax });
+    const { items, next } = await deliveries.search(restuid, { ...anyDelivery, eventId, limit: deliveriesMax });
     if (items.length === 0) return html`<span class="hint">${t.notSent}</span>`;
     return html`<ul class="states">${items.map(
       (delivery) =>
         html`<li>${deliveryState(view, delivery)} <a href="${pathOfDelivery(restuid, delivery.uid)}">${nameOf(delivery.endpointUid)}</a></li>`,
-    )}</ul>`;
+    )}</ul>${next !== undefined && html`<a href="${pathOfDeliveries(restuid, { id: eventId })}">${t.allDeliveries}</a>`}`;
   };
   const rows = events.map(async ({ id, event, recorded }) => [
     html`<a href="/docs/events/${event}">${event}</a>`,

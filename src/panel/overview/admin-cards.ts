@@ -38,14 +38,18 @@ export const liveAdminCards = async (view: View): Promise<Html> => {
 
 const figureCards = async (view: View): Promise<Html> => {
   const { overview } = view.ports;
-  const { failing, ending, orders, looked } = await overview.installation();
+  const { failing, ending, orders, hasMoreOrders, looked } = await overview.installation();
   const note = looked === undefined ? undefined : view.texts.overview.lookedNewest(looked);
   const attention = { failing, ending, path: restaurantsPath, note };
-  const short = shortCard(view, { ...(await overview.callers()), orders, note }, await countDryRuns(view));
+  const short = shortCard(
+    view,
+    { ...(await overview.callers()), orders, hasMoreOrders, note },
+    await countDryRuns(view),
+  );
   return html`${short}${failingCard(view, attention)}${endingCard(view, attention)}`;
 };
 
-type Short = CallerFigures & Pick<InstallationFigures, 'orders'> & { note: string | undefined };
+type Short = CallerFigures & Pick<InstallationFigures, 'orders' | 'hasMoreOrders'> & { note: string | undefined };
 
 const shortCard = ({ texts }: View, figures: Short, dryRuns: number): Html => {
   const { short: t, atLeast } = texts.overview;
@@ -55,7 +59,7 @@ const shortCard = ({ texts }: View, figures: Short, dryRuns: number): Html => {
     title: t.title,
     body: html`<dl class="facts">${(['quarantined', 'failing', 'limited'] as const).map((name) =>
       row(t[name], atLeast(figures[name].length, callersMax)),
-    )}<dt><a href="${policyPath}">${t.dryRuns}</a></dt><dd>${atLeast(dryRuns, dryRunsMax)}</dd>${row(t.orders, String(figures.orders))}</dl>${figures.note !== undefined && html`<p class="hint">${figures.note}</p>`}`,
+    )}<dt><a href="${policyPath}">${t.dryRuns}</a></dt><dd>${atLeast(dryRuns, dryRunsMax)}</dd>${row(t.orders, `${figures.orders}${figures.hasMoreOrders ? '+' : ''}`)}</dl>${figures.note !== undefined && html`<p class="hint">${figures.note}</p>`}`,
     link: { path: clientsPath, label: t.show },
   });
 };

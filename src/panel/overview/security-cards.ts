@@ -121,7 +121,7 @@ const decisionsCard = (
   dryRuns: number,
 ): Html => {
   const { decisions: t, atLeast } = view.texts.overview;
-  const isLate = verification === undefined || view.now.getTime() - verification.started.getTime() > verifiedMsMax;
+  const isLate = verification !== undefined && view.now.getTime() - verification.started.getTime() > verifiedMsMax;
   const rows = [
     ...(verification?.state === 'broken'
       ? [html`${badge('bad', view.texts.overview.integrity.broken)} <a href="${integrityPath}">${t.broken}</a>`]

@@ -34,7 +34,7 @@ const quarantinedCard = (view: View, { quarantined }: CallerFigures): Html => {
       quarantined,
       t.none,
       (one) => html`${callerLink(view, one)} <a href="${liftPath(one)}">${t.lift}</a>
-<span class="hint">${one.reason} · ${time(one.since, 'relative')}</span>`,
+<span class="hint">${one.reason}${one.since !== null && html` · ${time(one.since, 'relative')}`}</span>`,
     ),
     link: { path: clientsPath, label: t.show },
   });

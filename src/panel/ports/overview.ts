@@ -41,6 +41,8 @@ export type OwnerFigures = {
 export type InstallationFigures = Pick<OwnerFigures, 'failing' | 'ending'> & {
   /** Orders since midnight UTC, of each restaurant at most `countMax`. */
   orders: number;
+  /** A count stopped, so there are more orders. */
+  hasMoreOrders: boolean;
   /** How many were looked at, where there are more restaurants; undefined when all were. */
   looked: number | undefined;
 };
@@ -48,7 +50,8 @@ export type InstallationFigures = Pick<OwnerFigures, 'failing' | 'ending'> & {
 /** A client, one of its secrets, or a key: `restuid` is that of a key, `client` that of a client or secret. */
 export type NamedCaller = { id: string; name: string; restuid: string | null; client: string | null };
 
-type QuarantinedCaller = NamedCaller & { reason: string; since: Date };
+/** `since`: null when it is behind many later changes. */
+type QuarantinedCaller = NamedCaller & { reason: string; since: Date | null };
 
 type FailingCaller = NamedCaller & { calls: number; refused: number; failed: number };
 

@@ -101,8 +101,10 @@ export type CredentialTrace = {
   /** Requests with the credential: allowed, and refused. */
   calls: number;
   refused: number;
-  /** There are more events than were counted; the use is that of the newest events. */
+  /** There are more events of allowed requests than were counted; the use is that of the newest events. */
   partial: boolean;
+  /** The same of refused requests. */
+  refusedPartial: boolean;
   scopesUsed: readonly string[];
   addresses: readonly string[];
   firstUsed: Date | null;

@@ -10,7 +10,8 @@ import { credentialBadge } from '../view/badge.ts';
 import { confirmPage } from '../view/confirm-page.ts';
 import { fieldNote } from '../view/field.ts';
 import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
+import { exactTime, time } from '../view/time.ts';
+import { timesSwitch } from './times-switch.ts';
 
 const roles: readonly Role[] = ['support', 'security', 'admin'];
 const pemLengthMax = 65_536;
@@ -27,7 +28,7 @@ const show = async (view: View, problem?: string): Promise<Answer> => {
   return page({
     title: t.title(client.name),
     status: problem === undefined ? 200 : 422,
-    body: html`<p>${t.intro}</p>
+    body: html`<div class="row spread"><p>${t.intro}</p>${timesSwitch(texts)}</div>
 ${!ports.certificates.isOn && html`<p class="message warn">${t.off}</p>`}
 ${client.certificates.length === 0 ? html`<p>${t.none}</p>` : certificateTable(view, client)}
 ${client.state !== 'revoked' && addForm(view, client, problem)}`,
@@ -36,15 +37,15 @@ ${client.state !== 'revoked' && addForm(view, client, problem)}`,
 
 const certificateTable = ({ texts }: View, { clientId, certificates }: ShownClient): Html => {
   const t = texts.certificates;
-  const { secretStates, state, lastUsed } = texts.support.clients;
+  const { certificateStates, state, lastUsed } = texts.support.clients;
   return table({
     caption: t.caption,
     isCaptionHidden: true,
     columns: [t.certificate, state, t.ends, lastUsed, { title: t.remove, kind: 'action' }],
     rows: certificates.map((one) => [
       html`${one.subject}<br><code>${one.id}</code>`,
-      credentialBadge(one.state, secretStates),
-      one.expires === null ? t.noEnd : time(one.expires),
+      credentialBadge(one.state, certificateStates),
+      one.expires === null ? t.noEnd : exactTime(one.expires),
       one.lastUsed === null ? texts.support.never : time(one.lastUsed, 'relative'),
       one.state === 'revoked'
         ? '–'
@@ -94,7 +95,7 @@ const factsOf = ({ texts }: View, { subject, thumbprint, expires }: CertificateF
   const t = texts.certificates;
   return html`<dl class="facts"><dt>${t.subject}</dt><dd>${subject === '' ? '–' : subject}</dd>
 <dt>${t.thumbprint}</dt><dd><code>${thumbprint}</code></dd>
-<dt>${t.ends}</dt><dd>${time(expires)}</dd></dl>`;
+<dt>${t.ends}</dt><dd>${exactTime(expires)}</dd></dl>`;
 };
 
 const askRemove = async (view: View): Promise<Answer> => {

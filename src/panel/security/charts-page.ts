@@ -133,7 +133,7 @@ const valueTable = (texts: Texts, chart: AuditChart, asked: Asked & { names: Aud
       ...measures.map((measure) => {
         const [count, most] = [sum(series[measure]), Math.max(0, ...series[measure])];
         const label = t.chartLabel(t.measures[measure], count, most, hoursText(texts, chart.bucketSeconds));
-        return html`${count}${count > 0 && barChart(series[measure], { label, tone: `small ${measure}`, top: tops[measure] })}`;
+        return html`${count}${count > 0 && barChart(series[measure], { label, tone: `small ${measure}`, top: tops[measure], from: chart.from, seconds: chart.bucketSeconds })}`;
       }),
       eventsLink(texts, asked.dimension, value, chart),
     ]),

@@ -12,6 +12,7 @@ import { message } from '../view/layout.ts';
 import { exactTime } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
 import { eventHref } from './audit-table.ts';
+import { timesSwitch } from './times-switch.ts';
 import { ownFilter, showTrace } from './trace-view.ts';
 
 const incidentPath = '/panel/security/incident';
@@ -25,7 +26,7 @@ const incidentPage = (view: View, more: { problem?: string; found?: Html } = {})
     title: t.title,
     status: more.problem === undefined ? 200 : 422,
     scripts: ['security.js'],
-    body: html`<p>${t.intro}</p>
+    body: html`<div class="row spread"><p>${t.intro}</p>${more.found !== undefined && timesSwitch(view.texts)}</div>
 ${more.problem !== undefined && message({ tone: 'bad', text: more.problem })}
 <form method="post" action="${incidentPath}" class="card" data-incident data-unknown="${t.unknownValue}" data-insecure="${t.insecure}">
 ${view.csrfField}<input type="hidden" name="kind"><input type="hidden" name="id"><input type="hidden" name="sha256">
@@ -129,7 +130,7 @@ export const showProof = async ({ ports, actor, address, query, texts }: View): 
     body: html`${
       events.length === 0
         ? html`<p>${isUnchanged ? t.noProof : t.proofGone}</p>`
-        : html`${message({ tone: 'good', text: t.proofText })}
+        : html`${message({ tone: 'good', text: t.proofText })}${timesSwitch(texts)}
 <ul class="cards proof">${events.map(
             (event) => html`<li><div class="card"><h2><code>${event.action}</code></h2>
 <dl class="facts"><dt>${t.about}</dt><dd><code>${event.tokenId ?? event.credentialId ?? event.clientId}</code></dd>

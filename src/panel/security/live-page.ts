@@ -16,7 +16,7 @@ import { searchHref } from './audit-filter.ts';
 import { newestAndOlder } from './audit-table.ts';
 import { timesSwitch } from './times-switch.ts';
 import { credentialsTopic, newsTopic } from './topics.ts';
-import { tokenTable } from './trace-view.ts';
+import { statesOf, tokenTable } from './trace-view.ts';
 
 const livePath = '/panel/security/live';
 const pageSize = 50;
@@ -97,7 +97,7 @@ const credentialRow = (texts: Texts, credential: LiveCredential): HtmlValue[] =>
   const audited = kind === 'client_key' || kind === 'client_certificate' ? `${holder}/${id}` : id;
   return [
     html`${name !== '' && html`${name}<br>`}<a href="${searchHref({ credential: audited })}"><code>${id}</code></a>`,
-    credentialBadge(state, texts.security.states),
+    credentialBadge(state, statesOf(texts, kind)),
     html`${holderName} <span class="id"><code>${holder}</code></span>`,
     time(credential.created, 'day'),
     credential.expires === null ? t.never : exactTime(credential.expires),

@@ -12,6 +12,7 @@ import { table } from '../view/table.ts';
 import { exactTime } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
 import { newestAndOlder } from './audit-table.ts';
+import { timesSwitch } from './times-switch.ts';
 import { policyTopic } from './topics.ts';
 
 const policyPath = '/panel/security/policy';
@@ -32,7 +33,7 @@ export const showPolicy = async ({ ports, texts, query }: View): Promise<Answer>
     const names = await ports.security.namesOf(dryRuns.map(({ caller }) => caller));
     return page({
       title: t.title,
-      body: html`<p>${t.intro}</p>
+      body: html`<div class="row spread"><p>${t.intro}</p>${timesSwitch(texts)}</div>
 ${tried.length === 0 ? html`<p class="card">${t.nothingTried} <code>"dryRun": { "scopes": ["read:orders"] }</code></p>` : triedList(texts, tried)}
 <nav class="tabs" aria-label="${t.window}"><ul>${windows.map(
         (one) =>

@@ -18,6 +18,7 @@ import {
   type UnclearName,
   unclearNames,
 } from '../view/subject-names.ts';
+import { exactTime } from '../view/time.ts';
 import {
   actorOf,
   exportLinks,
@@ -92,7 +93,7 @@ const searchPage = async (view: View, filter: SearchFields, outcome: Outcome): P
     body: html`<p>${t.auditIntro}</p>
 ${'problem' in outcome && message({ tone: 'bad', text: outcome.problem })}
 ${'unclear' in outcome && unclearNames(view, outcome.unclear, (choice) => searchHref({ ...filter, ...choice }))}
-${filterForm(view, filter)}${await suggestions(view)}
+${filterForm(view, filter)}${printedFilter(view, filter)}${await suggestions(view)}
 ${'found' in outcome && html`${outcome.saved}${timelineLinks(view.texts, filter, outcome.names)}${results(view, filter, outcome)}`}`,
   });
 };
@@ -125,6 +126,15 @@ ${pager(view, {
   labels: { first: t.newest, next: searchedTo === undefined ? t.older : t.lookFurther },
   more: html`<span class="hint">${t.exportThese}</span>${exportLinks(view.texts, filter)}`,
 })}`;
+};
+
+/** On paper, where the form is left out: what was searched. */
+const printedFilter = ({ texts: { security: t } }: View, filter: SearchFields): Html => {
+  const { decision, ...fields } = filter;
+  const shown = Object.entries(fields) as [keyof typeof t.fields, string | Date][];
+  return html`<dl class="facts printed">${shown.map(
+    ([name, value]) => html`<dt>${t.fields[name]}</dt><dd>${value instanceof Date ? exactTime(value) : value}</dd>`,
+  )}${decision !== undefined && html`<dt>${t.decision}</dt><dd>${t.decisions[decision]}</dd>`}</dl>`;
 };
 
 /** The fields behind "More filters", which is open while one of them is used. */

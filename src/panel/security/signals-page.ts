@@ -13,7 +13,8 @@ import { confirmPage } from '../view/confirm-page.ts';
 import { fieldNote } from '../view/field.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
-import { time } from '../view/time.ts';
+import { exactTime } from '../view/time.ts';
+import { timesSwitch } from './times-switch.ts';
 import { signalsTopic } from './topics.ts';
 
 const roles: readonly Role[] = ['security', 'admin'];
@@ -34,7 +35,7 @@ const showSignals = async (view: View): Promise<Answer> => {
   const shown = streams.slice(0, shownMax);
   return page({
     title: t.title,
-    body: html`<p>${t.intro}</p>
+    body: html`<div class="row spread"><p>${t.intro}</p>${timesSwitch(texts)}</div>
 ${!ports.signals.isOn && html`<p class="message warn">${t.off}</p>`}
 <div id="signals" ${refreshOn('signals', addressOf(view), signalsTopic)}>${shown.length === 0 ? html`<p>${t.none}</p>` : streamTable(texts, shown)}
 ${pager(view, {
@@ -65,8 +66,8 @@ const streamTable = (texts: Texts, streams: readonly SignalStream[]): Html => {
       stream.endpointUrl === null ? t.poll : html`<code>${breakable(stream.endpointUrl)}</code>`,
       html`${badge(tones[stream.status], t.statuses[stream.status])}${stream.reason !== null && html`<br><span class="hint">${stream.reason}</span>`}`,
       stream.waiting,
-      stream.pushedAt === null ? '–' : time(stream.pushedAt),
-      stream.failedAt === null ? '–' : html`<code>${stream.lastError}</code><br>${time(stream.failedAt)}`,
+      stream.pushedAt === null ? '–' : exactTime(stream.pushedAt),
+      stream.failedAt === null ? '–' : html`<code>${stream.lastError}</code><br>${exactTime(stream.failedAt)}`,
       stream.status === 'enabled'
         ? html`<a class="button" href="${pathOf(stream, 'pause')}">${t.pause}<span class="visually-hidden"> ${stream.clientName}</span></a>`
         : html`<a class="button" href="${pathOf(stream, 'resume')}">${t.resume}<span class="visually-hidden"> ${stream.clientName}</span></a>`,
@@ -110,11 +111,18 @@ const askResume = async (view: View): Promise<Answer> => {
   if (stream === undefined) return notFound();
   return confirmPage(view, {
     title: t.resumeTitle(stream.clientName),
-    body: html`<p>${stream.status === 'disabled' ? t.resumeDisabled : t.resumeText}</p>`,
+    body: html`<p>${resumeText(view, stream)}</p>`,
     action: pathOf(stream, 'resume'),
     submit: t.resume,
     back: signalsPath,
   });
+};
+
+const resumeText = ({ ports, texts }: View, { status, delivery }: SignalStream): string => {
+  const t = texts.signals;
+  if (!ports.signals.isOn) return t.off;
+  if (status === 'disabled') return t.resumeDisabled;
+  return delivery === 'poll' ? t.resumePoll : t.resumeText;
 };
 
 const resume = async (view: View): Promise<Answer> => {

@@ -1,6 +1,6 @@
 /** The trace of a credential: issue, use, refusals and the tokens that were issued for it. */
 import { type Html, html } from '../page/html.ts';
-import type { AuditNames, CredentialTrace, IssuedToken } from '../ports/security.ts';
+import type { AuditNames, CredentialTrace, IssuedToken, LiveKind } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
@@ -24,12 +24,16 @@ ${
 ${traced.refusals.length === 0 ? html`<p>${t.noRefusals}</p>` : auditTable(texts, traced.refusals, { caption: texts.security.newestFirst, names })}`;
 };
 
+/** The words for the states of credentials of one kind. */
+export const statesOf = ({ security }: Texts, kind: CredentialTrace['kind'] | LiveKind): Texts['security']['states'] =>
+  kind === 'api_key' || kind === 'client_key' ? security.keyStates : security.states;
+
 const factsOf = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html[] => {
   const t = texts.security.incident;
   const { issued, clientId, parent, parentToken, state } = traced;
   const code = (href: string, text: string): Html => html`<a href="${href}"><code>${text}</code></a>`;
   const facts: [string, Html | string | number | false | null | undefined][] = [
-    [t.state, state && credentialBadge(state, texts.security.states)],
+    [t.state, state && credentialBadge(state, statesOf(texts, traced.kind))],
     [
       t.issued,
       issued &&
@@ -52,7 +56,13 @@ const factsOf = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html
       t.calls,
       html`<a href="${searchHref({ action: 'request.allowed', ...ownFilter(traced) })}">${traced.partial ? t.atLeast(traced.calls) : traced.calls}</a>`,
     ],
-    [t.callsRefused, refusedLink({ fingerprint: traced.fingerprint }, traced.refused)],
+    [
+      t.callsRefused,
+      refusedLink(
+        { fingerprint: traced.fingerprint },
+        traced.refusedPartial ? t.atLeast(traced.refused) : traced.refused,
+      ),
+    ],
     [t.scopesUsed, traced.scopesUsed.length === 0 ? t.none : html`<code>${traced.scopesUsed.join(' ')}</code>`],
     [
       t.addresses,
@@ -71,7 +81,7 @@ const factsOf = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html
   );
 };
 
-const refusedLink = (filter: SearchFields, count: number): Html =>
+const refusedLink = (filter: SearchFields, count: number | string): Html =>
   html`<a href="${searchHref({ action: 'request.denied', ...filter })}">${count}</a>`;
 
 /** The use of the tokens of a secret: a leaked secret may have no call of its own. */
@@ -84,7 +94,7 @@ const issuedUseOf = (texts: Texts, { id, issuedUse, tokens, liveTokens }: Creden
 <dt>${t.issuedTokens}</dt><dd><a href="${searchHref({ action: 'token.issued', credential: id })}">${tokens}</a></dd>
 <dt>${t.liveTokens}</dt><dd>${liveTokens.partial ? t.atLeast(liveTokens.count) : liveTokens.count}</dd>
 <dt>${t.issuedCalls}</dt><dd><a href="${searchHref({ action: 'request.allowed', ...filter })}">${partial ? t.atLeast(calls) : calls}</a></dd>
-<dt>${t.issuedRefused}</dt><dd>${refusedLink(filter, refused)}</dd>
+<dt>${t.issuedRefused}</dt><dd>${refusedLink(filter, partial ? t.atLeast(refused) : refused)}</dd>
 <dt>${t.addresses}</dt><dd>${addresses.length === 0 ? t.none : html`<code>${addresses.join(' ')}</code>`}</dd>
 ${firstUsed !== null && !partial && html`<dt>${t.firstUsed}</dt><dd>${exactTime(firstUsed)}</dd>`}
 ${lastUsed !== null && html`<dt>${t.lastUsed}</dt><dd>${exactTime(lastUsed)}</dd>`}</dl>`;

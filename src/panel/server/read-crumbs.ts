@@ -8,6 +8,8 @@ import type { Texts } from '../texts/en/en.ts';
 import type { Crumbs } from '../view/breadcrumb.ts';
 
 const restaurantPath = '/restaurants/:restaurant';
+/** The page about a restaurant that the list of support leads to; a breadcrumb there leads to the same page of others. */
+const supportPath = '/support/restaurants/:restaurant';
 const othersMax = 20;
 /** Other roles than these and owners see no restaurant by its pages. */
 const rolesOfAll: readonly Role[] = ['support', 'admin'];
@@ -26,23 +28,26 @@ export const readCrumbs = async (
 ): Promise<Crumbs | undefined> => {
   const { restaurant } = params;
   const own = restaurant === undefined ? undefined : fillPath(restaurantPath, { restaurant });
-  if (restaurant === undefined || own === undefined || (path !== own && !path.startsWith(`${own}/`))) return undefined;
+  if (restaurant === undefined || own === undefined) return undefined;
+  const isSupports = path === fillPath(supportPath, { restaurant });
+  if (!isSupports && path !== own && !path.startsWith(`${own}/`)) return undefined;
   const isOwner = user.role === 'owner';
   if (isOwner ? !user.restaurants.includes(restaurant) : !rolesOfAll.includes(user.role)) return undefined;
   const found = await ports.restaurant.find(restaurant);
   if (found === undefined) return undefined;
-  const shown = sectionOf(pages, user, own, path);
+  const shown = isSupports ? undefined : sectionOf(pages, user, own, path);
+  const overview = isSupports ? supportPath : restaurantPath;
   const others = await otherRestaurants(ports, user);
   return {
     listPath: `${panelPath}${isOwner ? '/restaurants' : '/support/restaurants'}`,
     name: found.name,
-    path: own,
+    path: fillPath(overview, { restaurant }) ?? own,
     page: shown && { label: shown.nav?.(texts) ?? '', path: fillPath(shown.path, { restaurant }) ?? own },
     others: others
       .filter(({ restuid }) => restuid !== restaurant)
       .map(({ restuid, name }) => ({
         name,
-        path: fillPath(shown?.path ?? restaurantPath, { restaurant: restuid }) ?? own,
+        path: fillPath(shown?.path ?? overview, { restaurant: restuid }) ?? own,
       })),
   };
 };

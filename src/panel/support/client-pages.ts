@@ -112,13 +112,13 @@ export const overlapHours = ['0', '1', '24', '168', '720'] as const;
 
 const keyTable = (texts: View['texts'], { keys }: ShownClient): Html => {
   const t = texts.support.client;
-  const { secretStates, state, lastUsed } = texts.support.clients;
+  const { keyStates, state, lastUsed } = texts.support.clients;
   return html`<h2>${t.keys}</h2>${table({
     caption: t.keysCaption,
     columns: [t.key, state, t.use, lastUsed],
     rows: keys.map((key) => [
       html`<code>${key.id}</code> ${key.type}`,
-      credentialBadge(key.state, secretStates),
+      credentialBadge(key.state, keyStates),
       t.callsLately(key.calls5m),
       key.lastUsed === null ? texts.support.never : time(key.lastUsed, 'relative'),
     ]),
@@ -127,13 +127,13 @@ const keyTable = (texts: View['texts'], { keys }: ShownClient): Html => {
 
 const certificateTable = (texts: View['texts'], { certificates }: ShownClient): Html => {
   const t = texts.support.client;
-  const { secretStates, state, lastUsed } = texts.support.clients;
+  const { certificateStates, state, lastUsed } = texts.support.clients;
   return html`<h2>${t.certificates}</h2>${table({
     caption: t.certificatesCaption,
     columns: [t.certificate, state, t.ends, t.use, lastUsed],
     rows: certificates.map((one) => [
       html`<code>${one.id}</code> ${one.subject}`,
-      credentialBadge(one.state, secretStates),
+      credentialBadge(one.state, certificateStates),
       one.expires === null ? t.noEnd : time(one.expires),
       t.callsLately(one.calls5m),
       one.lastUsed === null ? texts.support.never : time(one.lastUsed, 'relative'),
@@ -143,13 +143,13 @@ const certificateTable = (texts: View['texts'], { certificates }: ShownClient): 
 
 export const trustTable = (texts: View['texts'], { trusts }: ShownClient): Html => {
   const t = texts.support.client;
-  const { secretStates, state, lastUsed } = texts.support.clients;
+  const { certificateStates, state, lastUsed } = texts.support.clients;
   return html`<h2>${t.trusts}</h2>${table({
     caption: t.trustsCaption,
     columns: [t.trust, state, t.use, lastUsed],
     rows: trusts.map((trust) => [
       html`${trust.subject}<br><span class="hint">${trust.issuer} · ${trust.audience}</span><br><code class="hint">${trust.id}</code>`,
-      credentialBadge(trust.state, secretStates),
+      credentialBadge(trust.state, certificateStates),
       t.callsLately(trust.calls5m),
       trust.lastUsed === null ? texts.support.never : time(trust.lastUsed, 'relative'),
     ]),

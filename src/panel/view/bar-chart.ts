@@ -67,8 +67,15 @@ const valueArea = (number: number, index: number, { from, seconds, textOfValue }
   return html`<path class="value" d="M${index * step} 0h${step}v${height}h-${step}z" data-at="${at.toISOString()}" data-number="${number}"><title>${textOfValue(at, number)}</title></path>`;
 };
 
-/** A small chart for a cell of a table. */
-export const barChart = (numbers: readonly number[], given: Bars): Html => bars(numbers, given);
+/**
+ * A small chart for a cell of a table. A script shows its values on hover and by the arrow keys from a few attributes, because
+ * an element for each value of each row would make the page too large.
+ */
+export const barChart = (
+  numbers: readonly number[],
+  { from, seconds, ...given }: Bars & Pick<Spans, 'from' | 'seconds'>,
+): Html =>
+  html`<div class="small-chart" data-chart data-from="${from.toISOString()}" data-seconds="${seconds}" data-numbers="${numbers.join(' ')}" tabindex="0" role="group" aria-label="${given.label}">${bars(numbers, given)}<output class="hint" data-chart-value></output></div>`;
 
 /**
  * A chart with axes: the numbers at its left, the times below it. Its values appear on hover; with script also by focus

@@ -69,13 +69,17 @@ ${leftOut(view, plan)}<p class="hint">${t.hint}</p>`,
         word === undefined ? [] : [[name, word]],
       ),
       ['through', through.toISOString()],
-      ['count', String(plan.count)],
+      ['chosen', chosenOf(plan)],
     ],
     submit: t.now(plan.count),
     back,
   });
   return isChanged && asked.kind === 'page' ? { ...asked, status: 422 } : asked;
 };
+
+/** What the user confirms: the same number of events may be those of other endpoints when it is sent. */
+const chosenOf = ({ sendable }: Plan): string =>
+  sendable.map(({ events }) => `${events.endpointUid}:${events.eventIds.length}`).join(' ');
 
 const nameOf = ({ description, url }: WebhookEndpoint): string => description ?? url;
 
@@ -98,7 +102,7 @@ const resend = async (view: View): Promise<Answer> => {
   const through = throughOf(view);
   const plan = through && (await planOf(view, restuid, filter, through));
   // Only what the user confirmed is sent.
-  if (plan === undefined || plan.count === 0 || String(plan.count) !== view.form.get('count'))
+  if (plan === undefined || plan.count === 0 || chosenOf(plan) !== view.form.get('chosen'))
     return ask(view, filter, view.now, true);
   const sent: { uid: string; queued: number }[] = [];
   for (const { events } of plan.sendable) {

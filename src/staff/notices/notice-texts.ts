@@ -26,7 +26,7 @@ const en: NoticeText = {
       'Orderpass disabled a webhook endpoint, because its receiver is gone or has failed for too long.',
     key_ending: 'An API key ends soon. If it has no successor yet, create one; then exchange the key where it is used.',
     credential_ending:
-      'The last secret or certificate of an API client ends soon. Register its successor before, so that the client can go on calling.',
+      'The last secret or certificate of an API client ends soon. Add its successor before, so that the client can go on calling.',
     leak_reported:
       'The value of a credential was reported as leaked, so Orderpass ended it at once. Issue a new one, and find out where the value was published.',
     refusals: 'In one hour the gateway refused far more requests than in the hours before.',
@@ -59,24 +59,24 @@ You chose this notice on your account page, where you can switch it off.`,
 
 const it: NoticeText = {
   subjects: {
-    endpoint_disabled: 'Un endpoint webhook è stato disattivato',
+    endpoint_disabled: 'Un endpoint webhook è stato disabilitato',
     key_ending: 'Una chiave API scade entro 7 giorni',
     credential_ending: 'Un segreto o un certificato di un client API scade entro 7 giorni',
-    leak_reported: 'Una credenziale è stata segnalata come compromessa e disattivata',
+    leak_reported: 'Una credenziale è stata segnalata come trapelata e revocata',
     refusals: 'Richieste rifiutate insolitamente numerose',
-    audit_broken: 'L’audit è stato alterato',
+    audit_broken: 'Il registro è stato alterato',
   },
   texts: {
     endpoint_disabled:
-      'Orderpass ha disattivato un endpoint webhook, perché il destinatario non esiste più o non risponde da troppo tempo.',
+      'Orderpass ha disabilitato un endpoint webhook, perché il ricevitore non esiste più o dà errori da troppo tempo.',
     key_ending:
       'Una chiave API sta per scadere. Se non ce n’è già una nuova, creala; poi sostituisci quella vecchia dove viene usata.',
     credential_ending:
-      'L’ultimo segreto o certificato di un client API sta per scadere. Registra prima quello nuovo, così il client può continuare a fare richieste.',
+      'L’ultimo segreto o certificato di un client API sta per scadere. Aggiungi prima quello nuovo, così il client può continuare a fare richieste.',
     leak_reported:
-      'Il valore di una credenziale è stato segnalato come trapelato e Orderpass l’ha disattivata subito. Creane una nuova e scopri dove è stato pubblicato il valore.',
+      'Il valore di una credenziale è stato segnalato come trapelato e Orderpass l’ha revocata subito. Creane una nuova e scopri dove è stato pubblicato il valore.',
     refusals: 'In un’ora il gateway ha rifiutato molte più richieste che nelle ore precedenti.',
-    audit_broken: 'La verifica ha trovato una catena dell’audit alterata o troncata.',
+    audit_broken: 'La verifica ha trovato una catena del registro alterata o troncata.',
   },
   facts: {
     restaurant: 'Ristorante',
@@ -94,10 +94,10 @@ const it: NoticeText = {
     credential: 'Credenziale',
   },
   words: {
-    gone: 'il destinatario ha risposto 410: non esiste più',
-    failing: 'il destinatario non ha risposto per troppo tempo',
-    'audit.broken': 'una catena dell’audit è stata alterata',
-    'audit.rolled_back': 'una catena dell’audit è stata troncata',
+    gone: 'il ricevitore ha risposto 410: non esiste più',
+    failing: 'il ricevitore ha dato errori per troppo tempo',
+    'audit.broken': 'una catena del registro è stata alterata',
+    'audit.rolled_back': 'una catena del registro è stata troncata',
   },
   where: (origin) => `Altri dettagli nel pannello: ${origin}/panel
 Hai scelto questo avviso nella pagina del tuo account, dove puoi disattivarlo.`,

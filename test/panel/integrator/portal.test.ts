@@ -271,12 +271,12 @@ test('A-467 the page that removes a contact lists the public keys that this cont
   const paths = [...list.matchAll(/href="\/panel([^"]+\/contacts\/[^"]+\/remove)"/g)].map(([, path = '']) => path);
   const pages = await Promise.all(paths.map((path) => support.get(path)));
   const ofEve = pages.find(({ text }) => text.includes('Remove lea@example.com'))?.text ?? '';
-  expect(ofEve).toContain('end the public keys and certificates that the person added');
+  expect(ofEve).toContain('remove the public keys and certificates that the person added');
   expect(ofEve).toMatch(/<code>eves-laptop<\/code>.*orderpass client revoke-key/);
   expect(ofEve).not.toMatch(/eves-former|dans-laptop/);
   // One who added nothing that still works.
   const ofOthers = pages.filter(({ text }) => !/lea@example.com|leo@example.com/.test(text));
-  for (const { text } of ofOthers) expect(text).not.toContain('The person added these');
+  for (const { text } of ofOthers) expect(text).not.toContain('The person added these credentials');
   for (const id of ['eves-laptop', 'dans-laptop'])
     await harness.command('client', 'revoke-key', '--client-id', own.id, '--key-id', id);
 });
@@ -295,6 +295,7 @@ test('a contact of a client that is stopped sees why, and can change nothing', a
     expect(credentials.slice(credentials.indexOf('<main'))).not.toContain('method="post"');
     for (const [action, fields] of attempts) expect((await zoe.post(action, fields)).status, action).toBe(409);
   };
+  expect((await zoe.get('/integrators')).text).not.toContain('Send these links to the developers');
   await harness.command('client', 'quarantine', '--client-id', own.id, '--reason', 'found in public');
   await expectStopped('found in public');
   await harness.command('client', 'reactivate', '--client-id', own.id, '--reason', 'replaced');

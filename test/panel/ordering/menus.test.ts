@@ -85,7 +85,7 @@ test.skipIf(isSkipped)(
     expect(await rows.nth(1).innerText()).toMatch(/Plan[\s\S]*Till at the bar[\s\S]*Products ~2/);
     await expectAccessible(page);
     await rows.nth(1).getByRole('link').click();
-    await page.getByText('A plan: it changed nothing.').waitFor();
+    await page.getByText('The menu has changed since, so it can no longer be applied.').waitFor();
     expect(await page.locator('main').innerText()).toMatch(
       /price: €6.50 →[\s\S]*€7.00[\s\S]*visibility: false[\s\S]*true/,
     );
@@ -173,5 +173,36 @@ test.skipIf(isSkipped)(
       headers: { cookie: await harness.cookieOf(harness.owner) },
     });
     expect(elsewhere.status).toBe(404);
+  },
+);
+
+test.skipIf(isSkipped)(
+  'A-550 the page of a plan says whether the plan can be applied, has expired, or was overtaken by a change of the menu',
+  async () => {
+    const planned = [{ ...marinara, price: 12 }];
+    await importMenu(planned, { dry_run: true });
+    const list = (await harness.ask('GET', '/menu/imports')).text;
+    const plan = /\/menu\/imports\/[\w-]+/.exec(list)?.[0] ?? '';
+    const applicable = (await harness.ask('GET', plan)).text;
+    expect(applicable).toContain('The program that made it can apply it.');
+    expect(applicable).toContain('Can be applied until');
+    const { pool } = harness.database;
+    const expires = (sign: '-' | '+') =>
+      pool.query(
+        `update ordering.menu_imports set plan_expires = plan_expires ${sign} interval '2 days' where uid = $1`,
+        [plan.slice('/menu/imports/'.length)],
+      );
+    expect((await expires('-')).rowCount).toBe(1);
+    const expired = (await harness.ask('GET', plan)).text;
+    expect(expired).toContain('A plan: it changed nothing, and it has expired.');
+    expect(expired).toContain('Plan, expired');
+    await expires('+');
+    await importMenu([{ ...marinara, price: 13 }]);
+    const overtaken = (await harness.ask('GET', plan)).text;
+    expect(overtaken).toContain('The menu has changed since, so it can no longer be applied.');
+    for (const text of [expired, overtaken]) {
+      expect(text).not.toContain('can apply it');
+      expect(text).not.toContain('Can be applied until');
+    }
   },
 );

@@ -130,7 +130,9 @@ test('A-471 an owner of any number of restaurants sees the endpoints that fail a
     return (await cardOf('owner', 'failing'))?.includes('No endpoint fails.') === false;
   });
   expect(await cardOf('owner', 'failing')).toContain(`/panel/restaurants/${own}/webhooks/${ids.endpoint}"`);
-  expect(plain(await cardOf('owner', 'ending'))).toContain('No key without a successor ends within 30 days.');
+  expect(plain(await cardOf('owner', 'ending'))).toContain(
+    'No key that still needs a replacement expires within 30 days.',
+  );
   await pool.query(`update gateway.api_keys set expires = now() + interval '9 days' where key_id = $1`, [ids.key]);
   expect(await cardOf('owner', 'ending')).toContain(`/keys#rotate-${ids.key}"`);
   await expectAllRestaurants();
@@ -271,13 +273,33 @@ test('A-466 support lifts the quarantine of a key from the start page, which lis
 test('A-474 security sees refusals per hour and the last verification, and administrators all of it in short', async () => {
   await until(async () => (await cardOf('security', 'refused'))?.includes('<svg') === true);
   expect(plain(await cardOf('security', 'integrity'))).toContain('never verified');
+  const isLate = async () => plain(await cardOf('security', 'decisions')).includes('not verified from the panel for a');
+  expect(await isLate()).toBe(false);
   await post('security', '/security/integrity/verify', {});
   await until(async () => plain(await cardOf('security', 'integrity')).includes('Unchanged'));
+  const { pool } = harness.database;
+  const move = (sign: '+' | '-') =>
+    pool.query(`update gateway.audit_verifications set started = started ${sign} interval '8 days'`);
+  expect(await isLate()).toBe(false);
+  await move('-');
+  expect(await isLate()).toBe(true);
+  await move('+');
   expect(plain(await cardOf('admin', 'integrity'))).toContain('Unchanged');
   expect(plain(await cardOf('admin', 'short'))).toContain('In quarantine 1');
-  expect(plain(await cardOf('admin', 'short'))).toMatch(/Orders today \(UTC\) \d/);
+  expect(plain(await cardOf('admin', 'short'))).toMatch(/Orders today \(UTC\) \d+(?!\+)\b/);
+  await pool.query(
+    `insert into ordering.orders select (jsonb_populate_record(one, jsonb_build_object('uid', 'ord_many' || n,
+       'number', 100000 + n, 'external_id', null, 'date', now()))).*
+     from ordering.orders as one, generate_series(1, 1000) as n
+     where restuid = $1 and uid = (select min(uid) from ordering.orders where restuid = $1)`,
+    [own],
+  );
+  expect(plain(await cardOf('admin', 'short'))).toMatch(/Orders today \(UTC\) \d+\+/);
+  await pool.query(`delete from ordering.orders where uid like 'ord_many%'`);
   expect(await cardOf('admin', 'failing')).toContain(`/panel/restaurants/${own}/webhooks/${ids.endpoint}"`);
-  expect(plain(await cardOf('admin', 'ending'))).toContain('No key without a successor ends within 30 days.');
+  expect(plain(await cardOf('admin', 'ending'))).toContain(
+    'No key that still needs a replacement expires within 30 days.',
+  );
   await harness.database.pool.query(
     `update gateway.api_keys set expires = now() + interval '9 days' where key_id = $1`,
     [ids.key],
@@ -453,6 +475,9 @@ test('the switcher shows the same page of other restaurants that the user may se
   expect(plain(single)).toBe('Restaurants Osteria Uno');
   expect(crumbs((await get('owner', `/restaurants/${foreign}`)).text)).toBe('');
   expect(crumbs((await get('support', `/restaurants/${own}/orders/ord_none`)).text)).toBe('');
+  const ofSupport = crumbs((await get('support', `/support/restaurants/${own}`)).text);
+  expect(plain(ofSupport)).toMatch(/^Restaurants Another restaurant: Osteria Uno Trattoria Due All restaurants$/);
+  expect(ofSupport).toContain(`href="/panel/support/restaurants/${foreign}"`);
 });
 
 test.skipIf(browserBinary === undefined)(

@@ -123,9 +123,9 @@ test('users choose among the notices of their role, and get those of their resta
     await Promise.all([worker().decide(), worker().decide()]);
     await Promise.all([send(), send()]);
   }
-  expect(subjects(owner.email)).toEqual(['Un endpoint webhook è stato disattivato'].map(encoded));
+  expect(subjects(owner.email)).toEqual(['Un endpoint webhook è stato disabilitato'].map(encoded));
   expect((await mail.mailTo(owner.email)).text).toContain(
-    'Ristorante: Osteria Uno\nEndpoint: whe_1\nMotivo: il destinatario ha risposto 410: non esiste più\nQuando: 2026-03-01 09:58 UTC',
+    'Ristorante: Osteria Uno\nEndpoint: whe_1\nMotivo: il ricevitore ha risposto 410: non esiste più\nQuando: 2026-03-01 09:58 UTC',
   );
   expect(
     mail.mails.find(({ to, subject }) => to.includes(security.email) && subject.includes('audit'))?.text,
@@ -245,8 +245,12 @@ test('a webhook address is checked, kept sealed and shown without its path, and 
     headers: { 'webhook-id': expect.stringMatching(/^[0-9a-f]{32}$/) },
     body: { type: 'refusals', data: { refused: '700' } },
   });
+  const account = async () => (await browser.get('/panel/account')).text;
+  expect(await account()).not.toContain('None of these is sent');
   expect(await choose(browser, ['refusals'], { remove: 'on' })).toBe(303);
   expect((await browser.get('/panel/account/notices')).text).not.toContain('hooks.example');
+  // Notices are chosen, and there is no address and no mail for them.
+  expect(await account()).toContain('None of these is sent');
 });
 
 test('a user gets at most thirty notices of a kind in an hour, of every restaurant some, and the others later', async () => {

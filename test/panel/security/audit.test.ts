@@ -288,3 +288,50 @@ inBrowser('F-24 an event that no signature covers is marked in the list, on its 
   expect(await page.locator('li', { hasText: 'mallory' }).getByText('Not signed').count()).toBe(1);
   expect(problems).toEqual([]);
 });
+
+test.skipIf(browserBinary === undefined)(
+  'A-555 the printed audit has what was searched, its table with columns, and nothing that is cut',
+  async () => {
+    await call('/api/orders/list', 'wrong');
+    const { page, problems } = await harness.signIn(user);
+    // A4 without its margins.
+    await page.setViewportSize({ width: 718, height: 1_000 });
+    await page.goto(searchUrl(`?client=${client.client_id}&address=127.0.0.1&since=2020-05-01T10:00Z`));
+    const printed = page.locator('main .printed');
+    expect(await printed.isVisible()).toBe(false);
+    await page.emulateMedia({ media: 'print' });
+    expect(await printed.innerText()).toMatch(
+      new RegExp(`Client\\s+${client.client_id}[\\s\\S]*Address\\s+127\\.0\\.0\\.1[\\s\\S]*From\\s+.*2020`),
+    );
+    expect(await page.locator('main form').first().isVisible()).toBe(false);
+    expect(await page.locator('main thead').first().isVisible()).toBe(true);
+    const cut = await page.evaluate(`[...document.querySelectorAll('main, main *:not(.visually-hidden)')]
+    .filter((one) => one.checkVisibility() && one.getBoundingClientRect().width > 0)
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 ||
+      (getComputedStyle(one).overflowX !== 'visible' && one.scrollWidth > one.clientWidth + 1))
+    .map((one) => one.outerHTML.slice(0, 200))`);
+    expect(cut).toEqual([]);
+    expect(problems).toEqual([]);
+  },
+);
+
+test.skipIf(browserBinary === undefined)(
+  'A-556 the times of policies, signals and certificates have seconds and a switch to UTC',
+  async () => {
+    const cookie = await harness.cookieOf(await harness.user('admin'));
+    await harness.database.pool.query(
+      `insert into gateway.signal_streams (stream_id, client_id, issuer, delivery, status, created, next_try, pushed_at, failed_at)
+     values ('str_one', $1, 'http://localhost', 'poll', 'paused', now(), now(), now(), now())`,
+      [client.client_id],
+    );
+    // Nothing is sent to a receiver that fetches its events.
+    const resume = await fetch(`${harness.url}/panel/security/signals/str_one/resume`, { headers: { cookie } });
+    expect(resume.status).toBe(200);
+    expect(await resume.text()).not.toContain('are sent to its receiver now');
+    for (const path of ['security/policy', 'security/signals', `clients/${client.client_id}/certificates`]) {
+      const text = await (await fetch(`${harness.url}/panel/${path}`, { headers: { cookie } })).text();
+      expect(text, path).toContain('data-times="utc"');
+      expect(text, path).not.toContain('data-style="moment"');
+    }
+  },
+);

@@ -85,7 +85,8 @@ inBrowser(
     const last = chart.locator('[data-at]').last();
     await until(async () => (await value.innerText()).endsWith(`: ${await last.getAttribute('data-number')}`));
     await page.keyboard.press('ArrowLeft');
-    await until(async () => (await value.innerText()).endsWith(': 0'));
+    const earlier = await chart.locator('[data-at]').nth(-2).getAttribute('data-number');
+    await until(async () => (await value.innerText()).endsWith(`: ${earlier}`));
     expect(await chart.locator('.axis-y').innerText()).toMatch(/^6\s+0$/);
     await page.getByText('The numbers as a table').click();
     const figures = await page.locator('details tbody tr').allInnerTexts();
@@ -99,6 +100,18 @@ inBrowser(
     expect(await rowOf(client_id)).toBe(`Till ${client_id} 1 4 3 Show`);
     expect(await rowOf(key.key_id ?? '')).toBe(`Counter ${key.key_id} 0 2 0 Show`);
     expect(await rowOf('unknown')).toBe('unknown 0 0 1 –');
+    // A small chart of the table has its values as well: by focus, the arrow keys and the mouse.
+    const small = page.locator('table .small-chart').nth(1);
+    const shown = small.locator('[data-chart-value]');
+    const shows = async (act: () => Promise<void>): Promise<void> => {
+      const before = await shown.innerText();
+      await act();
+      await until(async () => /: \d+$/.test(await shown.innerText()) && (await shown.innerText()) !== before);
+    };
+    await shows(() => small.focus());
+    await shows(() => page.keyboard.press('ArrowLeft'));
+    await shows(() => page.keyboard.press('End'));
+    await shows(() => small.locator('svg').hover({ position: { x: 1, y: 5 } }));
     // One client alone, over a week, and from there to its events.
     await page.getByRole('link', { name: client_id }).click();
     await page.getByRole('link', { name: 'Week' }).click();

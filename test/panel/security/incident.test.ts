@@ -3,6 +3,10 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { markupOf } from '#src/panel/page/html.ts';
+import type { CredentialTrace } from '#src/panel/ports/security.ts';
+import { showTrace } from '#src/panel/security/trace-view.ts';
+import { textsOf } from '#src/panel/texts/texts.ts';
 import { makeAuthority } from '../../gateway/harness/make-certificate.ts';
 import { until } from '../../support/until.ts';
 import { checkPage } from '../harness/check-page.ts';
@@ -96,6 +100,7 @@ inBrowser(
     expect(await page.locator('table tbody tr').innerText()).toContain('Valid');
     expect(text).toContain(createHash('sha256').update(secret).digest('hex'));
     await checkPage(page, 'security-incident');
+    expect(await page.getByRole('button', { name: 'UTC' }).isVisible()).toBe(true);
     // Nothing is revoked before it is confirmed.
     await page.locator('.confirm > summary').focus();
     await page.keyboard.press('Enter');
@@ -117,6 +122,7 @@ inBrowser(
     expect(rows[0].actor).toBe(`panel:${user.userId}`);
     expect(await page.locator('main').innerText()).toContain(rows[0].hash);
     await checkPage(page, 'security-proof');
+    expect(await page.getByRole('button', { name: 'UTC' }).isVisible()).toBe(true);
     expect(sent()).toContain('sha256=');
     expect(sent()).not.toContain(secret.slice(17));
     expect(problems).toEqual([]);
@@ -252,3 +258,17 @@ inBrowser(
     expect(problems).toEqual([]);
   },
 );
+
+test('A-557 a figure of a trace that was not read to the end is “at least” a number, and one that was is the number', () => {
+  const traced: Omit<CredentialTrace, 'partial' | 'refusedPartial'> = {
+    kind: 'api_key',
+    state: 'active',
+    ...{ id: 'opk_1', fingerprint: 'f', genuine: true, exists: true, clientId: null, parent: null, parentToken: null },
+    ...{ issued: null, scopesUsed: [], addresses: [], firstUsed: null, lastUsed: null, tokens: 0, descendants: [] },
+    ...{ refusals: [], issuedUse: null, liveTokens: { count: 0, partial: false }, calls: 12, refused: 34 },
+  };
+  const textOf = (partial: boolean, refusedPartial: boolean): string =>
+    markupOf(showTrace(textsOf.en, { ...traced, partial, refusedPartial }, new Map()));
+  expect(textOf(true, false)).toMatch(/at least 12[\s\S]*>34</);
+  expect(textOf(false, true)).toMatch(/>12<[\s\S]*at least 34/);
+});

@@ -16,7 +16,7 @@ test('without a store pages ask to come back later, public pages work, and the r
   visitor.cookies.set('__Host-orderpass', 'x'.repeat(43));
   const answer = await visitor.get('/panel/account');
   expect(answer.status).toBe(503);
-  expect(answer.text).toContain('Back in a moment');
+  expect(answer.text).toContain('Not available right now');
   expect(answer.text).not.toMatch(/postgres|econn|127\.0\.0\.1/i);
   expect((await panel.visitor().get('/panel/sign-in')).status).toBe(200);
   const posted = await panel.visitor().post('/panel/sign-in', { email: 'a@b.example', password: 'x' }, '');

@@ -90,7 +90,7 @@ test.skipIf(browserBinary === undefined)('a rotated secret signs beside the old 
   await page.getByRole('link', { name: 'Back' }).click();
   await page.getByRole('link', { name: 'Rotate secret…' }).click();
   await expectAccessible(page);
-  await page.getByRole('button', { name: 'Make the new secret' }).click();
+  await page.getByRole('button', { name: 'Create the new secret' }).click();
   await page.getByRole('heading', { name: 'The secret of your endpoint' }).waitFor();
   const fresh = await secretShown();
   await page.getByRole('link', { name: 'I have saved it' }).click();

@@ -134,7 +134,10 @@ test('the tabs count by state, a row shows the last answer, and what a tab shows
   expect(heard(good)).toBe(1);
   expect(await audited('webhook/redeliver')).toMatchObject([{ endpoint_uid: uid, events: 2 }]);
 
+  const before = (await ask('/deliveries/redeliver')).html;
   await send(`/webhooks/${uid}/disable`);
+  const changed = await ask('/deliveries/redeliver', hiddenOf(before));
+  expect([changed.status, textOf(changed.html)]).toEqual([422, expect.stringContaining('Nothing was sent')]);
   const disabled = textOf((await ask('/deliveries/redeliver')).html);
   expect(disabled).toContain('nothing that can be sent again');
   expect(disabled).toContain('because they are disabled or removed');
@@ -154,7 +157,7 @@ test('more deliveries than can be sent again at once are refused with what to do
   const { html } = await ask(`/deliveries/redeliver?state=exhausted&endpoint=${uid}`);
   expect(textOf(html)).toContain('The filter shows more than 250 deliveries');
   expect(html).not.toContain('<form');
-  const refused = await ask('/deliveries/redeliver', { state: 'exhausted', endpoint: uid, count: '251' });
+  const refused = await ask('/deliveries/redeliver', { state: 'exhausted', endpoint: uid, chosen: `${uid}:251` });
   expect(refused.status).toBe(422);
   await send(`/webhooks/${uid}/remove`);
 });

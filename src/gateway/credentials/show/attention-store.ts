@@ -6,20 +6,22 @@ type Db = Kysely<unknown>;
 /** `tenant`: of a key; null for a client. `client`: the client itself, or that of a secret; null for a key. */
 type Named = { id: string; name: string; tenant: string | null; client: string | null };
 
-/** Changes of state that are looked through for each kind, so that an old quarantine behind more of them is not found. */
+/** Changes of state that are looked through for each kind. A quarantine behind more of them is found without its time. */
 const changesMax = 500;
 /** Callers of a day that are looked through. */
 const callersMax = 5_000;
 /** Callers with the most requests of the day, whose hours are summed up. */
 const busiestMax = 200;
+/** The newest refusals that are looked through. */
+const refusalsMax = 200;
 /** The newest keys of a tenant that are looked through. */
 const keysMax = 200;
 
-export type Quarantined = Named & { reason: string; since: Date };
+export type Quarantined = Named & { reason: string; since: Date | null };
 
 /**
- * Those that have not ended, the latest first. Quarantined rows have no index of their own: candidates come from
- * audit_events_action, whose condition the literal actions imply, and their state from the primary keys.
+ * Those that have not ended, the latest first. The newest come from audit_events_action, whose condition the literal actions
+ * imply; as many as are asked for come from the index of quarantined rows, so that none is reported only when there is none.
  */
 export const listQuarantined = async (db: Db, now: Date, limit: number): Promise<Quarantined[]> => {
   const { rows } = await sql<Quarantined>`
@@ -32,6 +34,18 @@ export const listQuarantined = async (db: Db, now: Date, limit: number): Promise
       union all
       (select credential_id, at, details from gateway.audit_events where action = 'secret.state_changed'
         order by at desc limit ${changesMax})
+      union all
+      (select client_id, null, null from gateway.clients
+        where quarantined_reason is not null and disabled_at is null order by client_id limit ${limit})
+      union all
+      (select key_id, null, null from gateway.api_keys
+        where quarantined_reason is not null and revoked_at is null and (expires is null or expires > ${now})
+        order by key_id limit ${limit})
+      union all
+      (select secret_id, null, null from gateway.client_secrets join gateway.clients using (client_id)
+        where client_secrets.quarantined_reason is not null and revoked_at is null
+          and (expires is null or expires > ${now}) and disabled_at is null
+        order by secret_id limit ${limit})
     ), latest as (
       -- A rotation is a change of state too. A quarantine behind the newest changes has the time of a later one.
       select id, coalesce(max(at) filter (where details::json ->> 'state' = 'quarantined'), max(at)) as since
@@ -51,7 +65,7 @@ export const listQuarantined = async (db: Db, now: Date, limit: number): Promise
       where secret.secret_id = latest.id and secret.revoked_at is null
         and (secret.expires is null or secret.expires > ${now}) and client.disabled_at is null
     ) as found
-    where found.reason is not null order by latest.since desc, latest.id limit ${limit}`.execute(db);
+    where found.reason is not null order by latest.since desc nulls last, latest.id limit ${limit}`.execute(db);
   return rows;
 };
 
@@ -145,7 +159,10 @@ export const listElsewhere = async (db: Db, day: Date, limit: number): Promise<E
 
 export type FailingCaller = Named & { calls: number; refused: number; failed: number };
 
-/** Callers with many requests today of which a fifth was refused or failed since `since`: hours are read by primary key. */
+/**
+ * Callers of which a fifth of many requests was refused or failed since `since`: hours are read by primary key, for the callers
+ * with the most requests of today and those of the newest refusals, which need not be busy.
+ */
 export const listFailingCallers = async (
   db: Db,
   { day, since }: { day: Date; since: Date },
@@ -153,7 +170,11 @@ export const listFailingCallers = async (
 ): Promise<FailingCaller[]> => {
   const { rows } = await sql<FailingCaller>`
     select ${names}, hours.calls, hours.refused, hours.failed
-    from (select caller from (${callersOf(day)}) as today order by requests desc limit ${busiestMax}) as caller
+    from (
+      (select caller from (${callersOf(day)}) as today order by requests desc limit ${busiestMax})
+      union
+      select caller from (select caller from gateway.denials order by at desc limit ${refusalsMax}) as denied
+    ) as caller
     ${named}
     cross join lateral (
       select sum(reads + writes + refused + failed)::bigint as calls, sum(refused)::bigint as refused,
@@ -168,8 +189,6 @@ export const listFailingCallers = async (
 
 /** `count`: among the newest refusals. `requestId`: the newest one. */
 export type RefusedCaller = Named & { reason: string; code: string; count: number; last: Date; requestId: string };
-
-const refusalsMax = 200;
 
 /** The newest refusals by caller and reason, along denials_at. */
 export const listNewestRefusals = async (db: Db, limit: number): Promise<RefusedCaller[]> => {

@@ -59,9 +59,12 @@ const shownSecret = (view: View, secret: string): Answer => {
 /** The part of the account page. */
 export const noticesPart = async ({ ports, user, texts }: View): Promise<Html> => {
   const t = texts.notices;
-  const { kinds } = await ports.staff.notices.read(user.id);
+  const { kinds, mail, urlOrigin } = await ports.staff.notices.read(user.id);
+  const isSent = (mail && ports.staff.mail.isOn) || urlOrigin !== undefined;
   return html`<h2>${t.title}</h2>${
-    kinds.length === 0 ? html`<p>${t.none}</p>` : html`<ul>${kinds.map((kind) => html`<li>${t.kinds[kind]}</li>`)}</ul>`
+    kinds.length === 0
+      ? html`<p>${t.none}</p>`
+      : html`<ul>${kinds.map((kind) => html`<li>${t.kinds[kind]}</li>`)}</ul>${!isSent && html`<p class="message warn">${t.notSent}</p>`}`
   }
 <p><a class="button" href="${noticesPath}">${t.change}</a></p>`;
 };

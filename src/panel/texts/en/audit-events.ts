@@ -69,9 +69,9 @@ const sentences = {
       ? `${w.who} gave a secret of ${w.caller} an end date.`
       : `${w.who} retired a secret of ${w.caller}${because(w)}.`,
   'secret.state_changed': (w) => `${w.who} ${state(w)} a secret of ${w.caller}${because(w)}.`,
-  'client_key.added': ({ who, caller }) => `${who} registered a public key of ${caller}.`,
-  'client_key.revoked': ({ who, caller }) => `${who} revoked a public key of ${caller}.`,
-  'client_certificate.added': ({ who, caller }) => `${who} registered a certificate of ${caller}.`,
+  'client_key.added': ({ who, caller }) => `${who} added a public key of ${caller}.`,
+  'client_key.revoked': ({ who, caller }) => `${who} removed a public key of ${caller}.`,
+  'client_certificate.added': ({ who, caller }) => `${who} added a certificate of ${caller}.`,
   'client_certificate.removed': ({ who, caller }) => `${who} removed a certificate of ${caller}.`,
   'client_trust.added': ({ who, caller }) => `${who} let ${caller} sign in with identities of another issuer.`,
   'client_trust.removed': ({ who, caller }) => `${who} ended the sign-in of ${caller} with identities of an issuer.`,

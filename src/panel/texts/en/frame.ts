@@ -41,7 +41,7 @@ export const frame = {
       text: 'This form does not belong to your current session, for example because you signed in again since it was opened. Nothing was changed.',
     },
     unavailable: {
-      title: 'Back in a moment',
+      title: 'Not available right now',
       text: 'The server cannot answer right now. If you were changing something, check in a minute whether the change was made before you try again.',
     },
     failed: {

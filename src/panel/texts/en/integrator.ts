@@ -2,6 +2,7 @@
 export const integrator = {
   title: 'For integrators',
   intro: 'Send these links to the developers who use the API. They need no account here.',
+  introOfContact: 'Everything that a developer needs to use the API. No account is needed to open it.',
   reference: 'API reference',
   referenceText: 'Every operation; try it with your own credential.',
   webhooks: 'Receiving webhooks',
@@ -132,7 +133,7 @@ export const integrator = {
     },
     upstream: {
       title: 'The service behind refused it',
-      text: 'The gateway accepted the credential. The body of the refusal says what the service did not like.',
+      text: 'The gateway accepted the credential. The body of the refusal gives the reason of the service.',
     },
     simulated: {
       title: 'The request asked for this fault',

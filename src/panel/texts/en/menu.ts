@@ -24,7 +24,7 @@ export const menu = {
   closed: 'Closed',
   moreLocations: (count: number) => (count === 1 ? 'and 1 more location' : `and ${count} more locations`),
   latest: 'Latest change:',
-  by: (author: string) => `by ${author}`,
+  by: (author: string) => `Made by: ${author}`,
   allImports: 'All imports',
   importsTitle: (name: string) => `Imports into the menu of ${name}`,
   importsHint: 'New elements are counted with +, changed ones with ~ and removed ones with −.',
@@ -42,6 +42,8 @@ export const menu = {
   expired: 'Plan, expired',
   meanings: {
     planned: 'A plan: it changed nothing. The program that made it can apply it.',
+    expired: 'A plan: it changed nothing, and it has expired.',
+    overtaken: 'A plan: it changed nothing. The menu has changed since, so it can no longer be applied.',
     running: 'It is not finished yet.',
     applied: 'The menu was changed.',
     failed: 'It changed nothing. The program that sent it has the reasons in its answer.',
@@ -64,7 +66,7 @@ export const menu = {
   element: 'Name',
   action: 'Change',
   alsoChanged: 'Also changed',
-  becomes: ' then ',
+  becomes: ' becomes ',
   newValue: 'new',
   removedValue: 'removed',
   members: {

@@ -72,7 +72,8 @@ export const ordering = {
   event: 'Event',
   recorded: 'Recorded',
   deliveries: 'Deliveries',
-  notSent: 'not sent to any endpoint',
+  notSent: 'no delivery to an endpoint yet',
+  allDeliveries: 'All deliveries of this event',
   noEvents: 'No event of this order is stored. The restaurant chooses which events are recorded:',
   moves: { confirm: 'Confirm', close: 'Close', cancel: 'Cancel order…' },
   moved: {
@@ -84,7 +85,7 @@ export const ordering = {
   tooLate: 'The countdown of the order had ended, so it was not confirmed.',
   cancelTitle: (number: string) => `Cancel order ${number}?`,
   cancelText:
-    'The order leaves the statistics, a coupon becomes usable again, points are taken back, and programs that receive its events are notified. This cannot be undone.',
+    'The order leaves the statistics, a coupon becomes usable again, points that it gave are taken back, points that it used are returned, and programs that receive its events are notified. This cannot be undone.',
   reason: 'Reason',
   reasonHint: 'Programs that read the order see it, and so may the customer.',
   reasonProblem: (max: number) => `Enter a reason of at most ${max} characters.`,

@@ -39,9 +39,9 @@ export const overview = {
     show: 'Webhooks',
   },
   ending: {
-    title: 'Keys that end soon',
-    ends: 'Ends',
-    none: 'No key without a successor ends within 30 days. A key without an end should be replaced once a year.',
+    title: 'Keys that expire soon',
+    ends: 'Expires',
+    none: 'No key that still needs a replacement expires within 30 days. Replace a key without an end date once a year.',
     show: 'API keys',
   },
   quarantined: {
@@ -52,8 +52,8 @@ export const overview = {
   },
   callers: {
     title: 'Clients and keys that fail',
-    part: (bad: number, calls: number) => `${bad} of ${calls} requests were refused or failed in the last hours`,
-    none: 'No client or key has many refused requests. Look one up to see all of its requests.',
+    part: (bad: number, calls: number) => `${bad} of ${calls} requests were refused or failed in the last 2 to 3 hours`,
+    none: 'None of the busiest clients and keys of today has many refused requests. Look one up to see all of its requests.',
     show: 'Clients',
   },
   limited: {
@@ -111,7 +111,7 @@ export const overview = {
     quarantined: 'is in quarantine: look at its events; support makes it active again, or ends it',
     dryRuns: (count: string) =>
       `${count === '1' ? '1 caller' : `${count} callers`} would be refused by scopes that are only tried out`,
-    verifyLate: 'The audit was not verified for a week.',
+    verifyLate: 'The audit was not verified from the panel for a week.',
     broken: 'The audit was changed: find out who could write to the store.',
     none: 'Nothing waits for a decision. New policies are tried out first, and show up here.',
     show: 'Trial scopes',
@@ -128,15 +128,15 @@ export const overview = {
   program: {
     title: 'Running processes',
     version: 'Release',
-    release: (version: string) => `Orderpass ${version} made this page.`,
+    release: (version: string) => `This page comes from Orderpass ${version}.`,
     process: 'Process',
     role: 'Role',
     table: 'Route table',
     refused: 'its newest route table was refused',
-    none: 'No process has reported itself yet. One that starts appears within ten seconds.',
+    none: 'No process is listed yet. A new one appears within ten seconds of its start.',
     older: 'older',
     other: 'not that of this page',
-    hint: 'Processes report themselves every few seconds.',
+    hint: 'This list is renewed every few seconds.',
     show: 'Operating guide',
   },
   search: {

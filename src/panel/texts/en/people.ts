@@ -64,6 +64,7 @@ export const notices = {
   title: 'Notices',
   about: 'Orderpass sends each notice once, shortly after it happens.',
   none: 'You get no notices.',
+  notSent: 'None of these is sent: choose an address for them, or mail if this installation sends mail.',
   change: 'Change notices',
   which: 'Send me a notice when',
   kinds: {
@@ -87,10 +88,10 @@ export const notices = {
   signature: 'Signature',
   signed:
     'Everything that is posted to the address is signed as Standard Webhooks: webhook-id, webhook-timestamp, and a v1 signature in webhook-signature, made with the secret. Your receiver verifies it with any library for Standard Webhooks, or with the code of the guide.',
-  unsigned: 'This address has no secret yet, so what is posted to it is not signed. Make one.',
+  unsigned: 'This address has no secret yet, so what is posted to it is not signed. Create one.',
   previousUntil: 'The secret before the present one still signs, beside it, until',
   verify: 'How to verify the signature',
-  rotate: 'Make a new secret',
+  rotate: 'Create a new secret',
   rotateText: 'The present secret signs beside the new one for 24 hours; give the new one to your receiver meanwhile.',
   secretTitle: 'The secret is ready',
   secretFor: 'Secret that signs your notices',

@@ -22,7 +22,8 @@ export const portal = {
     title: (name: string) => `Credentials of ${name}`,
     rotateText:
       'A new secret is created beside the old one. Both work until the old one ends; deploy the new one meanwhile.',
-    rotatedText: (name: string) => `Deploy it in the programs of ${name}. Older secrets end as you chose.`,
+    rotatedText: (name: string) =>
+      `Deploy it in the programs of ${name}. Older secrets expire as you chose, or earlier if that was set before.`,
     saved: 'I have saved it: back to the credentials',
     noKeys: 'There is no public key yet.',
     addKey: 'Add a public key',
@@ -32,7 +33,7 @@ export const portal = {
     keyKnown: 'It was not added: the client has a key with this id already, or it has 20 keys.',
     keyAdded: (id: string) => `The key ${id} is added. Every gateway accepts it within a second.`,
     noCertificates: 'There is no certificate yet.',
-    certificatesCaption: 'TLS certificates of the client. Add the next one before one ends',
+    certificatesCaption: 'TLS certificates of the client. Add the next one before one expires',
     addCertificate: 'Add a certificate',
     addCertificateText: 'The earlier ones stay valid. Never paste a private key.',
     pem: 'Certificate in PEM form',
@@ -94,10 +95,10 @@ export const portal = {
     remove: 'Remove',
     removeTitle: (email: string, name: string) => `Remove ${email} as a contact of ${name}?`,
     removeText:
-      'With the next click the person no longer sees this client. What the person knows or holds still has access: rotate secrets, and end the public keys and certificates that the person added.',
-    addedText: 'The person added these, and their private keys work until each is ended:',
+      'With the next click the person no longer sees this client. Secrets that the person knows and keys that the person holds still work: rotate the secrets, and remove the public keys and certificates that the person added.',
+    addedText: 'The person added these credentials, and each works until you remove it:',
     addedKey: 'Public key',
-    endedBy: 'The command that ends it:',
+    endedBy: 'The command that removes it:',
     addedCertificate: 'Certificate',
     removed: (email: string, name: string) => `${email} is no longer a contact of ${name}.`,
   },

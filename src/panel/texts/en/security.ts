@@ -89,6 +89,8 @@ export const security = {
     hash: 'Hash',
   },
   states: { active: 'Active', live: 'Valid', quarantined: 'Quarantined', revoked: 'Revoked', expired: 'Expired' },
+  /** Of keys: their word has another gender than the other credentials in some languages. */
+  keyStates: { active: 'Active', live: 'Valid', quarantined: 'Quarantined', revoked: 'Revoked', expired: 'Expired' },
   tokens: {
     token: 'Token',
     state: 'State',

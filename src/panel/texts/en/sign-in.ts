@@ -24,9 +24,9 @@ export const signIn = {
     title: 'Forgot your password?',
     text: 'Type the email of your account. You get a link with which you choose a new password.',
     submit: 'Send me a link',
-    asked: 'Look into your mail',
+    asked: 'Check your mail',
     askedText:
-      'If there is an account with this email, a link is on its way. It works once, within a day. If nothing arrives, look into your spam folder or ask an administrator.',
+      'If there is an account with this email, a link is on its way. It works once, within a day. If nothing arrives, check your spam folder or ask an administrator.',
     off: 'This installation sends no mail. Ask an administrator for a one-time link.',
     back: 'Back to the sign-in',
   },

@@ -27,6 +27,7 @@ export const signals = {
   resume: 'Resume',
   resumeTitle: (client: string) => `Resume the stream of ${client}?`,
   resumeText: 'The events that waited are sent to its receiver now.',
+  resumePoll: 'Its receiver can fetch the events that waited.',
   resumeDisabled: 'Its receiver gets events from now on. Those from the time when the stream was disabled are lost.',
   resumed: (client: string) => `The stream of ${client} is enabled.`,
 };

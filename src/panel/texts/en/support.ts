@@ -61,8 +61,12 @@ export const support = {
     restaurants: 'Restaurants',
     lastUsed: 'Last used',
     created: 'Created',
-    states: { active: 'Active', quarantined: 'Quarantined', revoked: 'Disabled', expired: 'Ended' },
-    secretStates: { active: 'Active', quarantined: 'Quarantined', revoked: 'Retired', expired: 'Ended' },
+    states: { active: 'Active', quarantined: 'Quarantined', revoked: 'Disabled', expired: 'Expired' },
+    secretStates: { active: 'Active', quarantined: 'Quarantined', revoked: 'Retired', expired: 'Expired' },
+    /** Of public keys. */
+    keyStates: { active: 'Active', quarantined: 'Quarantined', revoked: 'Removed', expired: 'Expired' },
+    /** Of certificates and workload identities. */
+    certificateStates: { active: 'Active', quarantined: 'Quarantined', revoked: 'Removed', expired: 'Expired' },
   },
   newClient: {
     title: 'New API client',
@@ -140,8 +144,7 @@ export const support = {
     keysCaption: 'Keys with which the client signs (private_key_jwt)',
     key: 'Key',
     certificates: 'Certificates',
-    certificatesCaption:
-      'TLS certificates of the client. Register the next one before one ends: client add-certificate',
+    certificatesCaption: 'TLS certificates of the client. Add the next one before one expires: client add-certificate',
     certificate: 'Thumbprint and subject',
     certificateBinding: 'Tokens bound to a certificate',
     certificateName: 'Name in certificates of your authorities',
@@ -161,7 +164,8 @@ export const support = {
     },
     rotateSubmit: 'Create a new secret',
     rotatedTitle: 'The new secret is ready',
-    rotatedText: (client: string) => `Give it to the integrator of ${client}. Older secrets end as you chose.`,
+    rotatedText: (client: string) =>
+      `Give it to the integrator of ${client}. Older secrets expire as you chose, or earlier if that was set before.`,
     rotateAtOnceTitle: (client: string) => `End the secrets of ${client} at once?`,
     rotateAtOnceText: (client: string) =>
       `Within a second every call of ${client} with one of its present secrets is refused, until it uses the new one. This cannot be undone.`,

@@ -36,7 +36,7 @@ export const auditEvents: Texts['auditEvents'] = {
     'key.addresses_changed': ({ who, caller }) =>
       `${who} ha impostato gli indirizzi da cui si può usare la chiave API ${caller}.`,
     'client.created': ({ who, caller }) => `${who} ha creato il client ${caller}.`,
-    'client.disabled': (w) => `${w.who} ha disattivato definitivamente il client ${w.caller}${because(w)}.`,
+    'client.disabled': (w) => `${w.who} ha disabilitato definitivamente il client ${w.caller}${because(w)}.`,
     'client.state_changed': (w) => `${w.who} ${state(w)} il client ${w.caller}${because(w)}.`,
     'client.scopes_changed': ({ who, caller }) => `${who} ha impostato i permessi di ${caller}.`,
     'client.rights_changed': ({ who, caller }) => `${who} ha impostato i diritti di ${caller} sugli endpoint OAuth.`,
@@ -54,9 +54,9 @@ export const auditEvents: Texts['auditEvents'] = {
         ? `${w.who} ha fissato la scadenza di un segreto di ${w.caller}.`
         : `${w.who} ha ritirato un segreto di ${w.caller}${because(w)}.`,
     'secret.state_changed': (w) => `${w.who} ${state(w)} un segreto di ${w.caller}${because(w)}.`,
-    'client_key.added': ({ who, caller }) => `${who} ha registrato una chiave pubblica di ${caller}.`,
-    'client_key.revoked': ({ who, caller }) => `${who} ha revocato una chiave pubblica di ${caller}.`,
-    'client_certificate.added': ({ who, caller }) => `${who} ha registrato un certificato di ${caller}.`,
+    'client_key.added': ({ who, caller }) => `${who} ha aggiunto una chiave pubblica di ${caller}.`,
+    'client_key.revoked': ({ who, caller }) => `${who} ha rimosso una chiave pubblica di ${caller}.`,
+    'client_certificate.added': ({ who, caller }) => `${who} ha aggiunto un certificato di ${caller}.`,
     'client_certificate.removed': ({ who, caller }) => `${who} ha rimosso un certificato di ${caller}.`,
     'client_trust.added': ({ who, caller }) =>
       `${who} ha consentito a ${caller} di accedere con le identità di un altro emittente.`,
@@ -64,7 +64,7 @@ export const auditEvents: Texts['auditEvents'] = {
       `${who} non consente più a ${caller} di accedere con le identità di un emittente.`,
     'leak.reported': ({ who, caller, detail }) =>
       detail('ended') === 'true'
-        ? `Una credenziale di ${caller} è stata segnalata come trapelata e disattivata (${who}).`
+        ? `Una credenziale di ${caller} è stata segnalata come trapelata e revocata (${who}).`
         : `Una credenziale di ${caller} è stata segnalata come trapelata (${who}).`,
     'signing_key.rotated': ({ who }) => `${who} ha sostituito la chiave che firma i token di accesso.`,
     'master_key.added': ({ who }) => `${who} ha aggiunto una chiave master.`,
@@ -82,10 +82,12 @@ export const auditEvents: Texts['auditEvents'] = {
         ? `${who} ha disattivato l’accesso in due passaggi.`
         : `${who} ha disattivato l’accesso in due passaggi di ${user}.`,
     'user.signed_in': ({ who }) => `${who} ha effettuato l’accesso.`,
-    'user.sign_in_failed': (w) => `${w.who} non è riuscito ad accedere${because(w)}.`,
-    'user.signed_out': ({ who }) => `${who} è uscito.`,
+    'user.sign_in_failed': (w) => `${w.who} ha tentato di accedere senza riuscirci${because(w)}.`,
+    'user.signed_out': ({ who }) => `${who} ha chiuso la sessione.`,
     'user.session_ended': ({ who, user }) =>
-      user === '' || user === who ? `${who} si è disconnesso da un altro browser.` : `${who} ha disconnesso ${user}.`,
+      user === '' || user === who
+        ? `${who} ha chiuso la sessione di un altro browser.`
+        : `${who} ha disconnesso ${user}.`,
     'user.passkey_added': ({ who }) => `${who} ha aggiunto una passkey.`,
     'user.passkey_renamed': ({ who, detail }) =>
       `${who} ha rinominato la passkey «${detail('former_name')}» in «${detail('name')}».`,
@@ -122,11 +124,11 @@ export const auditEvents: Texts['auditEvents'] = {
   timelineOf: (name) => `Che cosa è successo a ${name}`,
   activityOf: (name) => `Attività di ${name}`,
   timelineIntro:
-    'Tutti gli eventi di un client, un ristorante o un utente, in frasi. Anche questa lettura viene registrata.',
+    'Tutti gli eventi di un client, un ristorante o un utente, descritti a parole. Anche questa lettura viene registrata.',
   timelineAsk: 'Inserisci il nome o l’id di un client o di un ristorante, oppure l’email di un utente.',
   timelineShow: 'Mostra la cronologia',
   timelineLink: (name) => `Cronologia di ${name}`,
-  historyLead: 'Tutti gli eventi, in frasi',
+  historyLead: 'Tutti gli eventi, descritti a parole',
   asEvents: 'Mostra come tabella',
   nothing: 'Il registro non contiene eventi che lo riguardano.',
   details: 'Dettagli',

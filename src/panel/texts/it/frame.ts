@@ -35,7 +35,7 @@ export const frame: Texts['frame'] = {
     'Nessuna risposta dal server. Prima di riprovare, ricarica la pagina per controllare se la modifica è stata eseguita.',
   copied: 'Copiato',
   copy: 'Copia',
-  leaked: 'Segnalata come trapelata',
+  leaked: 'Valore segnalato come trapelato',
   copyOf: (what: string) => `Copia ${what}`,
   pages: 'Pagine',
   firstPage: 'Prima pagina',
@@ -55,7 +55,7 @@ export const frame: Texts['frame'] = {
       text: 'Questo modulo non appartiene alla sessione attuale, per esempio perché nel frattempo hai effettuato di nuovo l’accesso. Nulla è stato modificato.',
     },
     unavailable: {
-      title: 'Torniamo subito',
+      title: 'Servizio momentaneamente non disponibile',
       text: 'Il server ora non può rispondere. Se stavi modificando qualcosa, tra un minuto controlla se la modifica è stata eseguita prima di riprovare.',
     },
     failed: {

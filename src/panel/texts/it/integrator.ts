@@ -4,6 +4,7 @@ import type { Texts } from '../en/en.ts';
 export const integrator: Texts['integrator'] = {
   title: 'Per gli integratori',
   intro: 'Da inviare a chi sviluppa con le API. Non serve un account.',
+  introOfContact: 'Tutto ciò che serve per sviluppare con le API. Per aprirlo non serve un account.',
   reference: 'Documentazione delle API',
   referenceText: 'Ogni operazione; provala con la tua credenziale.',
   webhooks: 'Ricevere i webhook',
@@ -13,7 +14,7 @@ export const integrator: Texts['integrator'] = {
   explain: 'Perché una richiesta è stata rifiutata?',
   explainText: 'Incolla l’id di una richiesta e leggi il motivo in parole semplici.',
   explainIntro:
-    'Ogni risposta riporta l’id della richiesta, nell’intestazione X-Request-Id e nel corpo di un rifiuto. Incollalo qui con la credenziale che ha fatto la richiesta, o con un’altra dello stesso client: nessun’altra può leggere il motivo. La credenziale viene inviata solo a queste API e non viene conservata.',
+    'Ogni risposta riporta l’id della richiesta, nell’intestazione X-Request-Id e nel corpo delle risposte di errore. Incollalo qui con la credenziale che ha fatto la richiesta, o con un’altra dello stesso client: nessun’altra può leggere il motivo. La credenziale viene inviata solo a queste API e non viene conservata.',
   noScript: 'Questa pagina richiede JavaScript. Senza, interroga direttamente le API:',
   requestId: 'Id della richiesta',
   credential: 'La credenziale che ha fatto la richiesta',
@@ -70,7 +71,7 @@ export const integrator: Texts['integrator'] = {
     },
     token_limited: {
       title: 'Il token di accesso è limitato',
-      text: 'È stato emesso solo per alcune operazioni o alcuni ristoranti. Il messaggio del rifiuto li indica; per questa richiesta usa un altro token.',
+      text: 'È stato emesso solo per alcune operazioni o alcuni ristoranti. Il messaggio di errore li indica; per questa richiesta usa un altro token.',
     },
     client_disabled: {
       title: 'Il client è disabilitato',
@@ -93,7 +94,7 @@ export const integrator: Texts['integrator'] = {
       text: 'Chiedi al titolare di crearne un’altra nel pannello, sotto Chiavi API.',
     },
     leak_reported: {
-      title: 'La credenziale è stata segnalata come divulgata',
+      title: 'La credenziale è stata segnalata come trapelata',
       text: 'Il suo valore è stato trovato dove altri possono leggerlo, perciò non vale più. Usane un’altra, e scopri come ci è finito.',
     },
     credentials_ambiguous: {
@@ -102,7 +103,7 @@ export const integrator: Texts['integrator'] = {
     },
     quarantined: {
       title: 'La credenziale è in quarantena',
-      text: 'Per ora è bloccata. Il messaggio del rifiuto dice perché e che cosa fare.',
+      text: 'Per ora è bloccata. Il messaggio di errore dice perché e che cosa fare.',
     },
     restaurant_gone: {
       title: 'Il ristorante non esiste più',
@@ -130,11 +131,11 @@ export const integrator: Texts['integrator'] = {
     },
     parameters: {
       title: 'Qualcosa nella richiesta non era valido',
-      text: 'Il corpo del rifiuto dice che cosa. Se qui sotto è elencato qualcosa, correggilo; i problemi elencati sono al massimo 20.',
+      text: 'Il corpo della risposta dice che cosa. Se qui sotto è elencato qualcosa, correggilo; i problemi elencati sono al massimo 20.',
     },
     upstream: {
       title: 'L’ha rifiutata il servizio a valle',
-      text: 'Il gateway ha accettato la credenziale. Il corpo del rifiuto dice che cosa non andava al servizio.',
+      text: 'Il gateway ha accettato la credenziale. Il corpo della risposta riporta il motivo del servizio.',
     },
     simulated: {
       title: 'La richiesta ha chiesto questo errore',

@@ -23,7 +23,7 @@ export const ordering: Texts['ordering'] = {
   customerId: 'Id del cliente',
   find: 'Cerca',
   showAll: 'Mostra tutti',
-  noDay: (day) => `“${day}” non è un giorno. Scrivilo come anno-mese-giorno, per esempio 2026-03-01.`,
+  noDay: (day) => `«${day}» non è un giorno. Scrivilo come anno-mese-giorno, per esempio 2026-03-01.`,
   states: { new: 'Nuovo', confirmed: 'Confermato', closed: 'Chiuso', timed_out: 'Scaduto', cancelled: 'Annullato' },
   meanings: {
     new: 'È in attesa di conferma.',
@@ -61,8 +61,8 @@ export const ordering: Texts['ordering'] = {
   confirmationText: 'Nota del ristorante',
   id: 'Id dell’ordine',
   history: 'Cronologia',
-  by: 'da',
-  system: 'scadenza automatica',
+  by: 'autore:',
+  system: 'sistema, a tempo scaduto',
   entered: {
     new: 'Ricevuto',
     confirmed: 'Confermato',
@@ -74,7 +74,8 @@ export const ordering: Texts['ordering'] = {
   event: 'Evento',
   recorded: 'Registrato',
   deliveries: 'Consegne',
-  notSent: 'non inviato a nessun endpoint',
+  notSent: 'ancora nessuna consegna a un endpoint',
+  allDeliveries: 'Tutte le consegne di questo evento',
   noEvents: 'Nessun evento di questo ordine è conservato. Il ristorante sceglie quali eventi registrare:',
   moves: { confirm: 'Conferma', close: 'Chiudi', cancel: 'Annulla l’ordine…' },
   moved: {
@@ -86,7 +87,7 @@ export const ordering: Texts['ordering'] = {
   tooLate: 'Il tempo per confermare l’ordine era scaduto, quindi non è stato confermato.',
   cancelTitle: (number) => `Annullare l’ordine ${number}?`,
   cancelText:
-    'L’ordine esce dalle statistiche, il coupon torna utilizzabile, i punti vengono stornati e i programmi che ricevono i suoi eventi vengono avvisati. Non si può tornare indietro.',
+    'L’ordine esce dalle statistiche, il coupon torna utilizzabile, i punti che ha dato vengono tolti, quelli che ha usato vengono restituiti e i programmi che ricevono i suoi eventi vengono avvisati. Non si può tornare indietro.',
   reason: 'Motivo',
   reasonHint: 'Lo vedono i programmi che leggono l’ordine, e forse anche il cliente.',
   reasonProblem: (max) => `Inserisci un motivo di al massimo ${max} caratteri.`,

@@ -33,26 +33,26 @@ export const overview: Texts['overview'] = {
   failing: {
     title: 'Endpoint con errori',
     since: 'Errori dal',
-    disabled: 'Disattivato',
+    disabled: 'Disabilitato',
     none: 'Nessun endpoint ha errori. Un evento di prova, dalla sua pagina, mostra se il ricevitore risponde.',
     show: 'Webhook',
   },
   ending: {
     title: 'Chiavi in scadenza',
     ends: 'Scade',
-    none: 'Entro 30 giorni non scade nessuna chiave che non sia già stata sostituita. Una chiave senza scadenza andrebbe sostituita una volta all’anno.',
+    none: 'Entro 30 giorni non scade nessuna chiave ancora da sostituire. Sostituisci una volta all’anno le chiavi senza scadenza.',
     show: 'Chiavi API',
   },
   quarantined: {
     title: 'In quarantena',
     lift: 'Toglila',
-    none: 'Nessuna chiave e nessun client è in quarantena. Il pulsante è nella pagina del client.',
+    none: 'Nessuna chiave e nessun client è in quarantena. Per metterne uno in quarantena, apri la pagina del client.',
     show: 'Client',
   },
   callers: {
     title: 'Client e chiavi con errori',
-    part: (bad, calls) => `${bad} richieste su ${calls} rifiutate o non riuscite nelle ultime ore`,
-    none: 'Nessun client e nessuna chiave ha molte richieste rifiutate. Cercane uno per vedere tutte le sue richieste.',
+    part: (bad, calls) => `${bad} richieste su ${calls} rifiutate o non riuscite nelle ultime 2 o 3 ore`,
+    none: 'Tra i client e le chiavi più attivi di oggi nessuno ha molte richieste rifiutate. Cercane uno per vedere tutte le sue richieste.',
     show: 'Client',
   },
   limited: {
@@ -63,7 +63,7 @@ export const overview: Texts['overview'] = {
     show: 'Client',
   },
   refusals: {
-    title: 'Ultimi rifiuti',
+    title: 'Ultime richieste rifiutate',
     times,
     helps: 'Chi può aiutare:',
     helpers: {
@@ -76,13 +76,13 @@ export const overview: Texts['overview'] = {
       quarantine: 'l’assistenza, che toglie la quarantena',
     },
     none: 'Di recente non è stata rifiutata nessuna richiesta di un client o di una chiave noti. Con l’id della richiesta ne trovi una più vecchia.',
-    show: 'Spiega un rifiuto',
+    show: 'Perché è stata rifiutata?',
   },
   hours: {
-    refused: 'Rifiuti all’ora',
+    refused: 'Richieste rifiutate all’ora',
     issued: 'Token emessi all’ora',
     span: 'Le ultime 24 ore',
-    noneRefused: 'Nessun rifiuto. I grafici mostrano periodi più lunghi.',
+    noneRefused: 'Nessuna richiesta rifiutata. I grafici mostrano periodi più lunghi.',
     noneIssued: 'Nessun token emesso. I client lo richiedono a /api/oauth/token.',
     show: 'Grafici',
   },
@@ -109,9 +109,9 @@ export const overview: Texts['overview'] = {
     quarantined: 'è in quarantena: guarda i suoi eventi; l’assistenza può togliere la quarantena o revocare l’accesso',
     dryRuns: (count) =>
       count === '1'
-        ? '1 applicazione sarebbe rifiutata dai permessi in prova'
-        : `${count} applicazioni sarebbero rifiutate dai permessi in prova`,
-    verifyLate: 'Il registro non è verificato da una settimana.',
+        ? '1 client o chiave sarebbe rifiutato dai permessi in prova'
+        : `${count} client o chiavi sarebbero rifiutati dai permessi in prova`,
+    verifyLate: 'Da una settimana il registro non viene verificato dal pannello.',
     broken: 'Il registro è stato modificato: scopri chi poteva scrivere nell’archivio.',
     none: 'Non c’è nulla da decidere. Le regole nuove si provano prima, e compaiono qui.',
     show: 'Permessi in prova',
@@ -128,15 +128,15 @@ export const overview: Texts['overview'] = {
   program: {
     title: 'Processi attivi',
     version: 'Versione',
-    release: (version) => `Questa pagina è di Orderpass ${version}.`,
+    release: (version) => `Questa pagina viene da Orderpass ${version}.`,
     process: 'Processo',
     role: 'Ruolo',
     table: 'Tabella dei percorsi',
     refused: 'la tabella dei percorsi più recente è stata rifiutata',
-    none: 'Nessun processo si è ancora annunciato. Uno che parte compare entro dieci secondi.',
+    none: 'Nessun processo è ancora in elenco. Uno nuovo compare entro dieci secondi dal suo avvio.',
     older: 'precedente',
     other: 'diversa da quella di questa pagina',
-    hint: 'I processi si annunciano ogni pochi secondi.',
+    hint: 'L’elenco si aggiorna ogni pochi secondi.',
     show: 'Guida operativa',
   },
   search: {

@@ -67,13 +67,15 @@ export const notices: Texts['notices'] = {
   title: 'Avvisi',
   about: 'Orderpass invia ogni avviso una volta sola, poco dopo il fatto.',
   none: 'Non ricevi avvisi.',
+  notSent:
+    'Nessuno di questi viene inviato: scegli un indirizzo, oppure l’email se questa installazione ha un server di posta.',
   change: 'Modifica gli avvisi',
   which: 'Avvisami quando',
   kinds: {
-    endpoint_disabled: 'un endpoint webhook viene disattivato perché il ricevitore non risponde',
+    endpoint_disabled: 'un endpoint webhook viene disabilitato per gli errori del suo ricevitore',
     key_ending: 'una chiave API scade entro 7 giorni',
     credential_ending: 'l’ultimo segreto o certificato di un client API scade entro 7 giorni',
-    leak_reported: 'una credenziale viene segnalata come trapelata e disattivata',
+    leak_reported: 'una credenziale viene segnalata come trapelata e revocata',
     refusals: 'le richieste rifiutate sono insolitamente numerose',
     audit_broken: 'il registro è stato alterato',
   },

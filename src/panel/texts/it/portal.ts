@@ -10,9 +10,9 @@ export const portal: Texts['portal'] = {
   switchLabel: 'Client',
   overview: 'Client',
   disabled:
-    'Questo client è disabilitato per sempre: ogni chiamata viene rifiutata e qui non si può modificare nulla. Chiedine uno nuovo all’assistenza.',
+    'Questo client è disabilitato definitivamente: ogni chiamata viene rifiutata e qui non si può modificare nulla. Chiedine uno nuovo all’assistenza.',
   quarantined:
-    'Questo client è in quarantena: ogni chiamata viene rifiutata finché l’assistenza non la revoca, e qui non si può modificare nulla.',
+    'Questo client è in quarantena: ogni chiamata viene rifiutata finché l’assistenza non toglie la quarantena, e qui non si può modificare nulla.',
   noCredential:
     'Nessuna delle sue credenziali è attiva, quindi qui non si può modificare nulla. Chiedi un nuovo segreto all’assistenza.',
   restaurants: 'Ristoranti che può raggiungere',
@@ -25,7 +25,8 @@ export const portal: Texts['portal'] = {
     title: (name) => `Credenziali di ${name}`,
     rotateText:
       'Viene creato un nuovo segreto accanto a quello vecchio. Funzionano entrambi fino alla scadenza di quello vecchio; intanto installa quello nuovo.',
-    rotatedText: (name) => `Installalo nei programmi di ${name}. I segreti precedenti scadono come hai scelto.`,
+    rotatedText: (name) =>
+      `Installalo nei programmi di ${name}. I segreti precedenti scadono come hai scelto, o prima se era già stato deciso.`,
     saved: 'L’ho salvato: torna alle credenziali',
     noKeys: 'Non c’è ancora nessuna chiave pubblica.',
     addKey: 'Aggiungi una chiave pubblica',
@@ -51,13 +52,13 @@ export const portal: Texts['portal'] = {
       'Entro un secondo non viene più emesso alcun token per una firma di questa chiave. Non si può ripristinare.',
     removeCertificateTitle: (id, name) => `Rimuovere il certificato ${id} di ${name}?`,
     removeCertificateText:
-      'Entro un secondo le chiamate con questo certificato vengono rifiutate e i token legati ad esso scadono. Non si può ripristinare.',
-    removed: (id, name) => `${id} di ${name} è stato rimosso.`,
+      'Entro un secondo le chiamate con questo certificato vengono rifiutate e i token legati ad esso smettono di valere. Non si può ripristinare.',
+    removed: (id, name) => `Rimosso: ${id} di ${name}.`,
   },
   refusal: {
     title: 'Perché la richiesta è stata rifiutata',
     unknown:
-      'Di questa richiesta non è conservato nulla. I motivi si conservano per 7 giorni, per i rifiuti con 400, 401, 403 e 429; uno nuovo compare entro un secondo.',
+      'Di questa richiesta non è conservato nulla. I motivi si conservano per 7 giorni, per le richieste rifiutate con 400, 401, 403 e 429; uno nuovo compare entro un secondo.',
     back: 'Torna alle richieste',
   },
   usage: { nav: 'Consumo', title: (name) => `Consumo e limiti di ${name}` },
@@ -70,8 +71,8 @@ export const portal: Texts['portal'] = {
     noneHere: 'Nessun endpoint di questa pagina è per un ristorante che può raggiungere.',
     caption: 'Endpoint webhook, i più recenti per primi',
     restaurant: 'Ristorante',
-    on: 'Attivo',
-    off: 'Disattivato',
+    on: 'Abilitato',
+    off: 'Disabilitato',
     deliveries: 'Consegne',
     deliveriesCaption: 'Consegne, le più recenti per prime',
     noDeliveries: 'Non c’è ancora nessuna consegna.',
@@ -95,15 +96,16 @@ export const portal: Texts['portal'] = {
     mailNewLink: 'Invia un nuovo link',
     emailProblem: 'Indica un indirizzo email.',
     taken:
-      'Questa email non si può invitare: appartiene a un account dello staff o disabilitato, oppure il client o la persona ha raggiunto il massimo.',
+      'Questa email non si può invitare: appartiene a un account dello staff o disattivato, oppure il client o la persona ha raggiunto il massimo.',
     added: (email, name) => `${email} ha già un account e ora vede anche ${name}.`,
     remove: 'Rimuovi',
     removeTitle: (email, name) => `Rimuovere ${email} dai referenti di ${name}?`,
     removeText:
-      'Dal prossimo clic la persona non vede più questo client. Ciò che conosce o possiede dà ancora accesso: sostituisci i segreti e termina le chiavi pubbliche e i certificati che ha aggiunto.',
-    addedText: 'La persona ha aggiunto questi, e le loro chiavi private funzionano finché non li termini uno per uno:',
+      'Dal prossimo clic la persona non vede più questo client. I segreti che conosce e le chiavi che possiede funzionano ancora: sostituisci i segreti e rimuovi le chiavi pubbliche e i certificati che ha aggiunto.',
+    addedText:
+      'La persona ha aggiunto le credenziali elencate qui sotto, che restano utilizzabili finché non le rimuovi:',
     addedKey: 'Chiave pubblica',
-    endedBy: 'Il comando che la termina:',
+    endedBy: 'Il comando per rimuoverla:',
     addedCertificate: 'Certificato',
     removed: (email, name) => `${email} non è più referente di ${name}.`,
   },

@@ -21,7 +21,7 @@ export const signals: Texts['signals'] = {
   pause: 'Metti in pausa',
   pauseTitle: (client) => `Mettere in pausa il flusso di ${client}?`,
   pauseText:
-    'Il ricevitore non riceve eventi finché tu o il client non riattivate il flusso: nel frattempo non viene a sapere che una credenziale è cessata. Gli eventi attendono sette giorni, poi il flusso viene disattivato.',
+    'Il ricevitore non riceve eventi finché tu o il client non riattivate il flusso: nel frattempo non viene a sapere che una credenziale non è più valida. Gli eventi attendono sette giorni, poi il flusso viene disattivato.',
   reason: 'Motivo',
   reasonHint: 'Il ricevitore lo legge.',
   reasonProblem: 'Indica un motivo di al massimo 200 caratteri.',
@@ -29,6 +29,7 @@ export const signals: Texts['signals'] = {
   resume: 'Riattiva',
   resumeTitle: (client) => `Riattivare il flusso di ${client}?`,
   resumeText: 'Gli eventi in attesa vengono inviati subito al ricevitore.',
+  resumePoll: 'Il ricevitore può prelevare gli eventi in attesa.',
   resumeDisabled:
     'Il ricevitore riceve gli eventi da adesso in poi. Quelli del periodo in cui il flusso era disattivato sono persi.',
   resumed: (client) => `Il flusso di ${client} è attivo.`,

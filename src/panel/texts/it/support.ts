@@ -18,8 +18,8 @@ const scopes: Readonly<Record<string, string>> = {
   'write:customers': 'Creare, modificare e rimuovere le schede dei clienti',
   'read:menu': 'Leggere categorie e prodotti del menu',
   'write:menu': 'Importare il menu',
-  'read:loyalty': 'Leggere il registro fedeltà',
-  'write:loyalty': 'Aggiungere e sottrarre punti fedeltà',
+  'read:loyalty': 'Leggere il registro punti',
+  'write:loyalty': 'Aggiungere e togliere punti',
   'read:account': 'Leggere le sedi del ristorante',
   'write:coupons': 'Generare e applicare coupon',
   'read:webhooks': 'Leggere gli endpoint dei webhook, le consegne e gli eventi',
@@ -81,6 +81,8 @@ export const support: Texts['support'] = {
     created: 'Creato',
     states: { active: 'Attivo', quarantined: 'In quarantena', revoked: 'Disabilitato', expired: 'Scaduto' },
     secretStates: { active: 'Attivo', quarantined: 'In quarantena', revoked: 'Ritirato', expired: 'Scaduto' },
+    keyStates: { active: 'Attiva', quarantined: 'In quarantena', revoked: 'Rimossa', expired: 'Scaduta' },
+    certificateStates: { active: 'Attivo', quarantined: 'In quarantena', revoked: 'Rimosso', expired: 'Scaduto' },
   },
   newClient: {
     title: 'Nuovo client API',
@@ -125,7 +127,7 @@ export const support: Texts['support'] = {
     clientId: 'Id del client',
     state: 'Stato',
     since: 'dal',
-    by: (actor) => `da ${actor}`,
+    by: (actor) => `(autore: ${actor})`,
     reason: 'Motivo',
     created: 'Creato',
     mayUseTokens: 'Può usare token di accesso',
@@ -159,7 +161,7 @@ export const support: Texts['support'] = {
     key: 'Chiave',
     certificates: 'Certificati',
     certificatesCaption:
-      'Certificati TLS del client. Registra il successivo prima che uno scada: client add-certificate',
+      'Certificati TLS del client. Aggiungi il successivo prima che uno scada: client add-certificate',
     certificate: 'Impronta e soggetto',
     certificateBinding: 'Token legati a un certificato',
     certificateName: 'Nome nei certificati delle tue autorità',
@@ -179,7 +181,8 @@ export const support: Texts['support'] = {
     },
     rotateSubmit: 'Crea un nuovo segreto',
     rotatedTitle: 'Il nuovo segreto è pronto',
-    rotatedText: (client) => `Consegnalo all’integratore di ${client}. I segreti precedenti scadono come hai scelto.`,
+    rotatedText: (client) =>
+      `Consegnalo all’integratore di ${client}. I segreti precedenti scadono come hai scelto, o prima se era già stato deciso.`,
     rotateAtOnceTitle: (client) => `Far scadere subito i segreti di ${client}?`,
     rotateAtOnceText: (client) =>
       `Entro un secondo ogni chiamata di ${client} con uno dei segreti attuali viene rifiutata, finché non usa quello nuovo. L’operazione non si può annullare.`,
@@ -259,7 +262,7 @@ export const support: Texts['support'] = {
     refusals: 'Chiamate rifiutate',
     refusalsCaption: 'Chiamate che sono state rifiutate, dalla più recente',
     reason: 'Motivo',
-    noRefusals: 'Il registro non contiene rifiuti che nominano questo client in questo periodo.',
+    noRefusals: 'Il registro non contiene richieste rifiutate di questo client in questo periodo.',
     shrinkTitle: 'Togli ciò che non usa',
     shrinkText: (count) =>
       `${many(count, 'permesso non è servito', 'permessi non sono serviti')} a nessuna chiamata in questo periodo. Ciò che togli si può concedere di nuovo.`,

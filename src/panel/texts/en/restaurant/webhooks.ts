@@ -118,7 +118,7 @@ export const webhooks = {
     'You get a new secret. For the time that you choose, each event is also signed with the old one, so that you can update your receiver without losing events.',
   overlap: 'The old secret signs for',
   overlaps: { 0: 'no longer: it ends now', 1: '1 more hour', 24: '1 more day', 72: '3 more days', 168: '7 more days' },
-  rotateNow: 'Make the new secret',
+  rotateNow: 'Create the new secret',
   overlapRuns: 'The old secret signs too until',
   overlapBlocks: 'The old secret of the last rotation still signs. End it first.',
   finish: 'End the old secret now',
@@ -156,7 +156,8 @@ export const webhooks = {
     description: 'Use at most 200 characters.',
     signature_header: 'Use at most 64 letters, digits and hyphens, and no reserved name.',
     auth: 'Its login at the receiver belongs to the former URL: remove it first, on the page of the endpoint.',
-    signature: 'It needs a header that has the name of your plain signature header: change that name first.',
+    signature:
+      'This signature needs a header whose name you gave to the plain signature. Rename the plain signature header first.',
     max_per_second: 'Give a whole number from 1 to 1000, or leave it empty.',
   },
 };

@@ -124,7 +124,7 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
     spans: { day: 'Giorno', week: 'Settimana', month: 'Mese' },
     span: 'Periodo',
     summary: ({ all, confirmed, failed, retrying, open }: HealthSums) =>
-      `${all} consegne: ${confirmed} consegnate, ${failed} fallite o annullate, ${retrying} finora fallite e ritentate, ${open} non ancora tentate.`,
+      `${all} consegne: ${confirmed} consegnate, ${failed} fallite o annullate, ${retrying} finora fallite, da ritentare, ${open} non ancora tentate.`,
     attempts: ({ attempts, succeeded, percent }) => `Tentativi: ${attempts}, riusciti: ${succeeded} (${percent}%).`,
     none: 'In questo periodo non è stato inviato né registrato nulla.',
     bars: (hours) => `Una barra ogni ${hours}, secondo l’inizio del tentativo.`,
