@@ -25,7 +25,7 @@ import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
 export { searchedRestaurants } from './ports/overview.ts';
-export type { OwnClient } from './ports/portal.ts';
+export { type OwnClient, type OwnRoute, ownRoutes } from './ports/portal.ts';
 export type {
   AuditEntry,
   AuditNames,

@@ -1,15 +1,17 @@
-/** The port of the panel's pages for contacts. It gives no more than the API gives the client itself. */
+/**
+ * The port of the panel's pages for contacts. It gives no more than the API gives the client itself: each part needs the scopes of
+ * the route that it stands for. The networks of the client do not apply. They bound where its credentials may be used, so that a
+ * stolen one is worthless elsewhere; a contact signs in as a person, from an office or a phone, and a secret that a
+ * page shows still works from these networks only.
+ */
 import { Fault } from '#src/contract/fault.ts';
 import { createCredentials, pageGrants, readClientNames, readClientRights, readDenial } from '#src/gateway/index.ts';
-import type { OwnClient, PortalPorts } from '#src/panel/index.ts';
+import { type OwnClient, type OwnRoute, ownRoutes, type PortalPorts } from '#src/panel/index.ts';
 import { createClientWebhookViews, createWebhookViews } from '#src/webhooks/index.ts';
 import { findRestaurants } from './find-restaurants.ts';
 import type { PortDeps } from './port-deps.ts';
 
 const limit = 50;
-
-/** The operation whose scopes a client needs to read its endpoints. */
-const readingRoute = 'webhook.endpoints';
 
 export const createPortalPorts = (deps: PortDeps): PortalPorts => {
   const show = createShow(deps);
@@ -23,21 +25,23 @@ const credentialsOf = ({ installation: { store, box, clock } }: PortDeps, actor:
 
 const createShow = (deps: PortDeps): Show => {
   const { settings, routeTable } = deps;
-  const needed = (): readonly string[] | undefined => routeTable().routes.find(({ id }) => id === readingRoute)?.scopes;
   return async (clientId) => {
     const client = await credentialsOf(deps, 'panel').showClient(clientId);
     const { state, scopes, secrets, keys, certificates, trusts } = client;
     const isActive = state === 'active';
     const hasActive = [...secrets, ...keys, ...certificates, ...trusts].some((one) => one.state === 'active');
-    const scopesOfWebhooks = needed();
+    const { routes } = routeTable();
+    const hasScopes = (id: string): boolean =>
+      routes.find((route) => route.id === id)?.scopes.every((scope) => scopes === null || scopes.includes(scope)) ===
+      true;
     return {
       ...client,
       mayChange: isActive && (hasActive || client.certificateName !== null),
       mayRotate: isActive && secrets.some((secret) => secret.state === 'active'),
       mayHaveKeys: client.mayUseTokens,
       mayHaveCertificates: settings.gateway.client_certificates !== 'off',
-      mayReadWebhooks:
-        isActive && scopesOfWebhooks?.every((scope) => scopes === null || scopes.includes(scope)) === true,
+      // The requests of a stopped client stay, since they give the reason why it was stopped.
+      mayRead: new Set(ownRoutes.filter((id) => hasScopes(id) && (isActive || id.startsWith('whoami.')))),
     };
   };
 };
@@ -52,7 +56,10 @@ const clientPorts = ({ installation }: PortDeps, show: Show) => {
       const known = new Map((await findRestaurants(store, tenants)).map((one) => [one.restuid, one]));
       return { items: tenants.flatMap((uid) => known.get(uid) ?? []), next: next ?? undefined };
     },
-    refusal: (clientId, requestId) => readDenial({ db: store.db, clock }, [clientId], requestId),
+    refusal: async (clientId, requestId) =>
+      (await show(clientId)).mayRead.has('whoami.denial')
+        ? readDenial({ db: store.db, clock }, [clientId], requestId)
+        : undefined,
   } satisfies Partial<PortalPorts>;
 };
 
@@ -87,9 +94,15 @@ const webhookPorts = ({ installation }: PortDeps, show: Show) => {
   const { clock } = installation;
   const ofClient = createClientWebhookViews({ db, clock });
   const ofTenant = createWebhookViews({ db, clock });
-  /** Those endpoints that the client could read at the API now. */
-  const readable = async <T extends { tenant: string }>(clientId: string, endpoints: readonly T[]): Promise<T[]> => {
-    if (endpoints.length === 0 || !(await show(clientId)).mayReadWebhooks) return [];
+  const mayRead = async (clientId: string, route: OwnRoute): Promise<boolean> =>
+    (await show(clientId)).mayRead.has(route);
+  /** Those endpoints that the client could read at the API now, by the route. */
+  const readable = async <T extends { tenant: string }>(
+    clientId: string,
+    endpoints: readonly T[],
+    route: OwnRoute,
+  ): Promise<T[]> => {
+    if (endpoints.length === 0 || !(await mayRead(clientId, route))) return [];
     const tenants = [...new Set(endpoints.map(({ tenant }) => tenant))];
     const rights = await readClientRights(
       db,
@@ -101,16 +114,19 @@ const webhookPorts = ({ installation }: PortDeps, show: Show) => {
   return {
     endpoints: async (clientId, after) => {
       const { items, next } = await ofClient.listEndpoints(clientId, { after, limit });
-      return { items: await readable(clientId, items), next };
+      return { items: await readable(clientId, items, 'webhook.endpoints'), next };
     },
     endpoint: async (clientId, uid) => {
       const found = await ofClient.findEndpoint(clientId, uid);
-      return found && (await readable(clientId, [found]))[0];
+      return found && (await readable(clientId, [found], 'webhook.endpoint'))[0];
     },
     deliveryMark: (clientId) => ofClient.deliveryMark(clientId),
-    deliveries: ({ tenant, uid: endpointUid }, after) =>
-      ofTenant.searchDeliveries(tenant, { ...anyDelivery, endpointUid, after, limit }),
+    deliveries: async (clientId, { tenant, uid: endpointUid }, after) =>
+      (await mayRead(clientId, 'webhook.deliveries'))
+        ? ofTenant.searchDeliveries(tenant, { ...anyDelivery, endpointUid, after, limit })
+        : { items: [], next: undefined },
     delivery: async (clientId, endpoint, uid) => {
+      if (!(await mayRead(clientId, 'webhook.delivery'))) return undefined;
       const found = await ofClient.findDelivery(clientId, endpoint.tenant, uid);
       return found?.endpointUid === endpoint.uid ? found : undefined;
     },

@@ -9,7 +9,7 @@ import { readOverlap } from '../support/secret-pages.ts';
 import { isLive, secretTable } from '../support/secret-table.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { confirmPage } from '../view/confirm-page.ts';
-import { fieldNote } from '../view/field.ts';
+import { fieldNote, shownAgain } from '../view/field.ts';
 import { message } from '../view/layout.ts';
 import { secretOnce } from '../view/secret-once.ts';
 import { table } from '../view/table.ts';
@@ -146,10 +146,6 @@ const certificateSection = (view: View, client: OwnClient, problem: string | und
 const isEnding = ({ state }: Pick<OwnClient['keys'][number], 'state'>): boolean =>
   state === 'active' || state === 'quarantined';
 
-/** A refused text, unless it may hold a private key, which no page should contain. */
-const shownAgain = (text: string | null): string =>
-  text === null || text.includes('PRIVATE') || /"(d|k)"/.test(text) ? '' : text;
-
 const rotate = async (view: View): Promise<Answer> => {
   const { ports, actor, texts } = view;
   const { clientId, name } = await requestedClient(view);
@@ -169,6 +165,16 @@ const rotate = async (view: View): Promise<Answer> => {
   });
 };
 
+type Credential = OwnClient['secrets'][number] | OwnClient['keys'][number] | OwnClient['certificates'][number];
+
+/** After the last active credential the client cannot call, and its contact cannot add another one (`mayChange`). */
+const lastWarning = ({ texts }: View, client: OwnClient, credential: Credential): Html | false => {
+  const { secrets, keys, certificates, trusts, certificateName } = client;
+  const others = [...secrets, ...keys, ...certificates, ...trusts].filter((one) => one !== credential);
+  const isLast = certificateName === null && !others.some(({ state }) => state === 'active');
+  return isLast && html`<p class="message warn">${texts.portal.credentials.last}</p>`;
+};
+
 /** `problem`: why the secret was not retired. */
 const askRetire = async (view: View, problem?: string): Promise<Answer> => {
   const { params, texts, csrfField } = view;
@@ -183,7 +189,7 @@ const askRetire = async (view: View, problem?: string): Promise<Answer> => {
     title: t.retireTitle(secret.id, client.name),
     status: problem === undefined ? 200 : 422,
     body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
-<p>${t.retireAdvice[advice]}</p>
+<p>${t.retireAdvice[advice]}</p>${lastWarning(view, client, secret)}
 <form method="post" action="${pathOfOwnClient(client.clientId, `/secrets/${encodeURIComponent(secret.id)}/retire`)}" class="card narrow">${csrfField}
 ${advice !== 'safe' && html`<label class="check"><input type="checkbox" name="force" value="yes">${t.retireForce}</label>`}
 <div class="row"><button class="danger">${t.retire}</button><a class="button" href="${back}">${texts.support.cancel}</a></div></form>`,
@@ -237,7 +243,7 @@ const askRemove = async (view: View, kind: Kind): Promise<Answer> => {
   const isKey = kind === 'keys';
   return confirmPage(view, {
     title: (isKey ? t.removeKeyTitle : t.removeCertificateTitle)(id, client.name),
-    body: html`<p>${isKey ? t.removeKeyText : t.removeCertificateText}</p>`,
+    body: html`<p>${isKey ? t.removeKeyText : t.removeCertificateText}</p>${lastWarning(view, client, credential)}`,
     action: `${back}/${kind}/${encodeURIComponent(id)}/remove`,
     submit: t.remove,
     back,

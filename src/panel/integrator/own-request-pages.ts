@@ -7,7 +7,7 @@ import type { Texts } from '../texts/en/en.ts';
 import { askedRestaurant, requestHours, requestList, withRestaurant } from '../view/request-list.ts';
 import { suggestionsOf } from '../view/subject-names.ts';
 import { time } from '../view/time.ts';
-import { clientPage, contactRoles, ownClientPath, pathOfOwnClient, requestedClient } from './portal-parts.ts';
+import { clientPage, contactRoles, mayNot, ownClientPath, pathOfOwnClient, requestedClient } from './portal-parts.ts';
 import { ownRequestsTopic } from './topics.ts';
 
 const requestsPath = `${ownClientPath}/requests`;
@@ -29,7 +29,9 @@ export const ownRequestPages: readonly Page[] = [
       const client = await requestedClient(view);
       return clientPage(view, client, {
         title: view.texts.requests.hoursTitle(client.name),
-        body: await requestHours(view, { caller: client.clientId, path: pathOfRequests(client.clientId) }),
+        body: client.mayRead.has('whoami.usage')
+          ? await requestHours(view, { caller: client.clientId, path: pathOfRequests(client.clientId) })
+          : mayNot(view),
       });
     },
   },
@@ -44,6 +46,8 @@ export const ownRequestPages: readonly Page[] = [
 /** Names are those of the first restaurants of the client; others are asked for by their ids. */
 const list = async (view: View): Promise<Answer> => {
   const client = await requestedClient(view);
+  const title = view.texts.requests.title(client.name);
+  if (!client.mayRead.has('whoami.requests')) return clientPage(view, client, { title, body: mayNot(view) });
   const path = pathOfRequests(client.clientId);
   const { items } = await view.ports.portal.restaurants(client.clientId, undefined);
   const asked = askedRestaurant(view);
@@ -51,7 +55,7 @@ const list = async (view: View): Promise<Answer> => {
   if (only !== undefined && others.length === 0 && only.restuid !== asked)
     return redirect(withRestaurant(view, path, only.restuid));
   return clientPage(view, client, {
-    title: view.texts.requests.title(client.name),
+    title,
     body: await requestList(view, {
       caller: client.clientId,
       path,
@@ -77,7 +81,7 @@ const explain = async (view: View): Promise<Answer> => {
   const t = texts.portal.refusal;
   return clientPage(view, client, {
     title: t.title,
-    body: html`${refusal === undefined ? html`<p>${t.unknown}</p>` : reasonOf(texts, refusal)}
+    body: html`${client.mayRead.has('whoami.denial') ? (refusal === undefined ? html`<p>${t.unknown}</p>` : reasonOf(texts, refusal)) : mayNot(view)}
 <p><a href="${pathOfRequests(client.clientId)}">${t.back}</a> · <a href="/docs/errors">${texts.integrator.errors}</a></p>`,
   });
 };

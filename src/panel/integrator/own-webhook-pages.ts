@@ -16,7 +16,7 @@ import { attemptOutcome, isConfirmed } from '../webhooks/attempt-parts.ts';
 import { deliveryState } from '../webhooks/delivery-parts.ts';
 import { endpointNow, endpointSettings } from '../webhooks/endpoint-parts.ts';
 import { nextTry } from '../webhooks/next-try.ts';
-import { clientPage, contactRoles, ownClientPath, pathOfOwnClient, requestedClient } from './portal-parts.ts';
+import { clientPage, contactRoles, mayNot, ownClientPath, pathOfOwnClient, requestedClient } from './portal-parts.ts';
 import { ownDeliveriesTopic } from './topics.ts';
 
 const webhooksPath = `${ownClientPath}/webhooks`;
@@ -58,7 +58,7 @@ const list = async (view: View): Promise<Answer> => {
   const t = view.texts.portal.webhooks;
   return clientPage(view, client, {
     title: t.title(client.name),
-    body: html`<p>${t.intro}</p><div ${liveAttributes(view)}>${client.mayReadWebhooks ? await endpointList(view, client) : html`<p>${t.mayNot}</p>`}</div>
+    body: html`<p>${t.intro}</p><div ${liveAttributes(view)}>${client.mayRead.has('webhook.endpoints') ? await endpointList(view, client) : mayNot(view)}</div>
 <p><a href="/docs/webhooks">${view.texts.integrator.webhooks}</a></p>`,
   });
 };
@@ -103,13 +103,15 @@ const showEndpoint = async (view: View): Promise<Answer> => {
   const d = texts.restaurant.deliveries;
   const path = pathOfEndpoint(client.clientId, endpoint.uid);
   const after = readCursor(view);
-  const { items, next } = await ports.portal.deliveries(endpoint, after);
+  const { items, next } = await ports.portal.deliveries(client.clientId, endpoint, after);
   return clientPage(view, client, {
     title: endpoint.description ?? endpoint.url,
     body: html`<div ${liveAttributes(view)}>${endpointNow(view, endpoint)}${endpointSettings(view, endpoint, client.name)}
 <h2>${t.deliveries}</h2>${
       items.length === 0
-        ? html`<p>${t.noDeliveries}</p>`
+        ? client.mayRead.has('webhook.deliveries')
+          ? html`<p>${t.noDeliveries}</p>`
+          : mayNot(view)
         : table({
             caption: t.deliveriesCaption,
             columns: [d.event, d.state, { title: d.attempts, kind: 'number' }, d.next, d.created],

@@ -21,6 +21,9 @@ export const requestedClient = ({ params, ports }: Pick<View, 'params' | 'ports'
 export const clientPage = async (view: View, client: OwnClient, content: PageContent): Promise<Answer> =>
   page({ ...content, body: html`${await switcher(view, client)}${stateNote(view, client)}${content.body}` });
 
+/** In place of what the client may not read at the API. */
+export const mayNot = ({ texts }: View): Html => html`<p>${texts.portal.mayNot}</p>`;
+
 const stateNote = ({ texts }: View, client: OwnClient): Html | false => {
   const t = texts.portal;
   if (client.state === 'revoked') return html`<p class="message bad">${t.disabled}</p>`;

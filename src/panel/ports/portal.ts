@@ -19,6 +19,18 @@ export type ExplainedRefusal = {
   errors: readonly { pointer: string; code: string; message: string }[];
 };
 
+/** Routes of the API for which pages of contacts stand. */
+export const ownRoutes = [
+  'webhook.endpoints',
+  'webhook.endpoint',
+  'webhook.deliveries',
+  'webhook.delivery',
+  'whoami.requests',
+  'whoami.usage',
+  'whoami.denial',
+] as const;
+export type OwnRoute = (typeof ownRoutes)[number];
+
 export type OwnClient = ShownClient & {
   /** It is active and one of its credentials is too, so the contact may add others and take some away. */
   mayChange: boolean;
@@ -28,8 +40,8 @@ export type OwnClient = ShownClient & {
   mayHaveKeys: boolean;
   /** The installation reads certificates of clients. */
   mayHaveCertificates: boolean;
-  /** It may read its webhooks at the API. */
-  mayReadWebhooks: boolean;
+  /** Routes that it may call; those of webhooks only while it is active. */
+  mayRead: ReadonlySet<OwnRoute>;
 };
 
 /** A restaurant of the client. */
@@ -67,8 +79,8 @@ export type PortalPorts = {
   endpoint(clientId: string, uid: string): Promise<OwnEndpoint | undefined>;
   /** Changes when a delivery or the health of one of the newest endpoints changes. */
   deliveryMark(clientId: string): Promise<string>;
-  /** Newest first. */
-  deliveries(endpoint: OwnEndpoint, after: string | undefined): Promise<Listed<Delivery>>;
+  /** Newest first; none when the client may not read them. */
+  deliveries(clientId: string, endpoint: OwnEndpoint, after: string | undefined): Promise<Listed<Delivery>>;
   delivery(
     clientId: string,
     endpoint: OwnEndpoint,

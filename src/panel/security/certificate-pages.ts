@@ -8,12 +8,14 @@ import type { Role } from '../ports/role.ts';
 import type { ShownClient } from '../ports/support.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { confirmPage } from '../view/confirm-page.ts';
-import { fieldNote } from '../view/field.ts';
+import { fieldNote, shownAgain } from '../view/field.ts';
 import { table } from '../view/table.ts';
 import { exactTime, time } from '../view/time.ts';
 import { timesSwitch } from './times-switch.ts';
 
-const roles: readonly Role[] = ['support', 'security', 'admin'];
+/** Security ends credentials and adds none: with a certificate of its own it could act as the client. */
+const addRoles: readonly Role[] = ['support', 'admin'];
+const roles: readonly Role[] = [...addRoles, 'security'];
 const pemLengthMax = 65_536;
 
 const pathOf = (clientId: string): string => `/panel/clients/${encodeURIComponent(clientId)}/certificates`;
@@ -31,7 +33,7 @@ const show = async (view: View, problem?: string): Promise<Answer> => {
     body: html`<div class="row spread"><p>${t.intro}</p>${timesSwitch(texts)}</div>
 ${!ports.certificates.isOn && html`<p class="message warn">${t.off}</p>`}
 ${client.certificates.length === 0 ? html`<p>${t.none}</p>` : certificateTable(view, client)}
-${client.state !== 'revoked' && addForm(view, client, problem)}`,
+${client.state !== 'revoked' && addRoles.includes(view.user.role) && addForm(view, client, problem)}`,
   });
 };
 
@@ -59,7 +61,7 @@ const addForm = ({ texts, csrfField, form }: View, { clientId }: ShownClient, pr
   const note = fieldNote('pem', problem, t.pemHint);
   return html`<h2>${t.addTitle}</h2>
 <form method="post" action="${pathOf(clientId)}" class="card">${csrfField}
-<label>${t.pem}<textarea name="pem" rows="8" required maxlength="${pemLengthMax}" autocomplete="off" spellcheck="false"${note.attributes}>${problem === undefined ? '' : form.get('pem')}</textarea></label>
+<label>${t.pem}<textarea name="pem" rows="8" required maxlength="${pemLengthMax}" autocomplete="off" spellcheck="false"${note.attributes}>${problem === undefined ? '' : shownAgain(form.get('pem'))}</textarea></label>
 ${note.line}
 <button class="primary">${t.check}</button></form>`;
 };
@@ -126,7 +128,7 @@ const remove = async (view: View): Promise<Answer> => {
 
 export const certificatePages: readonly Page[] = [
   { method: 'GET', path: '/clients/:client/certificates', roles, handle: (view) => show(view) },
-  { method: 'POST', path: '/clients/:client/certificates', roles, handle: add },
+  { method: 'POST', path: '/clients/:client/certificates', roles: addRoles, handle: add },
   { method: 'GET', path: '/clients/:client/certificates/:certificate/remove', roles, handle: askRemove },
   { method: 'POST', path: '/clients/:client/certificates/:certificate/remove', roles, handle: remove },
 ];

@@ -18,3 +18,7 @@ export const fieldNote = (name: string, problem: string | undefined, hint?: stri
   if (hint === undefined) return { attributes: html``, line: html`` };
   return { attributes: html` aria-describedby="${id}"`, line: html`<p class="hint field-note" id="${id}">${hint}</p>` };
 };
+
+/** A refused text, unless it may hold a private key, which no page should contain. */
+export const shownAgain = (text: string | null): string =>
+  text === null || text.includes('PRIVATE') || /"(d|k)"/.test(text) ? '' : text;

@@ -220,7 +220,7 @@ test('a contact reads why a request of the client was refused, the usage of its 
     foreign.id,
   ]);
   expect((await bob.get(`/portal/${own.id}/webhooks/${rows[0].uid}`)).status).toBe(404);
-  expect((await nia.get(`/portal/${narrow.id}/webhooks`)).text).toContain('may not read webhooks');
+  expect((await nia.get(`/portal/${narrow.id}/webhooks`)).text).toContain('may not read this at the API');
 
   // What is withdrawn at the API is gone here too.
   await harness.command('client', 'withdraw', '--client-id', own.id, '--restaurant', restuid);

@@ -43,6 +43,7 @@ export const portal = {
     certificateAdded: (id: string) => `The certificate ${id} is added. Every gateway accepts it within a second.`,
     remove: 'Remove',
     removeKeyTitle: (id: string, name: string) => `Remove the key ${id} of ${name}?`,
+    last: 'It is the last active credential of the client. Without it every call is refused, and only support can give the client another one.',
     removeKeyText: 'Within a second no new token is issued for a signature of this key. It cannot be restored.',
     removeCertificateTitle: (id: string, name: string) => `Remove the certificate ${id} of ${name}?`,
     removeCertificateText:
@@ -56,11 +57,11 @@ export const portal = {
     back: 'Back to the requests',
   },
   usage: { nav: 'Usage', title: (name: string) => `Usage and limits of ${name}` },
+  mayNot: 'This client may not read this at the API, so nothing is shown here.',
   webhooks: {
     nav: 'Webhooks',
     title: (name: string) => `Webhook endpoints of ${name}`,
     intro: 'Endpoints that this client created at the API, and whether events arrive.',
-    mayNot: 'This client may not read webhooks at the API, so nothing is shown here.',
     empty: 'This client has no webhook endpoint for a restaurant that it may reach.',
     noneHere: 'No endpoint of this page is for a restaurant that it may reach.',
     caption: 'Webhook endpoints, newest first',

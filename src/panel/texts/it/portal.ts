@@ -48,6 +48,7 @@ export const portal: Texts['portal'] = {
     certificateAdded: (id) => `Il certificato ${id} è stato aggiunto. Ogni gateway lo accetta entro un secondo.`,
     remove: 'Rimuovi',
     removeKeyTitle: (id, name) => `Rimuovere la chiave ${id} di ${name}?`,
+    last: 'È l’ultima credenziale attiva del client. Senza, ogni chiamata viene rifiutata e solo l’assistenza può dargliene un’altra.',
     removeKeyText:
       'Entro un secondo non viene più emesso alcun token per una firma di questa chiave. Non si può ripristinare.',
     removeCertificateTitle: (id, name) => `Rimuovere il certificato ${id} di ${name}?`,
@@ -62,11 +63,11 @@ export const portal: Texts['portal'] = {
     back: 'Torna alle richieste',
   },
   usage: { nav: 'Consumo', title: (name) => `Consumo e limiti di ${name}` },
+  mayNot: 'Questo client non può leggere questi dati con le API, quindi qui non viene mostrato nulla.',
   webhooks: {
     nav: 'Webhook',
     title: (name) => `Endpoint webhook di ${name}`,
     intro: 'Gli endpoint che questo client ha creato con le API, e se gli eventi arrivano.',
-    mayNot: 'Questo client non può leggere i webhook con le API, quindi qui non viene mostrato nulla.',
     empty: 'Questo client non ha endpoint webhook per un ristorante che può raggiungere.',
     noneHere: 'Nessun endpoint di questa pagina è per un ristorante che può raggiungere.',
     caption: 'Endpoint webhook, i più recenti per primi',
