@@ -14,6 +14,7 @@ import {
   describedOperations as describedWebhookOperations,
   describedEvents as ownWebhookEvents,
 } from '#src/webhooks/index.ts';
+import { measuredOperations, operationRequests } from '../bench/scale/operation-requests.ts';
 import { sendRequest } from '../gateway/harness/public-door.ts';
 import { withFlatSchemas } from './examples/flat-schemas.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
@@ -415,4 +416,8 @@ test('F-01 F-02 the document says that numbers are never rounded and that text i
   );
   expect(members.diff_points.description).toContain('At most 2 decimals; more are refused, never rounded');
   expect(members.client_uid.type).toBe('string');
+});
+
+test('every operation of the document has a request in the bench of a large installation, and no request is for another', () => {
+  expect(Object.keys(operationRequests).toSorted()).toEqual(measuredOperations(document.paths).toSorted());
 });

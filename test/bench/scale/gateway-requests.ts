@@ -96,6 +96,10 @@ export const gatewayRequests: Readonly<Record<string, RequestOf>> = {
     path: '/api/oauth/introspect',
     form: { ...ownSecret(shop), token: await issued(shop) },
   }),
+  'POST /api/oauth/report-leak': async (shop) => ({
+    path: '/api/oauth/report-leak',
+    form: { token: await issued(shop) },
+  }),
   'POST /api/oauth/revoke': async (shop) => ({
     path: '/api/oauth/revoke',
     form: { ...ownSecret(shop), token: await issued(shop) },

@@ -131,7 +131,7 @@ test('F-40 a secret is safe to retire only when a newer one was used and it was 
   harness.clock.move(-146 * hourMs);
 });
 
-test('F-40 a secret or key whose uses were a minute apart is safe to retire only after a day without use', async () => {
+test('F-40 a secret or key that was used twice within a minute is safe to retire only after a day without use', async () => {
   const views = createKeyViews({ db: harness.database.db, clock: harness.clock });
   const client = await harness.createClient([tenant]);
   const { client_id } = client;

@@ -57,7 +57,7 @@ test('A-547 a page of the portal needs the scopes of the route that it stands fo
     return (await answer.json()) as { endpoint?: { uid: string } };
   };
   await harness.command('notifications', 'set', '--restaurant', restuid, '--customers', 'on');
-  const made = await post('/webhook/create', { url: 'http://127.0.0.1:9/hook', kinds: ['customers'] });
+  const made = await post('/webhook/create', { url: 'http://127.0.0.1:59999/hook', kinds: ['customers'] });
   const endpoint = `/portal/${client.id}/webhooks/${made.endpoint?.uid}`;
   await post('/customer/create', { email: 'ada@example.com' });
   let delivery = '';
