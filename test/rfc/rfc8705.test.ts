@@ -1,9 +1,12 @@
 /** RFC 8705 over real TLS: each requirement on the two servers that applies here, a test each, named by its section. */
 import { spawnSync } from 'node:child_process';
 import { createHash, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { connect } from 'node:tls';
 import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
@@ -105,6 +108,26 @@ test('A-364 RFC 8705 2.1: a chain to an authority of the operator and the expect
   ];
   for (const pair of wrong) expect(await ask(bank.id, pair)).toEqual(refused);
   expect((await ask(bank.id, bank.pair)).status).toBe(200);
+});
+
+test('A-590 a certificate of an authority with the name of ours and another key ends no connection', async () => {
+  const pair = makeAuthority().issue({ name: 'till-2', use: 'client' });
+  const { id } = await newClient('namesake');
+  await command('client', 'add-certificate', '--client-id', id, '--file', fileOf('namesake.crt', pair));
+  const token = await tokenOf({ id, pair });
+  const { url, port } = stand;
+  for (let n = 0; n < 10; n += 1) {
+    const socket = connect({ host: new URL(url).hostname, port, ca: stand.authority.cert, ...pair });
+    socket.on('error', () => undefined);
+    const closed = once(socket, 'close').then(() => [Buffer.from('closed')]);
+    // The server has read all of the handshake when its ticket comes, and only then gets the request.
+    await Promise.race([once(socket, 'session'), closed]);
+    await nextTurn();
+    socket.write(`GET ${read} HTTP/1.1\r\nhost: localhost:${port}\r\nauthorization: Bearer ${token}\r\n\r\n`);
+    const [head] = (await Promise.race([once(socket, 'data'), closed])) as [Buffer];
+    expect(head.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
+    socket.destroy();
+  }
 });
 
 test('A-364 RFC 8705 2.1.2: an alternative name authenticates when it is exactly the registered one', async () => {

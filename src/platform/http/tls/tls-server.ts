@@ -39,10 +39,16 @@ export const createTlsServer = (deps: TlsServerDeps, options: ServerOptions): Se
   // node:https would answer a broken handshake as if it were a broken request.
   server.removeAllListeners('tlsClientError');
   server.on('tlsClientError', (error, socket) => fail(deps, socket, error, failureOf(error)));
-  if (requestsClients && !takesEveryClient)
-    server.prependListener('secureConnection', (socket) => refuseUnverified(deps, socket));
+  if (takesEveryClient) server.prependListener('secureConnection', forgetErrors);
+  else if (requestsClients) server.prependListener('secureConnection', (socket) => refuseUnverified(deps, socket));
   return server;
 };
+
+/**
+ * OpenSSL leaves the error of a certificate whose signature is wrong in the list of its thread. The next read of this or another
+ * connection would be taken for a failed one. Node empties the list when it reads a certificate.
+ */
+const forgetErrors = (socket: TLSSocket): void => void socket.getPeerX509Certificate();
 
 const refuseUnverified = (deps: TlsServerDeps, socket: TLSSocket): void => {
   if (socket.authorized || socket.getPeerX509Certificate() === undefined) return;
