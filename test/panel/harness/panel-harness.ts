@@ -169,7 +169,7 @@ export const expectAccessible = async (page: Page): Promise<void> => {
       found = await violationsOf(page);
       return found.length === 0;
     };
-    await until(isClean, 3_000).catch(() => undefined);
+    await until(isClean, 30_000).catch(() => undefined);
     expect(found, colorScheme).toEqual([]);
   }
   await page.emulateMedia({ colorScheme: null });
