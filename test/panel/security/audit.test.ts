@@ -275,7 +275,7 @@ inBrowser('F-24 an event that no signature covers is marked in the list, on its 
   const { page, problems } = await harness.signIn(user);
   await harness.database.pool.query(
     `insert into gateway.audit_events
-     select (jsonb_populate_record(e, jsonb_build_object('seq', e.seq + 1000, 'actor', 'mallory', 'details', '{}'))).*
+     select (jsonb_populate_record(e, jsonb_build_object('seq', e.seq + 1000, 'at', now(), 'actor', 'mallory', 'details', '{}'))).*
      from gateway.audit_events e where client_id = $1 and action = 'client.created' limit 1`,
     [client.client_id],
   );
