@@ -295,6 +295,11 @@
     }
     field.addEventListener('input', read);
     document.addEventListener('orderpass:times', read);
+    // A chosen span replaces the exact time.
+    document.querySelector(`[data-clears="${target.id}"]`)?.addEventListener('change', () => {
+      field.value = '';
+      read();
+    });
   }
 
   document.addEventListener('orderpass:shown', (event) => showTimes(/** @type {CustomEvent} */ (event).detail));

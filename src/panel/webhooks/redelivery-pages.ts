@@ -79,7 +79,7 @@ const askSince = (view: View, restuid: string, endpoint: WebhookEndpoint, proble
 ${
   endpoint.enabled
     ? html`<form method="post" action="${path}/redeliver" class="narrow">${view.csrfField}
-<label>${t.manySince}<select name="hours">${spans.map(
+<label>${t.manySince}<select name="hours" data-clears="exact-moment">${spans.map(
         (hours) =>
           html`<option value="${hours}"${String(hours) === chosen && html` selected`}>${t.manySpans[hours]}</option>`,
       )}</select></label>

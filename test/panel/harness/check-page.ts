@@ -3,13 +3,22 @@
  * of it.
  */
 import type { Page } from 'playwright-core';
-import { expectAccessible, takeScreenshots } from './panel-harness.ts';
+import { type ColorScheme, expectAccessible, takeScreenshots } from './panel-harness.ts';
+
+/** The layouts of phones and of wide screens each have both colours. */
+const looks: readonly [number, ColorScheme][] = [
+  [320, 'light'],
+  [390, 'dark'],
+  [768, 'light'],
+  [1280, 'dark'],
+  [1920, 'light'],
+];
 
 export const checkPage = async (page: Page, name: string): Promise<void> => {
   const before = page.viewportSize();
-  for (const width of [360, 1440]) {
+  for (const [width, scheme] of looks) {
     await page.setViewportSize({ width, height: 900 });
-    await expectAccessible(page);
+    await expectAccessible(page, [scheme]);
   }
   if (before !== null) await page.setViewportSize(before);
   await takeScreenshots(page, name);

@@ -157,11 +157,16 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 /** On a wide screen; on a phone what it holds is in the menu of the page. */
 export const openAccountMenu = (page: Page): Promise<void> => page.locator('.account-button').click();
 
-/** Fails with what axe finds on the page as it is now, in its light and its dark colours. */
-export const expectAccessible = async (page: Page): Promise<void> => {
+export type ColorScheme = 'light' | 'dark';
+
+/** Fails with what axe finds on the page as it is now, by default in its light and its dark colours. */
+export const expectAccessible = async (
+  page: Page,
+  schemes: readonly ColorScheme[] = ['light', 'dark'],
+): Promise<void> => {
   // Over the debugging protocol, which the content policy does not hold for.
   if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axeSource);
-  for (const colorScheme of ['light', 'dark'] as const) {
+  for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme });
     // A part of a page that is fetched again is paler for a moment; what is wrong stays wrong.
     let found = ['axe did not run'];
