@@ -241,18 +241,32 @@ type Json = any;
 
 export type Reply = { status: number; headers: IncomingHttpHeaders; body: Buffer; text: string; json: Json };
 
-export type RequestOptions = { headers?: Headers | string[]; body?: string | Buffer };
+export type RequestOptions = {
+  headers?: Headers | string[];
+  body?: string | Buffer;
+  /** Address of loopback that the request comes from. */
+  localAddress?: string;
+};
 
 /** One request with exactly this target; rejects when the answer is cut. */
 export const sendRequest = (
   url: string,
   method: string,
   target: string,
-  { headers = {}, body }: RequestOptions = {},
+  { headers = {}, body, localAddress }: RequestOptions = {},
 ): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
-    const outgoing = httpRequest({ hostname, port, method, path: target, headers, agent: false }, (res) => {
+    const options = {
+      hostname,
+      port,
+      method,
+      path: target,
+      headers,
+      agent: false,
+      ...(localAddress && { localAddress }),
+    };
+    const outgoing = httpRequest(options, (res) => {
       const chunks: Buffer[] = [];
       res.on('data', (chunk: Buffer) => chunks.push(chunk));
       res.on('error', reject);

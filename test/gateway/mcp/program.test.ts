@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { makeDataDir, type RunningProgram, runCommand, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
-import { routeFile } from '../harness/public-door.ts';
-import { callOf, connect, listMessage, post, textOf } from './mcp-door.ts';
+import { routeFile, sendRequest } from '../harness/public-door.ts';
+import { callOf, connect, jsonType, listMessage, post, textOf } from './mcp-door.ts';
 
 let database: TestDatabase;
 let program: RunningProgram;
@@ -159,4 +159,12 @@ test('A-484 a tool refuses a foreign restaurant, an address outside the networks
   await until(async () =>
     (await post(program.url, headers, callOf('orders_list'))).text.includes('ADDRESS_NOT_ALLOWED'),
   );
+  // The operation behind the tool is asked from the address of the caller.
+  await runJson(['client', 'limits', String(made.client_id), '--day', 'none'], env);
+  await runJson(['client', 'allow-ip', String(made.client_id), '--allow-ip', '127.0.0.2/32'], env);
+  const options = { headers: { ...jsonType, ...headers }, body: JSON.stringify(callOf('orders_list')) };
+  await until(async () => {
+    const { text } = await sendRequest(program.url, 'POST', '/mcp', { ...options, localAddress: '127.0.0.2' });
+    return text.includes('total_count');
+  });
 });
