@@ -110,7 +110,7 @@ test('A-364 RFC 8705 2.1: a chain to an authority of the operator and the expect
   expect((await ask(bank.id, bank.pair)).status).toBe(200);
 });
 
-test('A-590 a certificate of an authority with the name of ours and another key ends no connection', async () => {
+test('A-590 a certificate of an authority with the name of a known one and another key ends no connection', async () => {
   const pair = makeAuthority().issue({ name: 'till-2', use: 'client' });
   const { id } = await newClient('namesake');
   await command('client', 'add-certificate', '--client-id', id, '--file', fileOf('namesake.crt', pair));
