@@ -179,7 +179,10 @@ const firstBegun = async ({ store }: Installation, restaurants: readonly Named[]
 };
 
 /** The words of the gateway become those of the panel. */
-const withRestaurant = <T extends { tenant: string | null }>({ tenant, ...rest }: T) => ({ ...rest, restuid: tenant });
+const withRestaurant = <R extends string | null, T>({ tenant, ...rest }: T & { tenant: R }) => ({
+  ...rest,
+  restuid: tenant,
+});
 
 const callerFigures = ({ store, clock }: Installation) => {
   const { db } = store;
@@ -232,14 +235,14 @@ const searches = ({ store }: Installation) => {
         among === undefined
           ? await keysNamed(db, text, limit)
           : await findKeysOf(db, among.slice(0, searchedRestaurants), text, limit);
-      return found.map(({ tenant, ...key }) => ({ ...key, restuid: tenant }));
+      return found.map(withRestaurant);
     },
     endpointsByUrl: async (text, among, limit) => {
       const found =
         among === undefined
           ? await findEndpointsByAddress(db, text, limit)
           : await findEndpointsByUrl(db, among.slice(0, searchedRestaurants), text, limit);
-      return found.map(({ tenant, ...endpoint }) => ({ ...endpoint, restuid: tenant }));
+      return found.map(withRestaurant);
     },
     usersByStart: (start, limit) => findUsersByStart(db, start, limit),
   } satisfies Partial<OverviewPorts>;

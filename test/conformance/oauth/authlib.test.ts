@@ -17,7 +17,7 @@ const python = join(folder, 'venv/bin/python');
 const isInstalled = ['/usr/bin/python3', 'python3'].some((command) => {
   try {
     execFileSync(command, ['-m', 'venv', '--clear', join(folder, 'venv')], { stdio: 'ignore' });
-    const packages = ['--retries', '1', 'Authlib==1.9.10', 'requests', 'httpx'];
+    const packages = ['--retries', '1', 'Authlib==1.9.10', 'requests==2.34.2', 'httpx==0.28.1'];
     execFileSync(python, ['-m', 'pip', 'install', '--quiet', ...packages], { stdio: 'ignore', timeout: 120_000 });
     return true;
   } catch {
