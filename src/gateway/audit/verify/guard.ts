@@ -1,7 +1,7 @@
 /**
- * Service that checks the heads of all chains every three seconds, independently of requests. Each head must be signed
- * and must continue the end that this installation knew before (external-heads.ts). Problems are recorded permanently.
- * Chains of processes that ended without closing them are verified and closed.
+ * Service that checks the heads of all chains every three seconds, in a large fleet less often, independently of
+ * requests. Each head must be signed and must continue the end that this installation knew before (external-heads.ts).
+ * Problems are recorded permanently. Chains of processes that ended without closing them are verified and closed.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -30,6 +30,23 @@ export type AuditGuardDeps = {
 const everyMs = 3_000;
 /** Checking a head takes some microseconds; a long list of chains is checked less often. */
 const perChainMs = 5;
+/** chosen: from more processes on, each reads less often, since otherwise what they read together grows with their square. */
+const processesAtFullPace = 10;
+/** chosen: a served checkpoint of the tree is at most so much older than the newest one. */
+const everyMsMax = 30_000;
+
+/**
+ * How long a process waits before it reads all heads again. `chains`: heads that it has read; `processes`: those that are open.
+ * Random in a large fleet, so that processes which start together read in turn.
+ */
+export const nextCheckMs = (chains: number, processes: number, random: () => number = Math.random): number => {
+  const alone = processes <= processesAtFullPace;
+  const ms = alone
+    ? everyMs
+    : Math.min(everyMsMax, (everyMs * processes) / processesAtFullPace) * (0.75 + random() / 2);
+  return ms + chains * perChainMs;
+};
+
 const chainsPage = 500;
 const recordedMax = 100;
 
@@ -126,9 +143,9 @@ export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
     const reported: AuditProblem[] = [];
     while (!signal.aborted) {
       let chains = 0;
+      const rows: ChainRow[] = [];
       try {
         external.load();
-        const rows: ChainRow[] = [];
         const looked = await checkHeads(deps, (row) => rows.push(row));
         chains = looked.chains;
         const fresh = looked.findings.filter(({ problem }) => !reported.some((one) => isSameProblem(one, problem)));
@@ -144,7 +161,7 @@ export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
         if (!signal.aborted) log.warn({ err: error }, 'the heads of the audit could not be checked; trying again');
       }
       await saveExternalHeads(deps);
-      await pause(everyMs + chains * perChainMs, signal);
+      await pause(nextCheckMs(chains, rows.filter(({ closed }) => !closed).length), signal);
     }
   },
 });
