@@ -109,7 +109,27 @@ function describe(Throwable $error): array
     return ['kind' => $kind, 'message' => (string) $error];
 }
 
-while (($line = fgets(STDIN)) !== false) {
+/** Lines of standard input, or of a file that grows until a line `end`: PHP for WebAssembly cannot wait for its input (php-wasm.sh). */
+function lines(?string $path): Generator
+{
+    $input = fopen($path ?? 'php://stdin', 'r');
+    for ($line = ''; $line !== "end\n"; ) {
+        $part = fgets($input);
+        if ($part === false && $path === null) {
+            return;
+        }
+        $line .= (string) $part;
+        if (str_ends_with($line, "\n") && $line !== "end\n") {
+            yield $line;
+            $line = '';
+        } elseif ($part === false) {
+            usleep(3000);
+            fseek($input, ftell($input));
+        }
+    }
+}
+
+foreach (lines($argv[1] ?? null) as $line) {
     $step = json_decode($line, true, 512, JSON_THROW_ON_ERROR);
     try {
         $answer = $steps[$step['do']]($step);
