@@ -1,18 +1,15 @@
 /** The reference in a real browser. Skipped where no Chromium is installed; the gate installs it. */
-import { existsSync } from 'node:fs';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { faultCodes } from '#src/contract/fault.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { describedEvents } from '#src/ordering/index.ts';
 import { expectAccessible } from '../panel/harness/panel-harness.ts';
+import { browserBinary, launchBrowser } from '../support/browser.ts';
 import { until } from '../support/until.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
 
-const binary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
-  existsSync(path),
-);
-if (binary === undefined) process.stderr.write('docs-pages: skipped, no Chromium is installed\n');
+if (browserBinary === undefined) process.stderr.write('docs-pages: skipped, no Chromium is installed\n');
 
 const { routes } = readRouteTable(routesFileOf({}));
 let gateway: Awaited<ReturnType<typeof startGatewayAlone>>;
@@ -23,16 +20,13 @@ let problems: string[];
 let asked: string[];
 
 beforeAll(async () => {
-  if (binary === undefined) return;
+  if (browserBinary === undefined) return;
   gateway = await startGatewayAlone();
-  browser = await chromium.launch({
-    executablePath: binary,
-    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-sync'],
-  });
+  browser = await launchBrowser();
 });
 
 beforeEach(async () => {
-  if (binary === undefined) return;
+  if (browserBinary === undefined) return;
   page = await browser.newPage({ viewport: { width: 360, height: 640 } });
   page.setDefaultTimeout(40_000);
   problems = [];
@@ -66,7 +60,7 @@ const openViewer = async (): Promise<void> => {
   await page.locator('.opblock').first().waitFor();
 };
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'A-047 the viewer shows every operation and every webhook, breaks no rule of its policy and asks no other host',
   async () => {
     const response = await page.goto(`${gateway.url}/docs/reference`);
@@ -88,7 +82,7 @@ test.skipIf(binary === undefined)(
   },
 );
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'a phone of 360 px reads the reference and the error codes without scrolling sideways',
   async () => {
     await openViewer();
@@ -102,7 +96,7 @@ test.skipIf(binary === undefined)(
   },
 );
 
-test.skipIf(binary === undefined)('the pages follow a light and a dark screen', async () => {
+test.skipIf(browserBinary === undefined)('the pages follow a light and a dark screen', async () => {
   for (const path of ['/docs', '/docs/reference', '/docs/errors', '/docs/changelog']) {
     await page.emulateMedia({ colorScheme: 'light' });
     await page.goto(gateway.url + path);
@@ -112,7 +106,7 @@ test.skipIf(binary === undefined)('the pages follow a light and a dark screen', 
   }
 });
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'A-483 credentials are typed into password fields, and a tried operation sends them and shows its answer',
   async () => {
     await openViewer();
@@ -142,7 +136,7 @@ test.skipIf(binary === undefined)(
   },
 );
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'A-513 axe finds nothing in opened operations, their schemas and answers, and in the fields for credentials, in both colours',
   async () => {
     await page.setViewportSize({ width: 1280, height: 900 });
@@ -173,7 +167,7 @@ test.skipIf(binary === undefined)(
   180_000,
 );
 
-test.skipIf(binary === undefined)('the keyboard alone opens an operation of the reference', async () => {
+test.skipIf(browserBinary === undefined)('the keyboard alone opens an operation of the reference', async () => {
   await openViewer();
   const control = operation('/api/orders/list').locator('button').first();
   for (let i = 0; i < 60; i += 1) {
@@ -184,7 +178,7 @@ test.skipIf(binary === undefined)('the keyboard alone opens an operation of the 
   await operation('/api/orders/list').locator('.responses-wrapper').waitFor();
 });
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'the keyboard alone reaches each anchor of the error codes, and a link to one shows it',
   async () => {
     await page.goto(`${gateway.url}/docs/errors`);

@@ -1,14 +1,11 @@
 /** The one page of the demo in a real browser. Skipped where no Chromium is installed; the gate installs it. */
-import { existsSync } from 'node:fs';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { browserBinary, launchBrowser } from '../support/browser.ts';
 import { makeDataDir, type RunningProgram, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
-const binary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
-  existsSync(path),
-);
-if (binary === undefined) process.stderr.write('receiver-page: skipped, no Chromium is installed\n');
+if (browserBinary === undefined) process.stderr.write('receiver-page: skipped, no Chromium is installed\n');
 
 const data = makeDataDir();
 let program: RunningProgram;
@@ -17,7 +14,7 @@ let page: Page;
 const problems: string[] = [];
 
 beforeAll(async () => {
-  if (binary === undefined) return;
+  if (browserBinary === undefined) return;
   program = await startProgram({ ORDERPASS_DATA_DIR: data.path });
   await until(() => program.output().includes('/demo/receiver\n'));
   const order = /^curl -s (\S+order\/create) -H 'X-Client-Id: (\S+)' -H 'X-Client-Secret: (\S+)' .* -d '(.*)'$/m.exec(
@@ -34,17 +31,7 @@ beforeAll(async () => {
     };
     return deliveries.length === 3;
   });
-  browser = await chromium.launch({
-    executablePath: binary,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
+  browser = await launchBrowser();
   page = await browser.newPage({ viewport: { width: 360, height: 640 } });
   page.on('console', (message) => problems.push(message.text()));
   page.on('pageerror', (error) => problems.push(error.message));
@@ -57,13 +44,13 @@ afterAll(async () => {
   data.remove();
 });
 
-test.skipIf(binary === undefined)('a narrow screen shows the webhooks without scrolling sideways', async () => {
+test.skipIf(browserBinary === undefined)('a narrow screen shows the webhooks without scrolling sideways', async () => {
   expect(await page.locator('summary').count()).toBe(3);
   const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
   expect(overflow).toBe(0);
 });
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'the keyboard alone opens a webhook and shows its body and its signature',
   async () => {
     const first = page.locator('details').first();
@@ -76,7 +63,7 @@ test.skipIf(binary === undefined)(
   },
 );
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'what a sender wrote is shown as text, and the page breaks no rule of its policy',
   async () => {
     expect(await page.locator('main script').count()).toBe(0);

@@ -1,12 +1,12 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createCredential, type TokenAnswer } from '../../../src/clients/typescript/src/credential.ts';
 import { Orderpass } from '../../../src/clients/typescript/src/index.ts';
+import { browserBinary, launchBrowser } from '../../support/browser.ts';
 import { root } from '../../support/program.ts';
 import { checkOperations } from './check-examples.ts';
 import { checkVerification, vector } from './check-verification.ts';
@@ -91,18 +91,14 @@ type Client = typeof import('../../../src/clients/typescript/src/index.ts');
 const pageOfTill =
   '<!doctype html><title>till</title><script type="module">import * as client from "./index.js"; globalThis.client = client;</script>';
 
-const chromiumPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
-if (chromiumPath === undefined)
+if (browserBinary === undefined)
   process.stderr.write('typescript.test.ts: no Chromium, the client was not run in a browser\n');
 
-test.skipIf(chromiumPath === undefined)(
+test.skipIf(browserBinary === undefined)(
   'A-335 the package runs in a browser as it is, and verifies a delivery there',
   async () => {
     const { url, clientId, clientSecret } = harness.variables();
-    const browser = await chromium.launch({
-      executablePath: String(chromiumPath),
-      args: ['--no-sandbox', '--disable-gpu'],
-    });
+    const browser = await launchBrowser();
     try {
       const page = await browser.newPage();
       await page.route(`${url}/client/**`, (route) => {

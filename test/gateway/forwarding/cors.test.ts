@@ -1,11 +1,11 @@
 /** Scripts of other origins: preflights, readable refusals, and what stays closed. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { routeTableProblems } from '#src/gateway/config.ts';
+import { browserBinary, launchBrowser } from '../../support/browser.ts';
 import {
   closeServer,
   type Headers,
@@ -17,10 +17,6 @@ import {
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
-
-const browserBinary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
-  existsSync(path),
-);
 
 const route = (id: string, members: Record<string, unknown> = {}): Record<string, unknown> => ({
   id,
@@ -278,7 +274,7 @@ test.skipIf(browserBinary === undefined)(
   'A-168 a browser lets a script of a listed origin call and read refusals, and no other script',
   { timeout: 120_000 },
   async () => {
-    const browser = await chromium.launch({ executablePath: browserBinary as string, args: ['--no-sandbox'] });
+    const browser = await launchBrowser();
     try {
       const page = await browser.newPage();
       await page.goto(siteOrigin);

@@ -2,10 +2,11 @@
  * Pictures of every page of the panel, with the demo data: `npm run screenshots -- [folder [role…]] [--readme]`.
  * Default: all roles, into test/artefacts/panel, outside of git. With `--readme` only the two pictures of README.md are made, in src/panel/view/pictures.
  */
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { allPages } from '#src/panel/pages.ts';
+import { browserBinary, launchBrowser } from '../../support/browser.ts';
 import { makeDataDir, type RunningProgram, root, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { crawl } from '../harness/crawl.ts';
@@ -33,10 +34,6 @@ const looksOf = (role: Role, language: Language): readonly Look[] => {
   const dark: Look = { width: 1280, colorScheme: 'dark' };
   return role === 'admin' ? [...both, dark, { width: 320, colorScheme: 'light' }] : [...both, dark];
 };
-
-const browserBinary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
-  existsSync(path),
-);
 
 type Account = { email: string; cookie: string };
 
@@ -161,7 +158,7 @@ const main = async (args: readonly string[]): Promise<void> => {
   const env = { ORDERPASS_DATA_DIR: data.path };
   const program = await startProgram(env, root, ['--demo-data']);
   await until(() => program.output().includes('/demo/receiver\n'));
-  const browser = await chromium.launch({ executablePath: browserBinary, args: ['--no-sandbox', '--disable-gpu'] });
+  const browser = await launchBrowser();
   try {
     if (args.includes('--readme')) await takeForReadme(browser, program, env);
     else await takeAll(browser, program, env, folder, wanted);

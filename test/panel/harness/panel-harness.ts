@@ -1,19 +1,18 @@
 /**
- * The real program with a panel, users of each role and a browser, for the tests of every area. `browserBinary` is undefined
- * where no Chromium is installed; tests of pages skip then.
+ * The real program with a panel, users of each role and a browser, for the tests of every area. Tests of pages skip where
+ * `browserBinary` is undefined, since no Chromium is installed.
  */
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { launchBrowser } from '../../support/browser.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { makeDataDir, type RunningProgram, root, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 
-export const browserBinary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
-  existsSync(path),
-);
+export { browserBinary } from '../../support/browser.ts';
 
 export type Role = 'owner' | 'support' | 'security' | 'admin' | 'contact';
 
@@ -35,17 +34,7 @@ const sharedBrowser = async (): Promise<Browser> => {
   const last = browser;
   const isThere = last === undefined || (await last.then((started) => started.isConnected()).catch(() => false));
   if (!isThere && browser === last) browser = undefined;
-  browser ??= chromium.launch({
-    executablePath: browserBinary ?? '',
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
+  browser ??= launchBrowser();
   return browser;
 };
 

@@ -1,16 +1,13 @@
 /** The guide in a real browser. Skipped where no Chromium is installed; the gate installs it. */
-import { existsSync } from 'node:fs';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from '../../panel/harness/panel-harness.ts';
+import { browserBinary, launchBrowser } from '../../support/browser.ts';
 import { until } from '../../support/until.ts';
 import { startGatewayAlone } from '../gateway-alone.ts';
 import { createRead, findPages } from './read-guide.ts';
 
-const binary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
-  existsSync(path),
-);
-if (binary === undefined) process.stderr.write('guide: skipped, no Chromium is installed\n');
+if (browserBinary === undefined) process.stderr.write('guide: skipped, no Chromium is installed\n');
 
 let gateway: Awaited<ReturnType<typeof startGatewayAlone>>;
 let browser: Browser;
@@ -19,12 +16,9 @@ let page: Page;
 let problems: string[];
 
 beforeAll(async () => {
-  if (binary === undefined) return;
+  if (browserBinary === undefined) return;
   gateway = await startGatewayAlone();
-  browser = await chromium.launch({
-    executablePath: binary,
-    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-sync'],
-  });
+  browser = await launchBrowser();
 });
 
 const open = async (path: string, options: BrowserContextOptions): Promise<void> => {
@@ -59,19 +53,22 @@ const examples = [
   '/docs/search?q=token',
 ];
 
-test.skipIf(binary === undefined)('A-327 axe finds nothing at 320 and 1280 px in light and dark colours', async () => {
-  await open('/docs', phone);
-  for (const path of examples) {
-    await page.goto(gateway.url + path);
-    for (const width of [320, 1280]) {
-      await page.setViewportSize({ width, height: 800 });
-      await expectAccessible(page);
+test.skipIf(browserBinary === undefined)(
+  'A-327 axe finds nothing at 320 and 1280 px in light and dark colours',
+  async () => {
+    await open('/docs', phone);
+    for (const path of examples) {
+      await page.goto(gateway.url + path);
+      for (const width of [320, 1280]) {
+        await page.setViewportSize({ width, height: 800 });
+        await expectAccessible(page);
+      }
     }
-  }
-  expect(problems).toEqual([]);
-});
+    expect(problems).toEqual([]);
+  },
+);
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'A-483 axe finds nothing on any page that can be reached from /docs, in both colours',
   async () => {
     const found = await findPages(createRead(gateway.url));
@@ -89,7 +86,7 @@ test.skipIf(binary === undefined)(
   300_000,
 );
 
-test.skipIf(binary === undefined)('A-327 no page scrolls sideways between 320 and 1920 px', async () => {
+test.skipIf(browserBinary === undefined)('A-327 no page scrolls sideways between 320 and 1920 px', async () => {
   await open('/docs', phone);
   for (const path of [...examples, '/docs/operate/routes', '/docs/callers', '/docs/secure/gateway']) {
     await page.goto(gateway.url + path);
@@ -100,7 +97,7 @@ test.skipIf(binary === undefined)('A-327 no page scrolls sideways between 320 an
   }
 });
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'A-328 without scripts the menu of a phone opens, tabs change by the keyboard, and the search answers',
   async () => {
     await open('/docs/webhooks', { ...phone, javaScriptEnabled: false });
@@ -130,7 +127,7 @@ test.skipIf(binary === undefined)(
   },
 );
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'A-328 each tab of a printed page is shown with its language, and the navigation is not',
   async () => {
     await open('/docs/webhooks', desk);
@@ -142,7 +139,7 @@ test.skipIf(binary === undefined)(
   },
 );
 
-test.skipIf(binary === undefined)(
+test.skipIf(browserBinary === undefined)(
   'A-329 with scripts / moves to the search, results come while words are typed, and the keyboard opens one',
   async () => {
     await open('/docs', desk);
@@ -165,13 +162,16 @@ test.skipIf(binary === undefined)(
   },
 );
 
-test.skipIf(binary === undefined)('A-329 every code block has a button that copies exactly its text', async () => {
-  await open('/docs/webhooks', { ...desk, permissions: ['clipboard-read', 'clipboard-write'] });
-  const boxes = page.locator('.code');
-  expect(await page.locator('.code > .copy').count()).toBe(await boxes.count());
-  const box = page.locator('.tab .code').first();
-  await box.getByRole('button', { name: 'Copy' }).click();
-  await box.getByRole('button', { name: 'Copied' }).waitFor();
-  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await box.locator('code').innerText());
-  expect(problems).toEqual([]);
-});
+test.skipIf(browserBinary === undefined)(
+  'A-329 every code block has a button that copies exactly its text',
+  async () => {
+    await open('/docs/webhooks', { ...desk, permissions: ['clipboard-read', 'clipboard-write'] });
+    const boxes = page.locator('.code');
+    expect(await page.locator('.code > .copy').count()).toBe(await boxes.count());
+    const box = page.locator('.tab .code').first();
+    await box.getByRole('button', { name: 'Copy' }).click();
+    await box.getByRole('button', { name: 'Copied' }).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await box.locator('code').innerText());
+    expect(problems).toEqual([]);
+  },
+);

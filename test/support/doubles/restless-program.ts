@@ -1,5 +1,5 @@
 /** A program that a test kills again and again: after each kill it is started anew, and how often is counted. */
-import { type RunningProgram, startProgram } from './program.ts';
+import { type RunningProgram, startProgram } from '../program.ts';
 
 export type RestlessProgram = {
   name: string;
