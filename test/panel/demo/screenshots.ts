@@ -7,14 +7,11 @@ import { join, resolve } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { allPages } from '#src/panel/pages.ts';
 import { browserBinary, launchBrowser } from '../../support/browser.ts';
-import { makeDataDir, type RunningProgram, root, runJson, startProgram } from '../../support/program.ts';
+import { makeDataDir, type RunningProgram, root, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import { crawl } from '../harness/crawl.ts';
-import { cookieOf, password } from './cookie-of.ts';
-
-const staffRoles = ['admin', 'owner', 'support', 'security'] as const;
-type StaffRole = (typeof staffRoles)[number];
-type Role = StaffRole | 'contact';
+import { type Account, makeAccount, makeAccounts, type Role } from './accounts.ts';
+import { password } from './cookie-of.ts';
 
 const languages = ['en', 'it'] as const;
 type Language = (typeof languages)[number];
@@ -33,36 +30,6 @@ const looksOf = (role: Role, language: Language): readonly Look[] => {
   if (language !== 'en' || (role !== 'admin' && role !== 'contact')) return both;
   const dark: Look = { width: 1280, colorScheme: 'dark' };
   return role === 'admin' ? [...both, dark, { width: 320, colorScheme: 'light' }] : [...both, dark];
-};
-
-type Account = { email: string; cookie: string };
-
-const makeAccount = async (program: RunningProgram, env: Record<string, string>, role: StaffRole): Promise<Account> => {
-  const restuid = /\((rst_\w+)\)/.exec(program.output())?.[1] ?? '';
-  const email = `${role}@trattoria.example`;
-  const owned = role === 'owner' ? ['--restaurant', restuid] : [];
-  const made = await runJson(['user', 'create', '--email', email, '--role', role, ...owned], env);
-  return { email, cookie: await cookieOf(program.url, made.link ?? '', email) };
-};
-
-/** A contact of all clients of the demo, invited by support. */
-const makeContact = async (program: RunningProgram, support: Account): Promise<Account> => {
-  const email = 'contact@courier.example';
-  const show = async (path: string, form?: Record<string, string>): Promise<string> => {
-    const answer = await fetch(`${program.url}${path}`, {
-      headers: { cookie: support.cookie, ...(form && { origin: program.url }) },
-      ...(form && { method: 'POST', body: new URLSearchParams(form) }),
-    });
-    return answer.text();
-  };
-  const list = await show('/panel/clients');
-  let link: string | undefined;
-  for (const client of new Set(list.match(/\/panel\/clients\/opc_\w+/g))) {
-    const csrf = /name="csrf" value="([^"]+)"/.exec(await show(`${client}/contacts`))?.[1] ?? '';
-    const shown = await show(`${client}/contacts`, { csrf, email });
-    link = /id="link">([^<]+)</.exec(shown)?.[1] ?? link;
-  }
-  return { email, cookie: await cookieOf(program.url, link?.replaceAll('&amp;', '&') ?? '', email) };
 };
 
 const openPage = async (browser: Browser, program: RunningProgram, { email }: Account): Promise<Page> => {
@@ -120,11 +87,7 @@ const takeAll = async (
   folder: string,
   wanted: readonly string[],
 ) => {
-  const accounts = new Map<Role, Account>();
-  for (const role of staffRoles) accounts.set(role, await makeAccount(program, env, role));
-  const support = accounts.get('support');
-  if (support !== undefined) accounts.set('contact', await makeContact(program, support));
-  for (const [role, account] of accounts)
+  for (const [role, account] of await makeAccounts(program, env))
     if (wanted.length === 0 || wanted.includes(role)) await takeRole(browser, program, role, account, folder);
 };
 
