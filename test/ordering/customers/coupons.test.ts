@@ -197,6 +197,20 @@ test('an order with a coupon is reduced by it, takes one use, and gives it back 
   expect(await left(code)).toBe(2);
 });
 
+test('A-084 lines of more than the largest amount are refused, however much of them a coupon takes off', async () => {
+  const { code } = await coupon({ quantity: 2, discountPerc: 100 });
+  const lines = (count: number) => Array.from({ length: count }, () => shop.line('P1', { quantity: 999 }));
+  // 999 of 8.50 are 8,491.50.
+  const above = await shop.create({ coupon: { code }, details: lines(118) });
+  expect([above.status, above.json.errors]).toEqual([
+    400,
+    [{ pointer: 'details', code: 'RANGE', message: 'must come to 1000000 at most' }],
+  ]);
+  const order = await shop.placed({ coupon: { code }, details: lines(117) });
+  expect((await shop.read(order.uid)).coupon).toEqual({ code, discount: 993_505.5 });
+  expect(await left(code)).toBe(1);
+});
+
 test('points are worth at most what the coupon leaves of the order', async () => {
   await earn('rich@example.com', 1000);
   const { code } = await coupon({ discountPerc: 10 });
