@@ -112,6 +112,18 @@ test('menu import reads CSV with products, options and values, shows a bar, and 
   ]);
 });
 
+test('menu import of a CSV file without category_name leaves the names of present categories, and names new ones', async () => {
+  const menu = 'ext_id,name,price,category_ext_id,category_name\nK1,Ribollita,8.50,K,Zuppe\n';
+  await runJson(importing(file('named.csv', menu)), env);
+  const prices = 'ext_id,name,price,category_ext_id\nK1,Ribollita,9.00,K\nK2,Cantucci,4.00,sweets\n';
+  expect(await runJson(importing(file('prices.csv', prices)), env)).toMatchObject({
+    counts: { categories: { created: 1, updated: 0, unchanged: 1 }, products: { created: 1, updated: 1 } },
+  });
+  const { categories } = (await call('GET', '/menu/categories')) as { categories: Record<string, unknown>[] };
+  const nameOf = (id: string): unknown => categories.find(({ ext_id }) => ext_id === id)?.name;
+  expect([nameOf('K'), nameOf('sweets')]).toEqual(['Zuppe', 'sweets']);
+});
+
 test('menu import reads JSON, shows what a dry run would do, and names every fault with its place', async () => {
   const menu = {
     categories: [{ ext_id: 'C1', name: 'Soups' }],

@@ -73,7 +73,7 @@ export const createOrderingPorts = ({ installation }: PortDeps, users: FindUser)
       return { items: items.map(({ loyaltyPoints: balance, ...entry }) => ({ ...entry, balance })), next };
     },
     movePoints: (actor, restuid, uid, change) =>
-      customers.movePoints({ restuid, uid, ...change, now: clock.now() }, (tx) =>
+      customers.movePoints({ restuid, uid, ...change, readNow: () => clock.now() }, (tx) =>
         appendChange(tx, box, clock.now(), {
           action: 'tenant.changed',
           actor,

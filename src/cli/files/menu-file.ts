@@ -8,13 +8,16 @@ export type MenuFile = {
   products: unknown[];
   /** For a CSV file: the line of each element, by JSON pointer (`/products/3`). */
   lines: ReadonlyMap<string, number>;
+  /** A new category without a name gets its ext_id as its name: the rows of a CSV file may only refer to a category. */
+  namesByExtId: boolean;
 };
 
 /** Text for --help. */
 export const csvColumns = `Columns of a CSV file (the first row names them; separated by comma, semicolon or tab; in any order):
   ext_id            id of the product; rows with the same ext_id add options and values to it
   name, price       of the product, on the first row with its ext_id; later rows leave them empty or repeat them
-  category_ext_id   its category; category_name on any row makes that category (else its ext_id is its name)
+  category_ext_id   its category; category_name on any row names it (a new one without has its ext_id as name,
+                    and a merge leaves the name of a present one as it is)
   description, image, hidden (true or false), position, inherits_options (sync, copy, none)
   allergens, symbols, subrestaurant_uids   several with | in between
   price:<dmethod>   price for one delivery method, such as price:1
@@ -68,6 +71,7 @@ const readJson = (text: string, mode: 'merge' | 'replace'): MenuFile => {
     categories: arrayOf('categories', categories),
     products: arrayOf('products', products),
     lines: new Map(),
+    namesByExtId: false,
   };
 };
 
@@ -101,7 +105,7 @@ const menuOfRows = ({ columns, rows }: ReturnType<typeof readCsv>): MenuFile => 
     if (row.fields.category_name !== undefined)
       assertRepeats(row, firstRows, ['', '', category ?? ''], (name) => name === 'category_name');
   }
-  return { categories: [...categories.values()], products: [...products.values()], lines };
+  return { categories: [...categories.values()], products: [...products.values()], lines, namesByExtId: true };
 };
 
 /** Throws for fields that belong to nothing, since they would be left out. */
@@ -138,7 +142,7 @@ const assertRepeats = (
 const addCategory = (categories: Map<string, Element>, { fields }: CsvRow): void => {
   const id = fields.category_ext_id;
   if (id === undefined) return;
-  const category = categories.get(id) ?? { ext_id: id, name: id };
+  const category = categories.get(id) ?? { ext_id: id };
   if (fields.category_name !== undefined) category.name = fields.category_name;
   categories.set(id, category);
 };

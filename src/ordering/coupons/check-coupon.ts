@@ -1,4 +1,5 @@
 /** Whether a coupon is valid for an order, and its discount (interface 10.5, 11.4). Pure. */
+import { dayMs } from '#src/platform/clock.ts';
 import { percentageOf, toWire } from '../values/money.ts';
 import { isoDate } from '../values/venue-time.ts';
 import type { Coupon } from './coupon.ts';
@@ -35,5 +36,16 @@ export const discountOf = (coupon: Coupon, total: number, currency: string): num
 
 /** `YYYY-MM-DD` in a zone. */
 export const dayOf = (at: Date, timeZone: string): string => (isoDate(at, timeZone) ?? '').slice(0, 10);
+
+/** Whether one of the days from `from` to `to` (null: without an end) is on one of the weekdays (empty: all). */
+export const hasValidDay = (weekdays: readonly number[], from: string, to: string | null): boolean => {
+  if (to !== null && to < from) return false;
+  const days = Array.from({ length: 7 }, (_, index) => laterDay(from, index));
+  return weekdays.length === 0 || days.some((day) => (to === null || day <= to) && weekdays.includes(weekdayOf(day)));
+};
+
+/** The day that is `days` after another. */
+export const laterDay = (day: string, days: number): string =>
+  new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10);
 
 const weekdayOf = (day: string): number => new Date(`${day}T00:00:00Z`).getUTCDay();

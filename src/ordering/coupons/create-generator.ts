@@ -2,6 +2,7 @@
 import type { Kysely } from 'kysely';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { isExpressible, toWire } from '../values/money.ts';
+import { hasValidDay } from './check-coupon.ts';
 import type { Generator } from './coupon.ts';
 import { insertGenerator } from './coupon-store.ts';
 
@@ -79,11 +80,16 @@ const problemsOf = (wanted: NewGenerator, currency: string): string[] => {
     [(validFrom ?? '') <= (validTo ?? '9999-99-99'), 'valid-to must not be before valid-from'],
     [isWhole(validDays, 1, 3650), 'valid-days must be 1 to 3650'],
     [validWeekdays.every((day) => isWhole(day, 0, 6)), 'valid-weekdays must be 0 (Sunday) to 6'],
+    [hasSomeDay(validFrom, validTo, validWeekdays), 'valid-from to valid-to must have one of the valid-weekdays'],
     [points === 0 || wanted.discountPerc !== 0, 'discount-perc must be above 0 where coupons cost points'],
     [isDecimal(points, 10_000_000), 'points must be 0 to 10000000 with at most 2 decimals'],
   ];
   return holds.filter(([right]) => !right).map(([, problem]) => problem);
 };
+
+/** True for an open or invalid period too; the latter is another problem. */
+const hasSomeDay = (from: string | undefined, to: string | undefined, weekdays: readonly number[]): boolean =>
+  from === undefined || to === undefined || !isDay(from) || !isDay(to) || to < from || hasValidDay(weekdays, from, to);
 
 const isWhole = (value: number, min: number, max: number): boolean =>
   Number.isInteger(value) && value >= min && value <= max;

@@ -6,7 +6,7 @@ import type { Kysely } from 'kysely';
 import { lockCustomer } from '../customers/customer-store.ts';
 import { postEntry } from '../loyalty/ledger.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
-import { dayOf } from './check-coupon.ts';
+import { dayOf, hasValidDay, laterDay } from './check-coupon.ts';
 import type { Coupon, Generator } from './coupon.ts';
 import { findGenerator, insertCoupon } from './coupon-store.ts';
 
@@ -21,12 +21,12 @@ export type GenerateResult =
   /** `balance` in hundredths of a point. */
   | { kind: 'insufficient'; balance: number };
 
-type Wish = { gencode: string; validEmail: string | null; now: Date };
+type Wish = { gencode: string; validEmail: string | null; now: Date; readNow: () => Date };
 
 export const generateCoupon = async (
   tx: Kysely<unknown>,
   restaurant: Restaurant,
-  { gencode, validEmail, now }: Wish,
+  { gencode, validEmail, now, readNow }: Wish,
 ): Promise<GenerateResult> => {
   const generator = await findGenerator(tx, restaurant.uid, gencode);
   if (generator === undefined) return { kind: 'no_generator' };
@@ -48,7 +48,7 @@ export const generateCoupon = async (
     diffOp: 'subtract',
     diffPoints: generator.points,
     couponCode: coupon.code,
-    now,
+    now: readNow(),
   });
   if (paid.kind === 'insufficient') return paid;
   if (paid.kind !== 'posted') throw new Error(`paying a new coupon with points failed: ${paid.kind}`);
@@ -62,9 +62,12 @@ const worthlessness = (generator: Generator, now: Date, timeZone: string): strin
   const today = dayOf(now, timeZone);
   if (validTo !== null && validTo < today) return `gives coupons until ${validTo} only, and costs points`;
   const ends = lastDayOf(generator, now, timeZone);
-  return validFrom !== null && ends !== null && ends < validFrom
-    ? `gives coupons from ${validFrom} that would end on ${ends}, and costs points`
-    : undefined;
+  if (validFrom !== null && ends !== null && ends < validFrom)
+    return `gives coupons from ${validFrom} that would end on ${ends}, and costs points`;
+  const begins = validFrom === null || validFrom < today ? today : validFrom;
+  return hasValidDay(generator.validWeekdays, begins, ends)
+    ? undefined
+    : `gives coupons from ${begins} to ${ends} that no day of the week in this time fits, and costs points`;
 };
 
 /** Last day of a coupon that is made now; null: it has no end. */
@@ -96,11 +99,7 @@ const codeLength = 10;
 const newCode = (): string =>
   Array.from(randomBytes(codeLength), (byte) => alphabet[byte % alphabet.length] ?? '').join('');
 
-const lastDay = (now: Date, timeZone: string, days: number): string => {
-  const day = new Date(`${dayOf(now, timeZone)}T00:00:00Z`);
-  day.setUTCDate(day.getUTCDate() + days - 1);
-  return day.toISOString().slice(0, 10);
-};
+const lastDay = (now: Date, timeZone: string, days: number): string => laterDay(dayOf(now, timeZone), days - 1);
 
 const earlier = (left: string | null, right: string | null): string | null =>
   left === null || right === null ? (left ?? right) : left < right ? left : right;

@@ -63,10 +63,10 @@ const generateOperation = operation({
     })
     .meta({ id: 'NewCoupon', description: 'The coupon to make' }),
   answer: z.object({ coupon: couponAnswer }),
-  handle: async ({ db, restuid, params, now }) => {
+  handle: async ({ db, restuid, params, now, readNow }) => {
     const restaurant = await requireRestaurant(db, restuid);
     const { gencode, valid_email: validEmail = null } = params;
-    const result = await generateCoupon(db, restaurant, { gencode, validEmail, now });
+    const result = await generateCoupon(db, restaurant, { gencode, validEmail, now, readNow });
     if (result.kind !== 'generated') throw refusalOf(result);
     return { body: { coupon: couponView(result.coupon) } };
   },

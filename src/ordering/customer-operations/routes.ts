@@ -68,10 +68,10 @@ const updateOperation = operation({
   emits: eventsOfSave,
   params: updateParams,
   answer: one,
-  handle: async ({ db, restuid, params, now }) => {
+  handle: async ({ db, restuid, params, readNow }) => {
     const restaurant = await requireRestaurant(db, restuid);
     const { uid: customerUid, ...named } = params;
-    const result = await updateCustomer(db, restuid, customerUid, named, now);
+    const result = await updateCustomer(db, restuid, customerUid, named, readNow);
     switch (result.kind) {
       case 'updated':
       case 'unchanged':

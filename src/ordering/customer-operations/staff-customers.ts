@@ -11,7 +11,7 @@ import { createEntry } from '../loyalty/create-entry.ts';
 import { listEntries } from '../loyalty/list-store.ts';
 import type { ShownEntry } from '../loyalty/loyalty-entry.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
-import { timeOf } from '../restaurants/sandbox-clock.ts';
+import { clockOf } from '../restaurants/sandbox-clock.ts';
 
 /** `start`: of a first or last name, an email or a phone. */
 type CustomerSearch = { start: string | undefined; after: string | undefined; limit: number };
@@ -25,7 +25,7 @@ type PointsByStaff = {
   /** Stored as the note of the entry. */
   reason: string;
   /** The real time. */
-  now: Date;
+  readNow: () => Date;
 };
 
 type StaffCustomers = {
@@ -69,12 +69,12 @@ export const createStaffCustomers = (db: Kysely<unknown>): StaffCustomers => ({
     const { rows, more, last } = await listEntries(db, restuid, { clientUid }, query);
     return { items: rows, next: more && last !== undefined ? writeEntryPlace(last) : undefined };
   },
-  movePoints: ({ restuid, uid, diffOp, points, reason, now: realNow }, note) =>
+  movePoints: ({ restuid, uid, diffOp, points, reason, readNow: readRealNow }, note) =>
     inTransaction(db, async (tx) => {
       const restaurant = await requireRestaurant(tx, restuid);
-      const now = await timeOf(tx, restuid, realNow);
+      const readNow = await clockOf(tx, restuid, readRealNow);
       const movement = { customer: { uid }, diffOp, amount: { points }, notes: reason, subrestaurantUid: null };
-      const { kind } = await createEntry(tx, restaurant, movement, now);
+      const { kind } = await createEntry(tx, restaurant, movement, readNow);
       if (kind === 'no_customer') throw new Fault('NOT_FOUND', 'No such customer');
       if (kind === 'insufficient') throw new Fault('INSUFFICIENT_POINTS', 'The balance is too small');
       if (kind !== 'posted') throw new Fault('VALIDATION_ERROR', 'The balance would be too large');

@@ -29,10 +29,11 @@ export const updateCustomer = async (
   restuid: string,
   uid: string,
   named: NamedMembers,
-  now: Date,
+  readNow: () => Date,
 ): Promise<UpdateResult> => {
   const before = await lockCustomer(tx, restuid, { uid });
   if (before === undefined) return { kind: 'not_found' };
+  const now = readNow();
   const members = Object.fromEntries(
     writableMembers.map((name) => [name, named[name] === undefined ? before[name] : named[name]]),
   ) as WritableMembers;

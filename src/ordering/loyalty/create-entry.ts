@@ -36,7 +36,7 @@ export const createEntry = async (
   tx: Kysely<unknown>,
   restaurant: Restaurant,
   movement: Movement,
-  now: Date,
+  readNow: () => Date,
 ): Promise<MovementResult> => {
   const { amount, diffOp, subrestaurantUid } = movement;
   if ('value' in amount && restaurant.pointValue === null) return { kind: 'no_value' };
@@ -57,7 +57,8 @@ export const createEntry = async (
     diffValue: 'value' in amount ? amount.value : null,
     notes: movement.notes,
     subrestaurantUid,
-    now,
+    // After the wait for the customer, so that the entries of a ledger are in the same sequence by time and by seq.
+    now: readNow(),
   });
   // A manual entry has no cause, so no earlier entry can exist.
   if (result.kind === 'exists') throw new Error('posting a manual ledger entry found an earlier one');

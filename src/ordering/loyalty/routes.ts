@@ -103,7 +103,7 @@ const createOperation = operation({
   emits: ['loyaltylog.created'],
   params: createParams,
   answer: one,
-  handle: async ({ db, restuid, params, now }) => {
+  handle: async ({ db, restuid, params, readNow }) => {
     const restaurant = await requireRestaurant(db, restuid);
     const amount = amountOf(params, restaurant);
     const result = await createEntry(
@@ -116,7 +116,7 @@ const createOperation = operation({
         notes: params.notes ?? null,
         subrestaurantUid: params.subrestaurant_uid ?? null,
       },
-      now,
+      readNow,
     );
     if (result.kind !== 'posted') throw refusalOf(result, params.input_type);
     const entry = await findEntry(db, restuid, result.entry.uid);

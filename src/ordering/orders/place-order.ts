@@ -46,6 +46,8 @@ export type Placing = {
   /** As in `OrderMove.by`. */
   actor: string;
   now: Date;
+  /** Read after the waits for locks, as in a move: a list of what changed since a time would else miss the order. */
+  readNow: () => Date;
   tokenOf: OrderToken;
   /** The geocoder's answer for the place id of the address, if it was asked. */
   resolved?: Resolved | undefined;
@@ -72,7 +74,7 @@ const readOrderContext = async (tx: Kysely<unknown>, restuid: string, sent: Sent
 };
 
 export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise<PlaceResult> => {
-  const { restuid, clientId, actor, now } = placing;
+  const { restuid, clientId, now } = placing;
   const external = placing.sent.external_id === null ? undefined : hashOf(placing.sent);
   const sent = locate(relevantOf(placing.sent), placing.resolved);
   const reading = readOrderContext(tx, restuid, sent);
@@ -87,7 +89,7 @@ export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise
   if ('kind' in location) return refuse([...checkSentOrder(context.restaurant, sent, now), ...location.details]);
   const priced = await priceOrder(tx, { ...context, location, sent, now });
   if ('kind' in priced) return placing.resolved?.kind === 'unreachable' ? withoutAddress(priced) : priced;
-  return write(tx, { ...context, clientId, actor, sent, now, tokenOf: placing.tokenOf }, location, priced, external);
+  return write(tx, { ...placing, ...context, sent }, location, priced, external);
 };
 
 /** The first receipt. It is stored without its token, which is derived from the uid. */
@@ -161,7 +163,7 @@ type CheckedOrder = Pick<OrderContext, 'restaurant' | 'hasEvents'> & Omit<Placin
 
 const write = async (
   tx: Kysely<unknown>,
-  { restaurant, hasEvents, sent, clientId, actor, now, tokenOf }: CheckedOrder,
+  { restaurant, hasEvents, sent, clientId, actor, now, readNow, tokenOf }: CheckedOrder,
   location: Location,
   priced: PricedOrder,
   external: Buffer | undefined,
@@ -189,39 +191,40 @@ const write = async (
       customerUid: customer.uid,
       points: sent.redeem_points,
       subrestaurantUid: location.uid,
-      now,
+      now: readNow(),
     });
     if (taken.kind === 'insufficient') return { kind: 'insufficient_points', balance: taken.balance };
     if (taken.kind !== 'posted') throw new Error(`redeeming the points of a new order failed: ${taken.kind}`);
   }
   const number = customer?.number ?? (await nextOrderNumber(tx, restaurant.uid));
   // Orders of one restaurant wait for the number: from here to the commit no statement waits for an answer.
+  const placed = readNow();
   const first = newOrder({ restaurant, sent, clientId, actor, now }, location, priced, {
+    updated: placed,
     uid,
     number,
     token: tokenOf(uid),
     customerUid: customer?.uid ?? null,
   });
-  const order = afterCreation(first, restaurant, now, actor);
+  const order = afterCreation(first, restaurant, placed, actor);
   const receipt = receiptView(order);
   const { token: _derived, ...stored } = receipt;
   await withCommit(tx, insertOrder(tx, order, external && { hash: external, receipt: stored }));
-  if (hasEvents) await recordCreation(tx, eventsOfCreation(first, order), restaurant, now);
+  if (hasEvents) await recordCreation(tx, eventsOfCreation(first, order), restaurant, placed);
   return { kind: 'placed', order, receipt };
 };
 
 const newOrder = (
-  { restaurant, sent, clientId, actor, now }: Omit<CheckedOrder, 'hasEvents' | 'tokenOf'>,
+  { restaurant, sent, clientId, actor, now }: Omit<CheckedOrder, 'hasEvents' | 'readNow' | 'tokenOf'>,
   location: Location,
   priced: PricedOrder,
-  identity: { uid: string; number: number; token: string; customerUid: string | null },
+  identity: { uid: string; number: number; token: string; customerUid: string | null; updated: Date },
 ): Order => ({
   restuid: restaurant.uid,
   ...identity,
   seq: 1,
   status: 'new',
   date: now,
-  updated: now,
   client: sent.client,
   details: priced.lines,
   dmethod: sent.dmethod,

@@ -102,13 +102,14 @@ const createOperation = (tokenOf: OrderToken, resolveAddress: AddressResolver | 
         return placeId === undefined ? undefined : resolveAddress(placeId, signal);
       },
     }),
-    handle: async ({ db, restuid, params, caller, now }, checked: Resolved | undefined) => {
+    handle: async ({ db, restuid, params, caller, now, readNow }, checked: Resolved | undefined) => {
       const result = await placeOrder(db, {
         restuid,
         sent: params,
         clientId: caller.id,
         actor: actorOf(caller),
         now,
+        readNow,
         tokenOf,
         resolved: resolvedOf(params, checked),
       });

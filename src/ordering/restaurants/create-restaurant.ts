@@ -53,9 +53,12 @@ export const createRestaurant = async (
   return { uid, locationUid, name, timeZone, currency };
 };
 
-/** Intl knows every ISO 4217 code. Amounts are hundredths, so currencies with three minor digits are refused. */
+/**
+ * Intl knows every ISO 4217 code. Amounts are hundredths, so currencies with three minor digits are refused. The digits
+ * are those of everyday use: for the dinar of Iraq Intl says 0, ISO 4217 says 3.
+ */
 const isUsableCurrency = (code: string): boolean => {
-  if (!Intl.supportedValuesOf('currency').includes(code)) return false;
+  if (!Intl.supportedValuesOf('currency').includes(code) || code === 'IQD') return false;
   const digits = new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions()
     .maximumFractionDigits;
   return digits === 0 || digits === 2;

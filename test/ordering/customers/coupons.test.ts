@@ -158,6 +158,22 @@ test('A-113 points are not taken for a coupon that would end before it begins', 
   expect((await generate({ gencode: lasting, valid_email: 'early@example.com' })).status).toBe(200);
 });
 
+test('A-113 points are not taken for a coupon that no day of the week in its time fits', async () => {
+  await earn('weekend@example.com', 100);
+  const buy = (gencode: string) => generate({ gencode, valid_email: 'weekend@example.com' });
+  // Today is a Sunday: the coupon would be valid until Tuesday, but on Saturdays only.
+  const never = await buy(await generator({ points: 50, validDays: 3, validWeekdays: [6] }));
+  expect([never.status, never.json.errors]).toMatchObject([400, [{ pointer: 'gencode', code: 'RANGE' }]]);
+  const ended = await generator({ points: 50, validFrom: '2026-02-01', validTo: '2026-03-03', validWeekdays: [3, 6] });
+  expect((await buy(ended)).status).toBe(400);
+  expect((await shop.customer('weekend@example.com')).loyalty_points).toBe(100);
+  expect((await buy(await generator({ points: 50, validDays: 7, validWeekdays: [6] }))).status).toBe(200);
+  expect((await buy(await generator({ points: 50, validWeekdays: [6] }))).status).toBe(200);
+  const period = { validFrom: '2026-03-01', validTo: '2026-03-03' };
+  await expect(generator({ ...period, validWeekdays: [6] })).rejects.toThrow(/must have one of the valid-weekdays/);
+  await generator({ ...period, validWeekdays: [2] });
+});
+
 test('A-029 coupons and generators of another restaurant answer like invented ones', async () => {
   const other = await openShop(core);
   const gencode = await generator();
@@ -195,6 +211,20 @@ test('an order with a coupon is reduced by it, takes one use, and gives it back 
   const refusedLate = await shop.create({ coupon: { code }, redeem_points: 1_000_000 });
   expect(refusedLate.status).toBeGreaterThanOrEqual(400);
   expect(await left(code)).toBe(2);
+});
+
+test('A-084 lines of more than the largest amount are refused, however much of them a coupon takes off', async () => {
+  const { code } = await coupon({ quantity: 2, discountPerc: 100 });
+  const lines = (count: number) => Array.from({ length: count }, () => shop.line('P1', { quantity: 999 }));
+  // 999 of 8.50 are 8,491.50.
+  const above = await shop.create({ coupon: { code }, details: lines(118) });
+  expect([above.status, above.json.errors]).toEqual([
+    400,
+    [{ pointer: 'details', code: 'RANGE', message: 'must come to 1000000 at most' }],
+  ]);
+  const order = await shop.placed({ coupon: { code }, details: lines(117) });
+  expect((await shop.read(order.uid)).coupon).toEqual({ code, discount: 993_505.5 });
+  expect(await left(code)).toBe(1);
 });
 
 test('points are worth at most what the coupon leaves of the order', async () => {

@@ -161,6 +161,21 @@ test('A-106 of 100 parallel movements none is lost and none leads below zero; se
   expect(seqs).toEqual(seqs.map((_, index) => [index + 1, index === 0 ? null : index]));
 });
 
+test('A-106 a movement that waits for another one has the time after the wait, so time and seq have one sequence', async () => {
+  const uid = await newCustomer();
+  const row = sql`select 1 from ordering.customers where restuid = ${restuid} and uid = ${uid} for update`;
+  const before = core.clock.now();
+  const { json } = await whileLocked(
+    core.db,
+    row,
+    1,
+    () => move(uid, 'add', 1),
+    () => core.clock.advance(60_000),
+  );
+  core.clock.set(before);
+  expect(Date.parse(json.loyaltylog.created_iso) - before.getTime()).toBe(60_000);
+});
+
 test('A-106 closing sent twice, or in parallel, credits once', async () => {
   const uid = await newCustomer();
   const results = await Promise.all([credit(uid, 'ord_twice', 2412), credit(uid, 'ord_twice', 2412)]);

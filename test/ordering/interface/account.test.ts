@@ -71,6 +71,7 @@ test('a restaurant with a wrong zone or currency is refused with every problem n
   const wrong = { name: ' ', timeZone: '+01:00', currency: 'BHD' };
   await expect(core.addRestaurant(wrong)).rejects.toThrow(/name.*time zone.*minor digits/);
   await expect(core.addRestaurant({ currency: 'EURO' })).rejects.toThrow('ISO 4217');
+  await expect(core.addRestaurant({ currency: 'IQD' })).rejects.toThrow('minor digits');
   await expect(core.addRestaurant({ timeZone: 'Europe/Nowhere' })).rejects.toThrow('IANA');
 });
 

@@ -276,10 +276,40 @@ test('A-103 a revert reaches the latest 50 versions of the same client, and leav
   expect((await revert(restaurant, 3)).json.import.version).toBe(53);
   const prices = (await menuOf(restaurant)).products.map((each: Json) => each.price).sort();
   expect(prices).toEqual([100, 2]);
-  const kept = await sql<{ versions: number }>`
-    select count(*) as versions from ordering.menu_undo
-    where restuid = ${restaurant.restuid} and client_id = ${restaurant.caller.id}`.execute(core.db);
-  expect(kept.rows[0]?.versions).toBeLessThanOrEqual(100);
+  expect(await keptStates(restaurant)).toBeLessThanOrEqual(100);
+});
+
+const keptStates = async ({ restuid, caller }: TestRestaurant): Promise<number | undefined> => {
+  const { rows } = await sql<{ states: number }>`
+    select count(*) as states from ordering.menu_undo
+    where restuid = ${restuid} and client_id = ${caller.id}`.execute(core.db);
+  return rows[0]?.states;
+};
+
+test('A-103 versions that were made by plans keep no more states for reverts than other ones', async () => {
+  const restaurant = await core.addRestaurant();
+  await accepted(restaurant, first);
+  for (let price = 1; price <= 52; price += 1) {
+    const body = { update_mode: 'merge', products: [product('P1', { price })] };
+    expect((await apply(restaurant, (await planned(restaurant, body)).plan_id)).status).toBe(200);
+  }
+  // One state of the product for each version after the oldest that a revert can reach.
+  expect(await keptStates(restaurant)).toBe(49);
+  expect((await revert(restaurant, 3)).status).toBe(404);
+  expect((await revert(restaurant, 4)).json.import.version).toBe(54);
+  expect((await menuOf(restaurant)).products.find((each: Json) => each.ext_id === 'P1').price).toBe(3);
+});
+
+test('A-101 a plan stays for its 24 h, however many other imports the client makes', async () => {
+  const restaurant = await core.addRestaurant();
+  await accepted(restaurant, first);
+  const plan = await planned(restaurant, second);
+  const before = core.clock.now();
+  core.clock.advance(1000);
+  for (let count = 0; count < 201; count += 1) expect((await accepted(restaurant, first)).version).toBe(1);
+  expect((await imports(restaurant, { plan_id: plan.plan_id })).json.imports).toEqual([plan]);
+  expect((await apply(restaurant, plan.plan_id)).json.import.version).toBe(2);
+  core.clock.set(before);
 });
 
 test('menu/imports lists imports, the latest first, and shows one with its report', async () => {

@@ -172,18 +172,9 @@ test('A-504 each order is changed at the time of its own step, so that a reader 
 });
 
 /** Holds the row of the order until a move waits for it, sets the clock, and lets the move go on. */
-const movedAfterWait = async <T>(uid: unknown, to: string, move: () => Promise<T>): Promise<T> => {
+const movedAfterWait = <T>(uid: unknown, to: string, move: () => Promise<T>): Promise<T> => {
   const row = sql`select 1 from ordering.orders where restuid = ${shop.restuid} and uid = ${uid} for update`;
-  const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  const { promise: moved } = await inTransaction(core.db, async (tx) => {
-    await row.execute(tx);
-    const promise = move();
-    promise.catch(() => undefined);
-    await until(async () => (await waiting.execute(core.db)).rows.length > 0);
-    core.clock.set(to);
-    return { promise };
-  });
-  return moved;
+  return whileLocked(core.db, row, 1, move, () => core.clock.set(to));
 };
 
 test('A-534 a move that waits for a lock is decided and noted at the time after the wait, by the API and by staff', async () => {
@@ -211,6 +202,22 @@ test('A-534 a move that waits for a lock is decided and noted at the time after 
   await expect(movedAfterWait(lateOfStaff.uid, end, () => byStaff('confirm', lateOfStaff.uid))).rejects.toMatchObject({
     code: 'TIMEOUT',
   });
+});
+
+test('A-534 a new order that waits for its number is listed as updated after the wait, and its countdown begins then', async () => {
+  await shop.placed();
+  const counter = sql`select 1 from ordering.counters where restuid = ${shop.restuid} for update`;
+  const order = await whileLocked(
+    core.db,
+    counter,
+    1,
+    () => shop.placed(),
+    () => core.clock.advance(60_000),
+  );
+  expect(order.countdown_end).toBe('2026-03-01T12:11:00+01:00');
+  const query = { updated_from: '2026-03-01T11:01:00Z' };
+  const listed: Json[] = (await shop.call('GET', '/orders/list', { query })).json.orders;
+  expect(listed.map(({ uid }) => uid)).toEqual([order.uid]);
 });
 
 test('A-504 the service tries again by itself after failures, without a pause that grows', async () => {

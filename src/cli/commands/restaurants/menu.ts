@@ -52,6 +52,7 @@ export const menuCommands = (program: Command, output: Output): void => {
           mode: options.mode,
           categories: menu.categories,
           products: menu.products,
+          namesByExtId: menu.namesByExtId,
           maxRemovalPercent: percentOf(options.maxRemovalPercent),
           confirmRemoval: options.confirmRemoval === true,
           dryRun: options.dryRun === true,

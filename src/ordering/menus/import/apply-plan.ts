@@ -13,7 +13,7 @@ import {
   readReport,
   saveImport,
 } from './write/record-store.ts';
-import { historyOwner } from './write/undo-store.ts';
+import { forgetOldStates, historyOwner } from './write/undo-store.ts';
 import { writeChanges } from './write/write-changes.ts';
 
 export type ApplyPlanResult =
@@ -66,6 +66,7 @@ export const applyPlan = async (tx: Kysely<unknown>, application: Application): 
   await deletePlanParts(tx, restuid, planId);
   const done: ImportRecord = { ...record, state: 'applied', percent: 100, version: applied };
   await saveImport(tx, restuid, { ...done, plan: null });
+  if (applied !== version) await forgetOldStates(tx, restuid, owner);
   return { kind: 'applied', record: done, report };
 };
 

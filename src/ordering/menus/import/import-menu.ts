@@ -21,6 +21,8 @@ export type MenuToImport = {
   confirmRemoval?: boolean;
   /** Plan only: the caller rolls its transaction back. */
   dryRun?: boolean;
+  /** As in ImportTerms. */
+  namesByExtId?: boolean;
   progress?: Progress;
   now: Date;
 };

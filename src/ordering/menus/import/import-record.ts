@@ -11,7 +11,7 @@ import { noCounts } from './report/report.ts';
 import { reportText } from './report/report-text.ts';
 import type { ImportOutcome } from './run-import.ts';
 import { deleteImport, forgetOldImports, type ImportRecord, saveImport, saveReport } from './write/record-store.ts';
-import { forgetBefore, historyOwner, listRevertible, revertibleMax } from './write/undo-store.ts';
+import { forgetOldStates, historyOwner } from './write/undo-store.ts';
 
 export type OpenImport = {
   progress: Progress;
@@ -129,9 +129,7 @@ const writeOutcome = async (
   await saveImport(tx, restuid, { ...record, plan: outcome.plan?.names ?? null });
   await saveReport(tx, restuid, record.uid, report);
   await forgetOldImports(tx, restuid, owner, now);
-  if (outcome.version === null || outcome.version === outcome.baseVersion) return { record, report };
-  const revertible = await listRevertible(tx, restuid, owner);
-  if (revertible.length === revertibleMax) await forgetBefore(tx, restuid, owner, revertible.at(-1) ?? 0);
+  if (outcome.version !== null && outcome.version !== outcome.baseVersion) await forgetOldStates(tx, restuid, owner);
   return { record, report };
 };
 

@@ -35,7 +35,14 @@ type Pricing = {
   now: Date;
 };
 
+/** Of the lines together, and of the order with its fee (interface 2), in hundredths. */
 const totalMax = 100_000_000;
+
+const aboveMax: FaultDetail = {
+  pointer: 'details',
+  code: 'RANGE',
+  message: `must come to ${toWire(totalMax)} at most`,
+};
 
 /** One refusal names all faults. Only prices are checked later, because they need valid lines. */
 export const priceOrder = async (tx: Kysely<unknown>, pricing: Pricing): Promise<PricedOrder | Refusal> => {
@@ -55,6 +62,8 @@ export const priceOrder = async (tx: Kysely<unknown>, pricing: Pricing): Promise
   }
   if (details.length > 0 || Array.isArray(place) || Array.isArray(coupon)) return refuse(details);
   const linesTotal = lines.reduce((sum, line) => sum + line.total, 0);
+  // Without a bound of their sum, a coupon or points could bring any lines below the bound of the total.
+  if (linesTotal > totalMax) return refuse([aboveMax]);
   if (linesTotal < place.orderMin) {
     return refuse([
       {
@@ -95,8 +104,7 @@ const totals = (
     ]);
   }
   const total = orderTotal({ linesTotal, couponDiscount: taken, loyaltyDiscount: discount, fee });
-  if (total > totalMax)
-    return refuse([{ pointer: 'details', code: 'RANGE', message: `must come to ${toWire(totalMax)} at most` }]);
+  if (total > totalMax) return refuse([aboveMax]);
   const used = coupon === null ? null : { code: coupon.code, discount: taken };
   return { lines, linesTotal, fee, coupon: used, loyaltyDiscount: discount, total, address, deliverypoint };
 };

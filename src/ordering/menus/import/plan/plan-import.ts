@@ -77,7 +77,12 @@ const planCategories = async (
   for (const sent of sentCategories) {
     const before = known.get(sent.extId);
     const base = terms.mode === 'merge' ? before : undefined;
-    const members = resolveMembers<CategoryMembers>(categoryMembers, sent, base, planning.findings);
+    const members = resolveMembers<CategoryMembers>(
+      categoryMembers,
+      namedOf(sent, base, terms),
+      base,
+      planning.findings,
+    );
     const alive = before !== undefined && !before.removed;
     const changes = alive ? changesOf<CategoryMembers>(categoryMembers, before, members) : [];
     const uid = before?.uid ?? planning.newUid('cat');
@@ -108,3 +113,7 @@ const planCategories = async (
   }
   return drafts;
 };
+
+/** A stored name is kept where none was sent, so a list of prices cannot rename the categories that it refers to. */
+const namedOf = (sent: SentCategory, base: StoredCategory | undefined, terms: ImportTerms): SentCategory =>
+  terms.namesByExtId === true && base === undefined ? { ...sent, given: { name: sent.extId, ...sent.given } } : sent;

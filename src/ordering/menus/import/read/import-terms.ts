@@ -8,6 +8,8 @@ export type ImportTerms = {
   confirmRemoval: boolean;
   /** Plan only: exceeding the removal limit is then a warning. */
   dryRun: boolean;
+  /** A new category that is sent without a name gets its ext_id as its name; otherwise the name is required. */
+  namesByExtId?: boolean;
 };
 
 /** The option values that one import may send, and as many that it may copy from categories to products. */

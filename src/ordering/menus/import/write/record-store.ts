@@ -143,7 +143,10 @@ export const outdatePlans = async (tx: Kysely<unknown>, restuid: string, owner: 
     where p.restuid = ${restuid} and p.plan_id = o.plan_id`.execute(tx);
 };
 
-/** Records of a client beyond this number are deleted, except for versions that it can revert to. */
+/**
+ * Records of a client beyond this number are deleted, except for versions that it can revert to. As many plans that can
+ * still be applied are kept, whatever other imports the client makes meanwhile.
+ */
 const recordsMax = 200;
 
 /** Deletes old records of an owner, and the parts of the restaurant's plans that have expired. */
@@ -157,6 +160,8 @@ export const forgetOldImports = async (
   await sql`
     delete from ordering.menu_imports where ${of}
       and uid in (select uid from ordering.menu_imports where ${of} order by created desc, uid desc offset ${recordsMax})
+      and uid not in (select uid from ordering.menu_imports where ${of} and state = 'planned' and plan_expires > ${now}
+        order by created desc, uid desc limit ${recordsMax})
       and (version is null or version = base_version or version not in (select version from ordering.menu_imports
         where ${of} and version > base_version order by version desc limit ${revertibleMax}))`.execute(tx);
   await sql`

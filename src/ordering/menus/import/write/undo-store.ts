@@ -37,13 +37,10 @@ export const listRevertible = async (db: Kysely<unknown>, restuid: string, owner
   return rows.map(({ version }) => version);
 };
 
-/** Deletes states that no revert can need any more. */
-export const forgetBefore = async (
-  tx: Kysely<unknown>,
-  restuid: string,
-  owner: string | null,
-  oldest: number,
-): Promise<void> => {
+/** Deletes states that no revert can need any more. Every import that makes a version calls it. */
+export const forgetOldStates = async (tx: Kysely<unknown>, restuid: string, owner: string | null): Promise<void> => {
+  const oldest = (await listRevertible(tx, restuid, owner))[revertibleMax - 1];
+  if (oldest === undefined) return;
   await sql`
     delete from ordering.menu_undo
     where restuid = ${restuid} and client_id = ${historyOwner(owner)} and version <= ${oldest}`.execute(tx);
