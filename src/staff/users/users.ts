@@ -134,7 +134,10 @@ const invitations = (deps: UsersDeps) => {
 const accountChanges = (deps: UsersDeps) => {
   const { record } = deps;
   return {
-    /** Members that are not named keep their value. Sessions continue, because each request reads the role again. */
+    /**
+     * Members that are not named keep their value. Sessions continue, because each request reads the role again. Another
+     * role ends the unused link: who saw it for the former role must not sign in with the new one.
+     */
     set: (
       actor: string,
       email: string,
@@ -150,6 +153,7 @@ const accountChanges = (deps: UsersDeps) => {
         if (role !== 'admin' && isLastAdmin) throw lastAdmin(user);
         const clients = checkClients(role, given.clients ?? (role === 'contact' ? user.clients : []));
         await setRole(tx, user.id, role, now);
+        if (role !== user.role) await endLink(tx, user.id);
         await setRestaurants(tx, user.id, restaurants);
         await setClients(tx, user.id, clients);
         const details = { role, restaurants, ...(clients.length > 0 && { clients }) };
