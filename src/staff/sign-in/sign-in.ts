@@ -69,7 +69,7 @@ export const createSignIn = (deps: SignInDeps) => {
         );
       const result = await proceed(user, visitor, 'password');
       if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
-      if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 1);
+      if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown);
       return result;
     },
     /** `pending`: the cookie value from the first factor. `gone`: it is missing, invalid or expired. */
@@ -92,8 +92,9 @@ export const createSignIn = (deps: SignInDeps) => {
       if (used === undefined) return noteFailure.refused(attempt, 'wrong code');
       const result = await finish(user, visitor, used);
       if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
-      if (result.kind === 'signedIn')
-        await throttle.forgive(attempt, verdict.isKnown, begun.method === 'password' ? 2 : 1, 'code');
+      if (result.kind !== 'signedIn') return result;
+      await throttle.forgive(attempt, verdict.isKnown, 'code');
+      if (begun.method === 'password') await throttle.forgive(attempt, verdict.isKnown);
       return result;
     },
     /** Signs in a user whom an external provider has identified. */
