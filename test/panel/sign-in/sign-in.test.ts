@@ -214,7 +214,7 @@ test('users see their sessions and end them; ending, signing out and disabling w
   expect(await isSignedIn(browser)).toBe(false);
 });
 
-test('administrators end the sessions of others and disable them, never themselves', async () => {
+test('administrators end the sessions of others, disable them and make links for them, never for themselves', async () => {
   const admin = await makeUser('admin');
   const user = await makeUser();
   const path = `/panel/users/${user.id}`;
@@ -229,6 +229,7 @@ test('administrators end the sessions of others and disable them, never themselv
   await admin.browser.post(`${path}/enable`, {});
   expect((await signIn(user.browser, user.email)).status).toBe(303);
   expect((await admin.browser.post(`/panel/users/${admin.id}/disable`, {})).status).toBe(409);
+  expect((await admin.browser.post(`/panel/users/${admin.id}/link`, {})).status).toBe(409);
   const page = await admin.browser.post(`${path}/link`, {});
   const link = /\/panel\/link\?token=[\w-]{43}/.exec(page.text)?.[0] ?? '';
   expect((await panel.visitor().get(link)).status).toBe(200);
