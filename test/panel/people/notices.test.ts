@@ -190,6 +190,22 @@ test('A-533 a notice to a contact who lost the client before it was sent is drop
   expect([...mailed, ...sent].map((text) => /opc_[a-z]+/.exec(text)?.[0])).toEqual(['opc_kept', 'opc_kept']);
 });
 
+test('a notice that was decided for a member of staff is dropped when the role becomes owner or contact of something else', async () => {
+  const [owner, contact] = [await makeUser('support'), await makeUser('support')];
+  for (const { browser } of [owner, contact]) expect(await choose(browser, ['leak_reported'])).toBe(303);
+  found.leak_reported.push(
+    { key: 'leak of a client', tenant: undefined, client: 'opc_leaky', facts: { client: 'opc_leaky' } },
+    { key: 'leak of a key', tenant: 'rst_leaky', facts: { restaurant: 'rst_leaky' } },
+  );
+  await worker().decide();
+  await panel.users.set('cli:test', owner.email, { role: 'owner', restaurants: ['rst_leaky'] });
+  await panel.users.set('cli:test', contact.email, { role: 'contact', clients: ['opc_leaky'] });
+  await send();
+  const mailsTo = (email: string) => mail.mails.filter(({ to }) => to.includes(email)).map(({ text }) => text);
+  expect(mailsTo(owner.email)).toEqual([expect.stringContaining('rst_leaky')]);
+  expect(mailsTo(contact.email)).toEqual([expect.stringContaining('opc_leaky')]);
+});
+
 test('a notice that was decided is sent once by the next worker, when the first one died before it sent or while it sent', async () => {
   const { email, browser } = await makeUser('admin');
   expect(await choose(browser, ['audit_broken'])).toBe(303);
@@ -239,7 +255,7 @@ test('a webhook address is checked, kept sealed and shown without its path, and 
   expect(own()).toEqual([]);
   panel.pass(3 * minute);
   await send();
-  const sent = own().filter(({ body }) => JSON.stringify(body).includes('700'));
+  const sent = own().filter(({ body }) => JSON.stringify(body.data).includes('700'));
   expect(sent).toHaveLength(1);
   expect(sent[0]).toMatchObject({
     headers: { 'webhook-id': expect.stringMatching(/^[0-9a-f]{32}$/) },
