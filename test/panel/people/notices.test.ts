@@ -35,7 +35,11 @@ afterAll(async () => {
 });
 
 /** A worker: what it has not written is lost with it. */
-const worker = () => {
+const worker = (failing?: keyof NoticeSources) => {
+  const read = async <T>(kind: keyof NoticeSources, list: readonly T[]): Promise<readonly T[]> => {
+    if (kind === failing) throw new Error('canceling statement due to statement timeout');
+    return list;
+  };
   const { db, box, clock, origin } = panel;
   const log = pino({ level: 'silent' });
   return createNotices({
@@ -48,12 +52,12 @@ const worker = () => {
     },
     sign: signV1,
     sources: {
-      endpoint_disabled: async () => found.endpoint_disabled,
-      key_ending: async () => found.key_ending,
-      credential_ending: async () => found.credential_ending,
-      leak_reported: async () => found.leak_reported,
-      refusals: async () => found.refusals,
-      audit_broken: async () => found.audit_broken,
+      endpoint_disabled: () => read('endpoint_disabled', found.endpoint_disabled),
+      key_ending: () => read('key_ending', found.key_ending),
+      credential_ending: () => read('credential_ending', found.credential_ending),
+      leak_reported: () => read('leak_reported', found.leak_reported),
+      refusals: () => read('refusals', found.refusals),
+      audit_broken: () => read('audit_broken', found.audit_broken),
     },
   });
 };
@@ -267,6 +271,29 @@ test('a webhook address is checked, kept sealed and shown without its path, and 
   expect((await browser.get('/panel/account/notices')).text).not.toContain('hooks.example');
   // Notices are chosen, and there is no address and no mail for them.
   expect(await account()).toContain('None of these is sent');
+});
+
+test('a source that cannot be read and an address that cannot be opened keep no other notice back', async () => {
+  const [reader, broken] = [await makeUser('security'), await makeUser('security')];
+  expect(await choose(reader.browser, ['refusals', 'audit_broken', 'leak_reported'])).toBe(303);
+  const url = 'https://broken.example/hook';
+  expect(await choose(broken.browser, ['audit_broken'], { url })).toBe(200);
+  const spoil = "update panel.notice_targets set url = '\\x00' where user_id = $1";
+  await panel.database.pool.query(spoil, [broken.id]);
+  for (const kind of ['refusals', 'audit_broken', 'leak_reported'] as const)
+    found[kind].splice(0, found[kind].length, { key: `kept ${kind}`, tenant: undefined, facts: {} });
+  for (const failing of ['refusals', 'audit_broken', 'leak_reported'] as const) {
+    await worker(failing).decide();
+    await send();
+    panel.pass(10 * minute);
+  }
+  expect(subjects(reader.email)).toHaveLength(3);
+  for (let round = 0; round < 10; round += 1) {
+    await send();
+    panel.pass(300 * minute);
+  }
+  const { rows } = await panel.database.pool.query('select outcome from panel.notices where user_id = $1', [broken.id]);
+  expect(rows).toEqual([{ outcome: 'failed' }]);
 });
 
 test('a user gets at most thirty notices of a kind in an hour, of every restaurant some, and the others later', async () => {
