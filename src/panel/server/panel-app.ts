@@ -1,6 +1,8 @@
 /**
  * The panel as a Koa application. The order of its steps is the security policy: assets and public pages need no session; for
- * all other pages session, role, restaurant and CSRF token are checked before the handler runs.
+ * all other pages session, role, restaurant and CSRF token are checked before the handler runs. For a POST these checks run
+ * before the body is read, so that a stranger cannot make the server read a long one, and again after it, because the session
+ * or the role may end while the body is on its way.
  */
 import type { IncomingMessage, RequestListener } from 'node:http';
 import Koa from 'koa';
@@ -71,15 +73,11 @@ const stepsOf = (deps: PanelAppDeps): readonly Step[] => {
     createRoutes(deps.publicPages, (page) => [readPosted(), answerPublic(page, deps, write)]),
     requireSession,
     requireCleanPath,
-    createRoutes(deps.pages, (page) => [
-      requireRole(page),
-      requireFactor(page),
-      requireOwnRestaurant,
-      requireOwnClient,
-      readPosted(page),
-      requireToken,
-      answerSignedIn(page, deps, write),
-    ]),
+    createRoutes(deps.pages, (page) => {
+      const access = [requireRole(page), requireFactor(page), requireOwnRestaurant, requireOwnClient];
+      const posted = [readPosted(page), readSession(deps), requireSession, ...access];
+      return [...access, ...(page.method === 'POST' ? posted : []), requireToken, answerSignedIn(page, deps, write)];
+    }),
     () => {
       throw new ProblemError('notFound');
     },

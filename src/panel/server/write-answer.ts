@@ -57,10 +57,10 @@ export const createWriteAnswer = ({ assets, flashes, pages, watch, streams, port
     streams.open(ctx.req, ctx.res, {
       userId: user.id,
       topics: readTopics(watch, query, user),
-      // The stream ends when the user loses the session, the role or the restaurant.
+      // The stream ends when the user loses the session, the role or the restaurant, and when a second factor becomes required.
       isLive: async () => {
         const current = await ports.staff.sessions.find(token, false);
-        return current !== undefined && maySee(() => readTopics(watch, query, current.user));
+        return current?.needsFactor === false && maySee(() => readTopics(watch, query, current.user));
       },
     });
     // From here the stream writes to the response.

@@ -9,7 +9,7 @@ import { normalizeEmail } from '../accounts/email.ts';
 import { findUser, findUserByEmail } from '../accounts/user-store.ts';
 import type { Visitor } from '../sign-in/sign-in.ts';
 import type { Throttle } from '../sign-in/throttle.ts';
-import type { OneTimeLink, Users } from '../users/users.ts';
+import { maySetPassword, type OneTimeLink, type Users } from '../users/users.ts';
 import { type LinkKind, mailLanguage, mailTexts } from './mail-texts.ts';
 import type { Mailer } from './mailer.ts';
 
@@ -45,10 +45,10 @@ export const createStaffMail = (deps: StaffMailDeps) => {
   };
   const sendForgotten = async (email: string, address: string, language: string): Promise<void> => {
     const user = await findUserByEmail(db, email);
-    if (user === undefined || user.disabledAt !== undefined) return;
-    // Such an account belongs to its provider: a password would be a second way in, which an administrator may open.
-    if (user.password === undefined && user.oidcSubject !== undefined) return;
-    await mailLink(user, 'reset', await users.makeForgottenLink(user.id, address), language);
+    if (user === undefined || !maySetPassword(user)) return;
+    // An invited user has no password yet, so the mail says what the invitation said.
+    const kind = user.password !== undefined ? 'reset' : user.role === 'contact' ? 'contact' : 'invitation';
+    await users.makeForgottenLink(user, address, (link) => mailLink(user, kind, link, language));
   };
   let running = 0;
   return {

@@ -139,9 +139,10 @@ export const claimDue = async (db: Db, now: Date, leaseEnd: Date, limit: number)
     select claimed.*, u.email, u.role, u.language, t.url, t.secret, t.previous_secret, t.previous_secret_ends,
       u.disabled_at is null and case claimed.channel when 'mail' then t.mail else t.url is not null end
         and exists (select 1 from panel.notice_choices c where c.user_id = u.id and c.kind = claimed.kind)
-        and (u.role <> 'owner' or claimed.tenant is null or exists (
+        -- Without both it was written by an earlier release. One of both is no sign of that: a leak may be of a client alone.
+        and (u.role <> 'owner' or coalesce(claimed.tenant, claimed.client) is null or exists (
           select 1 from panel.user_restaurants r where r.user_id = u.id and r.restuid = claimed.tenant))
-        and (u.role <> 'contact' or claimed.client is null or exists (
+        and (u.role <> 'contact' or coalesce(claimed.tenant, claimed.client) is null or exists (
           select 1 from panel.user_clients k where k.user_id = u.id and k.client_id = claimed.client)) as is_wanted
     from claimed join panel.users u on u.id = claimed.user_id join panel.notice_targets t on t.user_id = u.id`.execute(
     db,

@@ -11,7 +11,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { mailLanguage } from '../mail/mail-texts.ts';
 import type { Mailer } from '../mail/mailer.ts';
-import { isNoticeKind, mayGet, type NoticeSources } from './notice.ts';
+import { isNoticeKind, mayGet, type NoticeKind, type NoticeSources } from './notice.ts';
 import { secretLabel, urlLabel } from './notice-settings.ts';
 import {
   chosenKinds,
@@ -52,12 +52,21 @@ const keptDays = 60;
 
 export const createNotices = (deps: NoticesDeps) => {
   const { db, clock, log, sources } = deps;
-  const decide = async (): Promise<void> => {
-    for (const kind of await chosenKinds(db)) {
-      const now = clock.now();
-      const found = await sources[kind](now);
-      if (found.length > 0) await decideNotices(db, kind, found, now);
+  const logged = async (about: { kind?: NoticeKind }, step: () => Promise<void>): Promise<void> => {
+    try {
+      await step();
+    } catch (error) {
+      log.warn({ err: error, ...about }, 'notices could not be decided or sent');
     }
+  };
+  const decide = async (): Promise<void> => {
+    // A source that cannot be read must not keep back the notices of other kinds.
+    for (const kind of await chosenKinds(db))
+      await logged({ kind }, async () => {
+        const now = clock.now();
+        const found = await sources[kind](now);
+        if (found.length > 0) await decideNotices(db, kind, found, now);
+      });
   };
   const sendOne = createSendOne(deps);
   const send = async (signal: AbortSignal): Promise<void> => {
@@ -72,13 +81,9 @@ export const createNotices = (deps: NoticesDeps) => {
     name: 'staff-notices',
     run: async (signal) => {
       while (!signal.aborted) {
-        try {
-          await decide();
-          await send(signal);
-          await dropOldNotices(db, new Date(clock.now().getTime() - keptDays * dayMs));
-        } catch (error) {
-          log.warn({ err: error }, 'notices could not be decided or sent');
-        }
+        await logged({}, decide);
+        await logged({}, () => send(signal));
+        await logged({}, () => dropOldNotices(db, new Date(clock.now().getTime() - keptDays * dayMs)));
         await pause(lookEveryMs, signal);
       }
     },
@@ -124,7 +129,11 @@ const createSendOne = ({ db, box, clock, log, mailer, post, sign, origin }: Noti
   return async (notice: DueNotice, signal: AbortSignal): Promise<void> => {
     const isDropped = !notice.is_wanted || !isNoticeKind(notice.kind) || !mayGet(notice.role, notice.kind);
     if (isDropped) return finishNotice(db, notice, 'dropped', clock.now());
-    const isSent = await deliver(notice, signal);
+    // An address or secret that cannot be opened fails as often as it is tried, so it counts as an attempt.
+    const isSent = await deliver(notice, signal).catch((error: unknown) => {
+      log.warn({ err: error, user_id: notice.user_id, kind: notice.kind }, 'a notice could not be made');
+      return false;
+    });
     const now = clock.now();
     if (isSent) return finishNotice(db, notice, 'sent', now);
     if (notice.attempts < attemptsMax)

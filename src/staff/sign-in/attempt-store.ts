@@ -33,6 +33,6 @@ export const readAttempts = async (db: Kysely<unknown>, digest: Buffer, now: Dat
 };
 
 /** Takes back the count of a right attempt. */
-export const takeBack = async (db: Kysely<unknown>, digest: Buffer, attempts: number): Promise<void> => {
-  await sql`update panel.attempts set count = greatest(0, count - ${attempts}) where digest = ${digest}`.execute(db);
+export const takeBack = async (db: Kysely<unknown>, digest: Buffer): Promise<void> => {
+  await sql`update panel.attempts set count = greatest(0, count - 1) where digest = ${digest}`.execute(db);
 };

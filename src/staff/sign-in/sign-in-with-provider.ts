@@ -5,6 +5,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { RecordEvents } from '../accounts/account-events.ts';
 import { normalizeEmail } from '../accounts/email.ts';
+import { endLink } from '../accounts/link-store.ts';
 import { findUserByEmail, lockUser, type UserRow } from '../accounts/user-store.ts';
 import type { ExternalProvider, Identity } from './external-provider.ts';
 import type { CookieValue, PendingSignIns } from './pending-sign-in.ts';
@@ -86,6 +87,8 @@ const createAccountOf = ({ db, clock, record }: Deps) => {
       const user = await lockUser(tx, named.id);
       if (user === undefined || user.oidcSubject !== undefined || user.disabledAt !== undefined) return undefined;
       await bindProvider(tx, user.id, issuer, subject);
+      // An unused invitation would add a password, a second way in.
+      await endLink(tx, user.id);
       await record(tx, clock.now(), {
         action: 'user.changed',
         outcome: 'success',

@@ -8,7 +8,7 @@ import { newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { RecordEvents, StaffEvent } from '../accounts/account-events.ts';
 import { normalizeEmail } from '../accounts/email.ts';
-import { findLink, useLink } from '../accounts/link-store.ts';
+import { endLink, findLink, useLink } from '../accounts/link-store.ts';
 import { findUser, findUserByEmail, lockUser, setPassword, type UserRow } from '../accounts/user-store.ts';
 import type { SecondFactor } from '../second-factor/second-factor.ts';
 import { deleteSessions, type SignInMethod } from '../sessions/session-store.ts';
@@ -69,7 +69,7 @@ export const createSignIn = (deps: SignInDeps) => {
         );
       const result = await proceed(user, visitor, 'password');
       if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
-      if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 1);
+      if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown);
       return result;
     },
     /** `pending`: the cookie value from the first factor. `gone`: it is missing, invalid or expired. */
@@ -92,8 +92,9 @@ export const createSignIn = (deps: SignInDeps) => {
       if (used === undefined) return noteFailure.refused(attempt, 'wrong code');
       const result = await finish(user, visitor, used);
       if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
-      if (result.kind === 'signedIn')
-        await throttle.forgive(attempt, verdict.isKnown, begun.method === 'password' ? 2 : 1, 'code');
+      if (result.kind !== 'signedIn') return result;
+      await throttle.forgive(attempt, verdict.isKnown, 'code');
+      if (begun.method === 'password') await throttle.forgive(attempt, verdict.isKnown);
       return result;
     },
     /** Signs in a user whom an external provider has identified. */
@@ -150,7 +151,7 @@ const linkUses = (deps: SignInDeps, proceed: Proceed) => {
   };
 };
 
-/** Sets the password, ends every other session, and makes the user's known browsers unknown. */
+/** Sets the password, ends every other session and the unused link, and makes the user's known browsers unknown. */
 export const replacePassword = async (
   { clock, record }: Pick<SignInDeps, 'clock' | 'record'>,
   tx: Kysely<unknown>,
@@ -158,6 +159,8 @@ export const replacePassword = async (
   change: { hashed: string; by: 'link' | 'user'; address: string; exceptSession?: string },
 ): Promise<void> => {
   await setPassword(tx, user.id, change.hashed);
+  // A link that somebody else has read would replace the new password.
+  await endLink(tx, user.id);
   const ended = await deleteSessions(tx, user.id, change.exceptSession);
   await forgetBrowsers(tx, user.id);
   await record(tx, clock.now(), {

@@ -4,9 +4,9 @@
  * accounts, and for the account over all addresses. When strangers have used these up, known browsers, one-time links
  * and an external provider still work.
  *
- * One-time and recovery codes have further counts for the account, over all addresses and browsers, in growing windows.
- * A code is asked only after the right password or within a session, so strangers cannot use these counts up. A right
- * password does not reset them.
+ * One-time and recovery codes have counts of their own for the account, over all addresses and browsers, in growing windows.
+ * A code is asked only after a right first factor or within a session, so strangers cannot use these counts up, and what
+ * strangers used up does not refuse a code. A right password does not reset them.
  */
 import type { Kysely } from 'kysely';
 import { type Clock, minuteMs } from '#src/platform/clock.ts';
@@ -73,10 +73,7 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
   const windowsFor = (guessed: Guessed, attempt: Attempt, known: boolean): [Window, Buffer][] =>
     guessed === 'password'
       ? windowsOf(attempt, known)
-      : [
-          ...windowsOf(attempt, known),
-          ...codeWindows.map((window): [Window, Buffer] => [window, digestOf(window, attempt.userId ?? attempt.email)]),
-        ];
+      : codeWindows.map((window) => [window, digestOf(window, attempt.userId ?? attempt.email)]);
   return {
     browserDigest,
     ...otherCounts({ db, clock }, digestOf),
@@ -85,7 +82,7 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
       const now = clock.now();
       const known = await isKnown(attempt);
       const secondsUntil = (end: Date): number => Math.max(1, Math.ceil((end.getTime() - now.getTime()) / 1000));
-      if (!known) {
+      if (!known && guessed === 'password') {
         // An address that used up its attempts must not store a row for each further account that it names.
         const ofAddress = await readAttempts(db, digestOf('address', attempt.address), now);
         if (ofAddress !== undefined && ofAddress.count > bounds.address.attemptsMax)
@@ -102,17 +99,10 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
     },
     /**
      * Takes back the count of a right attempt. Counts of earlier wrong attempts stay, or a right one would reset them
-     * as often as wanted. `known`: as returned by `count`, because a sign-in makes the browser known. `attempts`: two
-     * for a sign-in with password and code, of which one was a code.
+     * as often as wanted. `known`: as returned by `count`, because a sign-in makes the browser known.
      */
-    forgive: async (
-      attempt: Attempt,
-      known: boolean,
-      attempts: number,
-      guessed: Guessed = 'password',
-    ): Promise<void> => {
-      for (const [window, digest] of windowsFor(guessed, attempt, known))
-        await takeBack(db, digest, window.startsWith('code') ? 1 : attempts);
+    forgive: async (attempt: Attempt, known: boolean, guessed: Guessed = 'password'): Promise<void> => {
+      for (const [, digest] of windowsFor(guessed, attempt, known)) await takeBack(db, digest);
     },
   };
 };
@@ -134,7 +124,7 @@ const otherCounts = (
   return {
     /** A signature cannot be guessed; the count bounds the work of verifying, and what is written about failures. */
     countPasskey: (address: string): Promise<Refused | undefined> => countIn('passkey', address),
-    forgivePasskey: (address: string): Promise<void> => takeBack(db, digestOf('passkey', address), 1),
+    forgivePasskey: (address: string): Promise<void> => takeBack(db, digestOf('passkey', address)),
     /**
      * Counts a link that a visitor asked for, for the address and for the email. An email is counted whether or not it has an
      * account, and an address that used up its own attempts stores nothing for further emails.

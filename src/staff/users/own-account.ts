@@ -79,7 +79,7 @@ const createCheckCurrent = ({ db, passwordHash, throttle }: OwnAccountDeps) => {
     const verdict = await throttle.count(attempt);
     if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
     if (!(await passwordHash.verify(given.slice(0, 1_000), user.password, true))) return { kind: 'refused' };
-    await throttle.forgive(attempt, verdict.isKnown, 1);
+    await throttle.forgive(attempt, verdict.isKnown);
     return { kind: 'right', user };
   };
 };
@@ -95,7 +95,7 @@ const createRemoveSecondFactor = ({ throttle, secondFactor }: OwnAccountDeps) =>
     const verdict = await throttle.count(attempt, 'code');
     if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
     if (!(await secondFactor.remove(user.id, code.slice(0, 100), visitor.address))) return { kind: 'refused' };
-    await throttle.forgive(attempt, verdict.isKnown, 1, 'code');
+    await throttle.forgive(attempt, verdict.isKnown, 'code');
     return { kind: 'removed' };
   };
 };

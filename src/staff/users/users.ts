@@ -113,28 +113,39 @@ const invitations = (deps: UsersDeps) => {
         await record(tx, now, event(actor, user, 'user.link_made'));
         return { ...showUser(user), ...link };
       }),
-    /** The same for a visitor who forgot the password; the link may only be mailed to the account. */
-    makeForgottenLink: (userId: string, address: string): Promise<OneTimeLink> =>
-      inTransaction(db, async (tx) => {
-        const now = clock.now();
-        const user = await lockUser(tx, userId);
-        if (user === undefined || user.disabledAt !== undefined) throw noSuchUser(userId);
-        const link = await makeLink(deps, tx, user.id, now);
-        await record(tx, now, {
+    /**
+     * The same for a visitor who forgot the password; `mail` sends the link to the account. The previous link ends only when
+     * the mail server took the new one: a stranger may ask too, and must not end a link that staff handed over.
+     */
+    makeForgottenLink: async (
+      { id }: Pick<UserRow, 'id'>,
+      address: string,
+      mail: (link: OneTimeLink) => Promise<'sent' | 'failed'>,
+    ): Promise<void> => {
+      const { digest, ...link } = draftLink(deps, clock.now());
+      if ((await mail(link)) !== 'sent') return;
+      await inTransaction(db, async (tx) => {
+        const user = await lockUser(tx, id);
+        if (user === undefined || !maySetPassword(user)) return;
+        await replaceLink(tx, { userId: id, digest, expiresAt: link.expires });
+        await record(tx, clock.now(), {
           action: 'user.link_made',
           outcome: 'success',
           address,
-          details: { user_id: user.id, email: user.email, by: 'forgotten password' },
+          details: { user_id: id, email: user.email, by: 'forgotten password' },
         });
-        return link;
-      }),
+      });
+    },
   };
 };
 
 const accountChanges = (deps: UsersDeps) => {
   const { record } = deps;
   return {
-    /** Members that are not named keep their value. Sessions continue, because each request reads the role again. */
+    /**
+     * Members that are not named keep their value. Sessions continue, because each request reads the role again. Another
+     * role ends the unused link: who saw it for the former role must not sign in with the new one.
+     */
     set: (
       actor: string,
       email: string,
@@ -150,6 +161,7 @@ const accountChanges = (deps: UsersDeps) => {
         if (role !== 'admin' && isLastAdmin) throw lastAdmin(user);
         const clients = checkClients(role, given.clients ?? (role === 'contact' ? user.clients : []));
         await setRole(tx, user.id, role, now);
+        if (role !== user.role) await endLink(tx, user.id);
         await setRestaurants(tx, user.id, restaurants);
         await setClients(tx, user.id, clients);
         const details = { role, restaurants, ...(clients.length > 0 && { clients }) };
@@ -226,18 +238,30 @@ export const event = (
   details: { user_id: user.id, email: user.email, ...more },
 });
 
-/** The link is a credential: it sets the password once, within a day. */
+/** The link is a credential: it sets the password once, within a day. It works from the moment when it is stored. */
+const draftLink = ({ box, linkAddress }: UsersDeps, now: Date): OneTimeLink & { digest: Buffer } => {
+  const token = newToken();
+  const expires = new Date(now.getTime() + linkHours * hourMs);
+  return { link: `${linkAddress}?token=${token}`, expires, digest: box.digest(token) };
+};
+
 export const makeLink = async (
-  { box, linkAddress }: UsersDeps,
+  deps: UsersDeps,
   tx: Kysely<unknown>,
   userId: string,
   now: Date,
 ): Promise<OneTimeLink> => {
-  const token = newToken();
-  const expiresAt = new Date(now.getTime() + linkHours * hourMs);
-  await replaceLink(tx, { userId, digest: box.digest(token), expiresAt });
-  return { link: `${linkAddress}?token=${token}`, expires: expiresAt };
+  const { digest, ...link } = draftLink(deps, now);
+  await replaceLink(tx, { userId, digest, expiresAt: link.expires });
+  return link;
 };
+
+/**
+ * False for an account that is disabled, and for one that belongs to its provider: a password would be a second way in, which
+ * an administrator may open.
+ */
+export const maySetPassword = ({ disabledAt, password, oidcSubject }: UserRow): boolean =>
+  disabledAt === undefined && (password !== undefined || oidcSubject === undefined);
 
 export const showUser = (user: UserRow): ShownUser => ({
   userId: user.id,

@@ -164,6 +164,17 @@ test('a stream ends with the session, and does not keep it alive', async () => {
   expect(stream.text()).toContain('event: signed-out');
 });
 
+test('a stream ends when the role begins to require a second factor that its session lacks', async () => {
+  const [admin, support] = [await makeUser('admin'), await makeUser('support')];
+  const url = /sse-connect="([^"]+)"/.exec((await support.browser.get('/panel/account')).text)?.[1] ?? '';
+  const stream = await open(support.browser, url.replaceAll('&amp;', '&').slice('/panel/events?'.length));
+  await until(() => stream.text().includes(': still here'));
+  const required = { role: 'support', confirmed: 'yes' };
+  expect((await admin.browser.post('/panel/users/second-factor', required)).status).toBe(303);
+  await until(() => stream.isOver());
+  expect((await admin.browser.post('/panel/users/second-factor', {})).status).toBe(303);
+});
+
 test('A-463 a stream that the browser opens again and again does not keep the session alive', async () => {
   const admin = await makeUser('admin');
   for (const minutes of [20, 9]) {

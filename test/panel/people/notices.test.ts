@@ -35,7 +35,11 @@ afterAll(async () => {
 });
 
 /** A worker: what it has not written is lost with it. */
-const worker = () => {
+const worker = (failing?: keyof NoticeSources) => {
+  const read = async <T>(kind: keyof NoticeSources, list: readonly T[]): Promise<readonly T[]> => {
+    if (kind === failing) throw new Error('canceling statement due to statement timeout');
+    return list;
+  };
   const { db, box, clock, origin } = panel;
   const log = pino({ level: 'silent' });
   return createNotices({
@@ -48,12 +52,12 @@ const worker = () => {
     },
     sign: signV1,
     sources: {
-      endpoint_disabled: async () => found.endpoint_disabled,
-      key_ending: async () => found.key_ending,
-      credential_ending: async () => found.credential_ending,
-      leak_reported: async () => found.leak_reported,
-      refusals: async () => found.refusals,
-      audit_broken: async () => found.audit_broken,
+      endpoint_disabled: () => read('endpoint_disabled', found.endpoint_disabled),
+      key_ending: () => read('key_ending', found.key_ending),
+      credential_ending: () => read('credential_ending', found.credential_ending),
+      leak_reported: () => read('leak_reported', found.leak_reported),
+      refusals: () => read('refusals', found.refusals),
+      audit_broken: () => read('audit_broken', found.audit_broken),
     },
   });
 };
@@ -190,6 +194,22 @@ test('A-533 a notice to a contact who lost the client before it was sent is drop
   expect([...mailed, ...sent].map((text) => /opc_[a-z]+/.exec(text)?.[0])).toEqual(['opc_kept', 'opc_kept']);
 });
 
+test('a notice that was decided for a member of staff is dropped when the role becomes owner or contact of something else', async () => {
+  const [owner, contact] = [await makeUser('support'), await makeUser('support')];
+  for (const { browser } of [owner, contact]) expect(await choose(browser, ['leak_reported'])).toBe(303);
+  found.leak_reported.push(
+    { key: 'leak of a client', tenant: undefined, client: 'opc_leaky', facts: { client: 'opc_leaky' } },
+    { key: 'leak of a key', tenant: 'rst_leaky', facts: { restaurant: 'rst_leaky' } },
+  );
+  await worker().decide();
+  await panel.users.set('cli:test', owner.email, { role: 'owner', restaurants: ['rst_leaky'] });
+  await panel.users.set('cli:test', contact.email, { role: 'contact', clients: ['opc_leaky'] });
+  await send();
+  const mailsTo = (email: string) => mail.mails.filter(({ to }) => to.includes(email)).map(({ text }) => text);
+  expect(mailsTo(owner.email)).toEqual([expect.stringContaining('rst_leaky')]);
+  expect(mailsTo(contact.email)).toEqual([expect.stringContaining('opc_leaky')]);
+});
+
 test('a notice that was decided is sent once by the next worker, when the first one died before it sent or while it sent', async () => {
   const { email, browser } = await makeUser('admin');
   expect(await choose(browser, ['audit_broken'])).toBe(303);
@@ -239,7 +259,7 @@ test('a webhook address is checked, kept sealed and shown without its path, and 
   expect(own()).toEqual([]);
   panel.pass(3 * minute);
   await send();
-  const sent = own().filter(({ body }) => JSON.stringify(body).includes('700'));
+  const sent = own().filter(({ body }) => JSON.stringify(body.data).includes('700'));
   expect(sent).toHaveLength(1);
   expect(sent[0]).toMatchObject({
     headers: { 'webhook-id': expect.stringMatching(/^[0-9a-f]{32}$/) },
@@ -251,6 +271,29 @@ test('a webhook address is checked, kept sealed and shown without its path, and 
   expect((await browser.get('/panel/account/notices')).text).not.toContain('hooks.example');
   // Notices are chosen, and there is no address and no mail for them.
   expect(await account()).toContain('None of these is sent');
+});
+
+test('a source that cannot be read and an address that cannot be opened keep no other notice back', async () => {
+  const [reader, broken] = [await makeUser('security'), await makeUser('security')];
+  expect(await choose(reader.browser, ['refusals', 'audit_broken', 'leak_reported'])).toBe(303);
+  const url = 'https://broken.example/hook';
+  expect(await choose(broken.browser, ['audit_broken'], { url })).toBe(200);
+  const spoil = "update panel.notice_targets set url = '\\x00' where user_id = $1";
+  await panel.database.pool.query(spoil, [broken.id]);
+  for (const kind of ['refusals', 'audit_broken', 'leak_reported'] as const)
+    found[kind].splice(0, found[kind].length, { key: `kept ${kind}`, tenant: undefined, facts: {} });
+  for (const failing of ['refusals', 'audit_broken', 'leak_reported'] as const) {
+    await worker(failing).decide();
+    await send();
+    panel.pass(10 * minute);
+  }
+  expect(subjects(reader.email)).toHaveLength(3);
+  for (let round = 0; round < 10; round += 1) {
+    await send();
+    panel.pass(300 * minute);
+  }
+  const { rows } = await panel.database.pool.query('select outcome from panel.notices where user_id = $1', [broken.id]);
+  expect(rows).toEqual([{ outcome: 'failed' }]);
 });
 
 test('a user gets at most thirty notices of a kind in an hour, of every restaurant some, and the others later', async () => {

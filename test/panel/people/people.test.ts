@@ -59,6 +59,10 @@ const post = async (path: string, fields: [string, string][], { as = cookie, lan
 
 const linkIn = (text: string): string => /http:\/\/\S+\/panel\/link\?token=([\w-]{43})(?![\w-])/.exec(text)?.[1] ?? '';
 
+/** A link of a forgotten password is stored after its mail was taken. */
+const isLink = async (mailed: string): Promise<boolean> =>
+  (await get(`/link?token=${linkIn(mailed)}`, { as: '' })).status === 200;
+
 const setPassword = (token: string, password: string) =>
   post(
     '/link',
@@ -391,17 +395,51 @@ test('who forgot the password gets a link by mail, the answer is the same for ev
   for (const email of [user.email, 'unknown@example.com', disabled.email, '']) answers.push(await ask(email));
   expect(new Set(answers.map(({ status, text }) => `${status} ${withoutIds(text)}`)).size).toBe(1);
   const { text } = await mail.mailTo(user.email);
+  await until(() => isLink(text));
   expect(await lastEvent('user.link_made')).toMatchObject({
     details: { user_id: user.userId, by: 'forgotten password' },
   });
-  for (let i = 0; i < 5; i += 1) expect((await ask(user.email)).status).toBe(200);
-  await until(async () => mail.mails.filter(({ to }) => to.includes(user.email)).length === 3);
+  for (let i = 0; i < 5; i += 1) {
+    expect((await ask(user.email)).status).toBe(200);
+    const { text: newest } = await mail.mailTo(user.email, Math.min(i + 2, 3));
+    await until(() => isLink(newest));
+  }
+  expect(mail.mails.filter(({ to }) => to.includes(user.email))).toHaveLength(3);
   expect((await setPassword(linkIn(text), 'a password of mine')).status).toBe(410);
   const last = await mail.mailTo(user.email, 3);
+  await until(() => isLink(last.text));
   expect((await setPassword(linkIn(last.text), 'a password of mine')).status).toBe(303);
   expect((await ask('one@example.com')).status).toBe(200);
   const limited = await ask('two@example.com');
   expect(limited.status).toBe(422);
   expect(limited.text).toContain('Too many attempts.');
   expect(mail.mails.filter(({ to }) => to.includes(disabled.email) || to.includes('unknown@example.com'))).toEqual([]);
+});
+
+test('a link that a stranger asks for ends no handed invitation that mail cannot replace, and tells an invited user of the invitation', async () => {
+  await harness.database.pool.query('delete from panel.attempts');
+  const ask = (email: string) => post('/sign-in/forgot', [['email', email]], { as: '' });
+  const invite = async (email: string) =>
+    linkIn(
+      (
+        await post('/users/new', [
+          ['email', email],
+          ['role', 'support'],
+        ])
+      ).text,
+    );
+  const failures = () => harness.program.errors().split('a mail was not sent').length;
+  mail.refuse('no.mailbox@example.com');
+  const handed = await invite('no.mailbox@example.com');
+  const before = failures();
+  await ask('no.mailbox@example.com');
+  await until(() => failures() > before);
+  expect((await setPassword(handed, 'correct horse battery')).status).toBe(303);
+  await invite('with.mailbox@example.com');
+  await ask('with.mailbox@example.com');
+  const { subject, text } = await mail.mailTo('with.mailbox@example.com');
+  expect(subject).toBe('Your Orderpass account');
+  expect(text).not.toContain('your password stays as it is');
+  await until(() => isLink(text));
+  expect((await setPassword(linkIn(text), 'correct horse battery')).status).toBe(303);
 });

@@ -82,6 +82,19 @@ test('the user that the provider names by a verified email signs in to the accou
   ]);
 });
 
+test('the first sign-in by the provider ends an unused invitation, which would add a password', async () => {
+  const made = await panel.users.create('cli:test', { email: 'invited@example.com', role: 'support' });
+  const token = new URL(made.link).searchParams.get('token') ?? '';
+  const { answer } = await signInWith(panel.visitor(), {
+    sub: 'i-1',
+    email: 'invited@example.com',
+    email_verified: true,
+  });
+  expect(answer.status).toBe(303);
+  const password = 'seven unlikely words';
+  expect((await panel.visitor().post('/panel/link', { token, password, again: password }, '')).status).toBe(410);
+});
+
 test('an account belongs to the first identity that came; the same email of another one opens nothing', async () => {
   await makeUser('bound@example.com');
   const { answer } = await signInWith(panel.visitor(), {

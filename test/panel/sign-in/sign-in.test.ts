@@ -1,5 +1,9 @@
 /** Signing in, sessions and their end, over HTTP with a clock that moves. */
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
 import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
 
 const minute = 60_000;
@@ -49,6 +53,24 @@ test('a one-time link works once, within a day, and a newer one ends it', async 
   panel.pass(24 * hour);
   expect((await panel.visitor().get(`/panel/link?token=${third}`)).status).toBe(410);
   expect((await use(await tokenOf())).status).toBe(303);
+});
+
+test('an unused link ends when the user changes the password and when the role changes, and outlives a change of restaurants', async () => {
+  const { email, browser } = await makeUser('owner');
+  const tokenOf = async () =>
+    new URL((await panel.users.makeLink('cli:test', email)).link).searchParams.get('token') ?? '';
+  const statusOf = async (token: string) => (await panel.visitor().get(`/panel/link?token=${token}`)).status;
+  const first = await tokenOf();
+  const next = 'eight more words';
+  await browser.post('/panel/account/password', { current: password, password: next, again: next });
+  expect(await statusOf(first)).toBe(410);
+  const second = await tokenOf();
+  await panel.users.set('cli:test', email, { restaurants: ['rst_2'] });
+  expect(await statusOf(second)).toBe(200);
+  await panel.users.set('cli:test', email, { role: 'admin' });
+  expect(await statusOf(second)).toBe(410);
+  const answer = await panel.visitor().post('/panel/link', { token: second, password, again: password }, '');
+  expect(answer.status).toBe(410);
 });
 
 test('passwords that are short, easy or typed twice differently are refused, and the link still works', async () => {
@@ -120,6 +142,52 @@ test('what a page fetches by itself does not keep a session alive', async () => 
   expect(await look()).toBe(303);
 });
 
+/** Sends a POST without the last byte of its body; the result sends that byte. */
+const holdPost = async ({ id, browser }: { id: string; browser: Visitor }, path: string) => {
+  const csrf = /name="csrf" value="([^"]+)"/.exec((await browser.get('/panel/account')).text)?.[1] ?? '';
+  const body = new URLSearchParams({ csrf, end: 'x' }).toString();
+  const seenAt = async (): Promise<number | undefined> =>
+    (await sql<{ seen_at: Date }>`select seen_at from panel.sessions where user_id = ${id}`.execute(panel.db)).rows
+      .at(0)
+      ?.seen_at.getTime();
+  // A look-up of the session that comes a minute after the last one is written, which tells that the checks have run.
+  panel.pass(2 * minute);
+  const sent = request(`${panel.origin}${path}`, {
+    method: 'POST',
+    headers: {
+      ...{ origin: panel.origin, 'content-type': 'application/x-www-form-urlencoded', 'content-length': body.length },
+      cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+    },
+  });
+  const answered = new Promise<{ status: number; text: string }>((resolve, reject) => {
+    sent.on('error', reject);
+    sent.on('response', async (answer) => resolve({ status: answer.statusCode ?? 0, text: await text(answer) }));
+  });
+  sent.write(body.slice(0, -1));
+  await until(async () => (await seenAt()) === panel.clock.now().getTime());
+  return () => {
+    sent.end(body.slice(-1));
+    return answered;
+  };
+};
+
+test('a form whose last byte comes after the end of its session or role changes nothing', async () => {
+  const linkPath = `/panel/users/${(await makeUser()).id}/link`;
+  const made = () => panel.events.filter(({ action }) => action === 'user.link_made').length;
+  const [kept, disabled, lowered] = [await makeUser('admin'), await makeUser('admin'), await makeUser('admin')];
+  const endKept = await holdPost(kept, linkPath);
+  const endDisabled = await holdPost(disabled, linkPath);
+  await panel.users.disable('cli:test', disabled.email);
+  const endLowered = await holdPost(lowered, linkPath);
+  await panel.users.set('cli:test', lowered.email, { role: 'support' });
+  const before = made();
+  expect([(await endDisabled()).status, (await endLowered()).status]).toEqual([303, 403]);
+  expect(made()).toBe(before);
+  const answer = await endKept();
+  expect([answer.status, made()]).toEqual([200, before + 1]);
+  expect(answer.text).toContain('/panel/link?token=');
+});
+
 test('users see their sessions and end them; ending, signing out and disabling work at once', async () => {
   const { email, browser } = await makeUser();
   const other = panel.visitor();
@@ -146,7 +214,7 @@ test('users see their sessions and end them; ending, signing out and disabling w
   expect(await isSignedIn(browser)).toBe(false);
 });
 
-test('administrators end the sessions of others and disable them, never themselves', async () => {
+test('administrators end the sessions of others, disable them and make links for them, never for themselves', async () => {
   const admin = await makeUser('admin');
   const user = await makeUser();
   const path = `/panel/users/${user.id}`;
@@ -161,6 +229,7 @@ test('administrators end the sessions of others and disable them, never themselv
   await admin.browser.post(`${path}/enable`, {});
   expect((await signIn(user.browser, user.email)).status).toBe(303);
   expect((await admin.browser.post(`/panel/users/${admin.id}/disable`, {})).status).toBe(409);
+  expect((await admin.browser.post(`/panel/users/${admin.id}/link`, {})).status).toBe(409);
   const page = await admin.browser.post(`${path}/link`, {});
   const link = /\/panel\/link\?token=[\w-]{43}/.exec(page.text)?.[0] ?? '';
   expect((await panel.visitor().get(link)).status).toBe(200);

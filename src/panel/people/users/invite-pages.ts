@@ -3,6 +3,7 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, page } from '../../page/answer.ts';
 import { html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
+import { Refusal } from '../../page/refusal.ts';
 import { findField } from '../../support/restaurant-choice.ts';
 import { fieldNote } from '../../view/field.ts';
 import { message } from '../../view/layout.ts';
@@ -65,9 +66,11 @@ const createOrRefuse = async <T>(create: () => Promise<T>): Promise<T | undefine
 };
 
 const renewLink = async (view: View): Promise<Answer> => {
-  const { ports, actor, params } = view;
+  const { ports, actor, params, texts } = view;
   const user = await ports.staff.users.find(params.user ?? '');
   if (user === undefined) return notFound();
+  // The link sets a password without the current one, so an unattended browser would be enough to take the account.
+  if (user.userId === view.user.id) throw new Refusal('CONFLICT', texts.users.notYourself);
   const made = await ports.staff.users.makeLink(actor, user.email);
   const kind = user.state === 'invited' ? 'invitation' : 'reset';
   return sendOrShowLink(view, made, { kind, donePath: userPath(made.userId) });

@@ -17,7 +17,8 @@ export const users = {
   invitedTitle: (email: string) => `${email} is invited`,
   linkOf: (email: string) => `Link for ${email}`,
   linkText: 'Give this link to the user, who chooses a password with it. It is shown only now.',
-  linkUntil: 'It works once, unless a newer one is made or the account is disabled, and at most until',
+  linkUntil:
+    'It works once, unless a newer one is made, or the account is disabled or gets another role, and at most until',
   linkHanded: 'I have passed it on',
   linkMailed: (email: string) => `A one-time link was sent to ${email}. It works within a day.`,
   linkNotMailed: (email: string) =>
@@ -27,7 +28,7 @@ export const users = {
   accessIntro: 'A change holds at once, also in sessions that are open.',
   accessAsk: (email: string) => `Change role or restaurants of ${email}?`,
   accessRole: (before: string, after: string) =>
-    `The role “${before}” becomes “${after}”: pages that only the former role opens are refused from now on.`,
+    `The role “${before}” becomes “${after}”: pages that only the former role opens are refused from now on, and a one-time link that was not used yet ends.`,
   accessLost: 'The account loses these restaurants:',
   accessSaved: (email: string) => `Role and restaurants of ${email} are saved.`,
   save: 'Save',

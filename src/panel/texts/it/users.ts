@@ -19,7 +19,7 @@ export const users: Texts['users'] = {
   linkOf: (email) => `Link per ${email}`,
   linkText: 'Consegna questo link all’utente, che lo userà per scegliere la password. Viene mostrato solo ora.',
   linkUntil:
-    'Funziona una volta sola e non vale più se ne viene creato uno nuovo o se l’account viene disattivato. Scade il',
+    'Funziona una volta sola e non vale più se ne viene creato uno nuovo o se l’account viene disattivato o cambia ruolo. Scade il',
   linkHanded: 'L’ho consegnato',
   linkMailed: (email) => `Un link monouso è stato inviato a ${email}. Vale un giorno.`,
   linkNotMailed: (email) =>
@@ -29,7 +29,7 @@ export const users: Texts['users'] = {
   accessIntro: 'La modifica vale subito, anche nelle sessioni aperte.',
   accessAsk: (email) => `Cambiare ruolo o ristoranti di ${email}?`,
   accessRole: (before, after) =>
-    `Il ruolo «${before}» diventa «${after}»: da subito le pagine riservate al ruolo precedente non si aprono più.`,
+    `Il ruolo «${before}» diventa «${after}»: da subito le pagine riservate al ruolo precedente non si aprono più, e un link monouso non ancora usato non vale più.`,
   accessLost: 'L’account perde questi ristoranti:',
   accessSaved: (email) => `Ruolo e ristoranti di ${email} sono stati salvati.`,
   save: 'Salva',
