@@ -302,9 +302,11 @@ test('A-309 trigger makes a real event with the credential of a sandbox, and not
   const sandbox = await runJson(['restaurant', 'create', '--name', 'Trial', '--sandbox'], env);
   const ofSandbox = ['--restaurant', String(sandbox.restuid)];
   const made = await runJson(['client', 'create', '--name', 'Trial till', ...ofSandbox], env);
-  await runJson(['notifications', 'set', ...ofSandbox, '--customers', 'on'], env);
   const secret = `${String(made.client_secret)}\n`;
   await run(['login', '--url', program.url, '--client-id', String(made.client_id)], secret);
+  const off = await run(['trigger', 'customer.changed']);
+  expect([off.code, off.stderr]).toEqual([1, expect.stringContaining('the kind customers are off')]);
+  await runJson(['notifications', 'set', ...ofSandbox, '--customers', 'on', '--orders', 'on'], env);
   const done = JSON.parse((await run(['trigger', 'customer.changed', '--json'])).stdout);
   expect(done).toEqual({ event: 'customer.changed', uid: expect.stringMatching(/^cus_/) });
   const recorded = await runJson(['webhook', 'events', ...ofSandbox], env);
@@ -313,4 +315,33 @@ test('A-309 trigger makes a real event with the credential of a sandbox, and not
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('order.new')]);
   const empty = await run(['trigger', 'order.new']);
   expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining('no products')]);
+});
+
+test('A-309 trigger orders by the clock of the sandbox, refuses an event without a countdown, and says what a credential may not read', async () => {
+  const sandbox = await runJson(['restaurant', 'create', '--name', 'Ahead', '--sandbox'], env);
+  const ofSandbox = ['--restaurant', String(sandbox.restuid)];
+  await runJson(['notifications', 'set', ...ofSandbox, '--orders', 'on', '--customers', 'on'], env);
+  const products = [{ ext_id: 'p', category_ext_id: 'c', name: 'P', price: 3 }];
+  const menuFile = join(folder, 'menu.json');
+  writeFileSync(menuFile, JSON.stringify({ categories: [{ ext_id: 'c', name: 'C' }], products }));
+  await runJson(['menu', 'import', menuFile, ...ofSandbox, '--mode', 'replace'], env);
+  await runJson(['sandbox', 'clock', 'advance', '1d', ...ofSandbox], env);
+  const loginAs = async (...scopes: string[]): Promise<void> => {
+    const made = await runJson(['client', 'create', '--name', 'Ahead till', ...ofSandbox, ...scopes], env);
+    const secret = `${String(made.client_secret)}\n`;
+    await run(['login', '--url', program.url, '--client-id', String(made.client_id)], secret);
+  };
+  await loginAs();
+  const placed = await run(['trigger', 'order.new', '--json']);
+  expect([placed.code, placed.stderr]).toEqual([0, '']);
+  const { uid } = JSON.parse(placed.stdout);
+  const { events } = (await runJson(['webhook', 'events', ...ofSandbox], env)) as unknown as { events: object[] };
+  expect(events).toContainEqual(expect.objectContaining({ event: 'order.new', entity: uid }));
+  await runJson(['restaurant', 'set', ...ofSandbox, '--countdown-minutes', '0'], env);
+  const without = await run(['trigger', 'order.timeout']);
+  expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('have no countdown')]);
+  await loginAs('--scope', 'read:customers write:customers');
+  const unread = await run(['trigger', 'customer.changed', '--json']);
+  expect([unread.code, unread.stderr]).toEqual([0, expect.stringContaining('lacks read:webhooks')]);
+  expect(JSON.parse(unread.stdout)).toMatchObject({ uid: expect.stringMatching(/^cus_/) });
 });
