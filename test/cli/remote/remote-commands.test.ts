@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { plainEnv, type RunningProgram, root, runCommand, runJson, startProgram } from '../../support/program.ts';
@@ -344,4 +345,30 @@ test('A-309 trigger orders by the clock of the sandbox, refuses an event without
   const unread = await run(['trigger', 'customer.changed', '--json']);
   expect([unread.code, unread.stderr]).toEqual([0, expect.stringContaining('lacks read:webhooks')]);
   expect(JSON.parse(unread.stdout)).toMatchObject({ uid: expect.stringMatching(/^cus_/) });
+});
+
+test('A-357 a name is found behind hundreds of newer names that begin with it, and two of a name are found wherever they are', async () => {
+  await sql`insert into gateway.clients select (jsonb_populate_record(c, jsonb_build_object(
+      'client_id', 'opc_more' || n, 'name', c.name || ' ' || n, 'created', now() + interval '1 hour'))).*
+    from gateway.clients c, generate_series(1, 250) n where client_id = ${client.client_id}`.execute(database.db);
+  await sql`insert into ordering.restaurants select (jsonb_populate_record(r, jsonb_build_object(
+      'uid', 'rst_zz' || n, 'name', r.name || ' ' || n))).*
+    from ordering.restaurants r, generate_series(1, 250) n where uid = ${restuid}`.execute(database.db);
+  expect(await runJson(['client', 'show', '--client-id', 'till'], env)).toMatchObject({ client_id: client.client_id });
+  expect(await runJson(['restaurant', 'show', '--restaurant', 'osteria'], env)).toMatchObject({ restuid });
+  await sql`update gateway.clients set name = 'TILL' where client_id = 'opc_more250'`.execute(database.db);
+  await sql`update ordering.restaurants set name = 'OSTERIA' where uid = 'rst_zz250'`.execute(database.db);
+  for (const [words, ids] of [
+    [
+      ['client', 'show', '--client-id', 'Till'],
+      [client.client_id, 'opc_more250'],
+    ],
+    [
+      ['restaurant', 'show', '--restaurant', 'Osteria'],
+      [restuid, 'rst_zz250'],
+    ],
+  ] as const) {
+    const several = await runCommand(words, env);
+    expect([several.code, ids.filter((id) => !several.stderr.includes(id))]).toEqual([2, []]);
+  }
 });
