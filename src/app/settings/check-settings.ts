@@ -177,8 +177,15 @@ const portProblems = (settings: Settings): SettingProblem[] => {
 /** What `config check` refuses and a start only warns about. */
 export const settingsWarnings = (source: SettingsSource): SettingProblem[] => [
   ...unknownNames(source),
-  ...(settingsProblems(source).length > 0 ? [] : validityProblems(loadSettings(source))),
+  ...(settingsProblems(source).length > 0 ? [] : laterProblems(loadSettings(source))),
 ];
+
+const laterProblems = (settings: Settings): SettingProblem[] => {
+  const { environment, role, origin } = settings;
+  const isLost = environment === 'production' && role === 'worker' && origin === undefined;
+  const message = 'a worker in production needs the public address, for the links in notices to users of the panel';
+  return [...validityProblems(settings), ...(isLost ? [{ path: nameOf('origin'), message }] : [])];
+};
 
 /** Names in the environment that look like settings of the program and are none, each with the one that was meant. */
 export const unknownNames = ({ env }: Pick<SettingsSource, 'env'>): SettingProblem[] => {
