@@ -1,7 +1,10 @@
 /** Commands of an integrator: on a machine without an installation, against a server elsewhere. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -154,6 +157,10 @@ test('A-356 requests without an id lists the own requests of the login, and coun
     next_cursor: null,
   });
   await until(async () => /refused=[1-9]/.test(await listed('--hours')));
+  // The store of this machine is not asked in place of the server: none is made.
+  const ofOther = await run(['requests', '--url', program.url, '--client-id', 'Till']);
+  expect([ofOther.code, ofOther.stderr]).toEqual([2, expect.stringContaining('--url shows your own requests')]);
+  expect(existsSync(join(folder, 'none'))).toBe(false);
   const wrong = await run(['requests', '--client-id', 'a', '--key', 'b']);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('not both')]);
 });
@@ -370,5 +377,33 @@ test('A-357 a name is found behind hundreds of newer names that begin with it, a
   ] as const) {
     const several = await runCommand(words, env);
     expect([several.code, ids.filter((id) => !several.stderr.includes(id))]).toEqual([2, []]);
+  }
+});
+
+test('A-574 control characters of a server are shown as escapes, and its line breaks begin no row', async () => {
+  const text = 'a\u001b[2J\u009b1m\nrestuid  b';
+  const answers: Record<string, [status: number, body: object]> = {
+    '/api/whoami': [200, { success: true, name: text, list: [text] }],
+    '/api/whoami/requests': [200, { success: true, requests: [{ request_id: text, code: text }], next_cursor: null }],
+    '/api/whoami/usage': [403, { success: false, message: `no\u0007${text}` }],
+  };
+  const server = createServer((request, answer) => {
+    const [status, body] = answers[new URL(request.url ?? '/', 'http://localhost').pathname] ?? [404, {}];
+    answer.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const at = ['--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`];
+    const asked = (...words: string[]) => run([...words, ...at], '', { ORDERPASS_API_KEY: 'opk_any' });
+    const shown = [await asked('whoami'), await asked('requests'), await asked('requests', '--hours')];
+    expect(shown.map(({ code }) => code)).toEqual([0, 0, 1]);
+    for (const { stdout, stderr } of shown) expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]/u);
+    const safe = String.raw`a\u001b[2J\u009b1m\u000arestuid  b`;
+    expect(shown[0]?.stdout).toContain(`name  ${safe}\n`);
+    expect(shown[1]?.stdout.split('\n')).toEqual([expect.stringContaining(safe), '']);
+    expect(shown[2]?.stderr).toContain(String.raw`no\u0007a\u001b[2J`);
+    expect(JSON.parse((await asked('whoami', '--json')).stdout)).toMatchObject({ name: text, list: [text] });
+  } finally {
+    server.close();
   }
 });
