@@ -115,7 +115,7 @@ export {
   listQuarantined,
   readTenantAccess,
 } from './credentials/show/attention-store.ts';
-export { readClientNames } from './credentials/show/client-page-store.ts';
+export { findClientsByName, readClientNames } from './credentials/show/client-page-store.ts';
 export { listEndingCredentials } from './credentials/show/ending-credentials-store.ts';
 export { listEndingKeys, listEndingKeysOf } from './credentials/show/ending-keys-store.ts';
 export { clientOfId, tenantOfKey } from './credentials/show/holder-store.ts';

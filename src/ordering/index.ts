@@ -44,7 +44,7 @@ export { createRestaurant, type NewRestaurant, RestaurantRefused } from './resta
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';
 export { requireRestaurant } from './restaurants/require-restaurant.ts';
 export { listRestaurants } from './restaurants/restaurant-list-store.ts';
-export { restaurantsByUid, searchRestaurants } from './restaurants/restaurant-search-store.ts';
+export { findRestaurantsByName, restaurantsByUid, searchRestaurants } from './restaurants/restaurant-search-store.ts';
 export { findRestaurant, hasRestaurants, listLocations } from './restaurants/restaurant-store.ts';
 export {
   type ClockMove,

@@ -127,6 +127,17 @@ test('A-573 config check refuses fewer connections than a role needs beside thos
   expect((await check('worker', 2, { DATABASE_DIRECT_URL: direct })).stderr).toBe('');
 });
 
+test('F-48 config check refuses a worker in production without the public address, which is in the links of its notices', async () => {
+  const check = (more: Record<string, string>) =>
+    runCommand(['config', 'check'], {
+      ...{ DATABASE_URL: database.url, ORDERPASS_MASTER_KEY: key, ORDERPASS_ROLE: 'worker', ...more },
+    });
+  const lost = await check({ NODE_ENV: 'production' });
+  expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('(ORDERPASS_ORIGIN): a worker in production')]);
+  expect((await check({ NODE_ENV: 'production', ORDERPASS_ORIGIN: 'https://api.example' })).stderr).toBe('');
+  expect((await check({})).stderr).toBe('');
+});
+
 test('F-48 a value of the wrong kind is refused with what the setting must be', async () => {
   const { code, stderr } = await runCommand(['config', 'check'], {
     ORDERPASS_MASTER_KEY: key,

@@ -34,12 +34,13 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const run = (args: string[], table: unknown = { scopes, routes }) => {
+const run = (args: string[], table: unknown = { scopes, routes }, more: Record<string, string> = {}) => {
   const file = join(folder, 'routes.json');
   writeFileSync(file, JSON.stringify(table));
   return runCommand(['routes', ...args], {
     ORDERPASS_ROUTES_FILE: file,
     ORDERPASS_UPSTREAMS: 'shop=http://127.0.0.1:9',
+    ...more,
   });
 };
 
@@ -154,6 +155,20 @@ test('A-158 list shows every route once; check names every problem, and nothing 
   expect(problems.join('\n')).toMatch(/routes\.1\.path/);
   expect(problems.join('\n')).toMatch(/c \(\/a\) and a \(\/a\) match the same requests/);
   expect(problems.join('\n')).toMatch(/no address for upstream lost/);
+});
+
+test('A-158 check refuses a table that agrees with itself and not with the settings, as a start and a reload do', async () => {
+  const origin = 'https://api.example';
+  const table = { scopes, upstreams: { shop: { identity: { kind: 'jwt', audience: origin }, tls: {} } }, routes };
+  const settings = { ORDERPASS_ORIGIN: origin, ORDERPASS_AUTH_CHECK_AUDIENCES: 'shop,away' };
+  const checked = await run(['check', '--json'], table, settings);
+  const { valid, problems } = JSON.parse(checked.stdout) as { valid: boolean; problems: string[] };
+  expect([checked.code, valid]).toEqual([1, false]);
+  expect(problems).toEqual([
+    expect.stringContaining('upstreams.shop.tls: needs addresses that begin with https://'),
+    expect.stringContaining('upstreams.shop.identity.audience'),
+    'upstreams: the setting auth_check_audiences needs an address for away',
+  ]);
 });
 
 test('A-195 upstream key prints the secret of one service, and refuses one that gets no assertions', async () => {

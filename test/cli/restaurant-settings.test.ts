@@ -89,5 +89,21 @@ test('restaurant set reports every problem at once and then changes nothing', as
     expect(refused.stderr).toContain(part);
   expect(await runJson(restaurant, env)).toEqual(before);
   expect((await runCommand([...restaurant, '--signup-points', 'many'], env)).code).toBe(2);
+  for (const option of ['--countdown-minutes', '--points-per-unit', '--point-value', '--signup-points'])
+    expect([option, (await runCommand([...restaurant, option, ''], env)).code]).toEqual([option, 2]);
+  for (const option of ['--time-zone', '--api-time-zone'])
+    expect([option, (await runCommand([...restaurant, option, ''], env)).code]).toEqual([option, 1]);
   expect((await runCommand(['restaurant', 'set', '--restaurant', 'rst_none'], env)).code).toBe(1);
+});
+
+test('restaurant set without a setting shows all of them, and writes no event of a change', async () => {
+  const changes = async (): Promise<unknown[]> => {
+    const words = ['audit', 'search', '--action', 'tenant.changed', '--json'];
+    return JSON.parse((await runCommand(words, env)).stdout).events as unknown[];
+  };
+  await runJson([...restaurant, '--signup-points', '7'], env);
+  const before = (await changes()).length;
+  expect(before).toBeGreaterThan(0);
+  expect(await runJson(restaurant, env)).toMatchObject({ signup_points: 7 });
+  expect(await changes()).toHaveLength(before);
 });

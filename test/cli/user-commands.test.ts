@@ -41,6 +41,17 @@ test('user create creates an account for one or several restaurants and shows it
   expect((await user('link', '--email', 'ada@example.com')).link).not.toBe(made.link);
 });
 
+test('a link that would name this machine, since the public address of the gateways is not set, comes with a warning', async () => {
+  const { ORDERPASS_ORIGIN: _unset, ...bare } = env;
+  for (const words of [['create', '--role', 'support'], ['link']]) {
+    const made = await runCommand(['user', ...words, '--email', 'nora@example.com', '--json'], bare);
+    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('ORDERPASS_ORIGIN is not set')]);
+    expect(JSON.parse(made.stdout).link).toContain('127.0.0.1');
+  }
+  const made = await runCommand(['user', 'link', '--email', 'nora@example.com', '--json'], env);
+  expect([made.code, made.stderr]).toEqual([0, '']);
+});
+
 test('F-40 user list says where it goes on when it does not show every account', async () => {
   for (const name of ['zoe', 'zora']) await user('create', '--email', `${name}@example.com`, '--role', 'support');
   const page = async (after: string) => (await user('list', '--limit', '1', '--after', after)) as never as Page;

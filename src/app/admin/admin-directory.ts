@@ -2,13 +2,13 @@
 import { Fault } from '#src/contract/fault.ts';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
-import { findKeysByName, pageClients } from '#src/gateway/index.ts';
-import { findRestaurant, searchRestaurants } from '#src/ordering/index.ts';
+import { findClientsByName, findKeysByName } from '#src/gateway/index.ts';
+import { findRestaurant, findRestaurantsByName, searchRestaurants } from '#src/ordering/index.ts';
 import { createWebhookViews } from '#src/webhooks/index.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import { settingsOf } from './admin-restaurants.ts';
 
-/** Restaurants, clients, keys or endpoints of one search among which a name is looked for. */
+/** Candidates that are read for one name, and endpoints of a restaurant among which it is looked for. */
 const namedMax = 200;
 
 /** What a name may mean. `about` tells it from the others of the same name. */
@@ -42,17 +42,13 @@ export const createDirectoryAdmin = ({ installation: { store, clock }, settings,
   /** What a text may mean: the restaurant with that id, or those with this name, ignoring case. */
   restaurantsNamed: async (text: string): Promise<Candidate[]> => {
     if ((await findRestaurant(store.db, text)) !== undefined) return [{ id: text, about: text }];
-    const found = await searchRestaurants(store.db, { search: text, before: undefined, limit: namedMax });
-    return found.filter(({ name }) => isSameName(name, text)).map(({ uid, name }) => ({ id: uid, about: name }));
+    const found = await findRestaurantsByName(store.db, { name: text.trim(), limit: namedMax });
+    return found.map(({ uid, name }) => ({ id: uid, about: name }));
   },
   /** The same for clients. */
   clientsNamed: async (text: string): Promise<Candidate[]> => {
-    const { clients } = await pageClients(store.db, { search: text, limit: namedMax });
-    const ids = clients.filter(({ clientId }) => clientId === text);
-    return (ids.length > 0 ? ids : clients.filter(({ name }) => isSameName(name, text))).map(({ clientId, name }) => ({
-      id: clientId,
-      about: name,
-    }));
+    const found = await findClientsByName(store.db, { text: text.trim(), limit: namedMax });
+    return found.map(({ clientId, name }) => ({ id: clientId, about: name }));
   },
   /** API keys of this name, of one restaurant or of all: those in use, or else those that have ended. */
   keysNamed: async (text: string, restuid: string | undefined): Promise<Candidate[]> => {

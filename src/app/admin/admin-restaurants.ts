@@ -65,12 +65,13 @@ export const createRestaurantAdmin = (deps: AdminDeps) => {
     createRestaurant: async (restaurant: NewRestaurant): Promise<{ restuid: string }> => ({
       restuid: await createWholeRestaurant(installation, actor, restaurant),
     }),
-    /** Returns all settings after the change, with the member names of the interface. */
+    /** Returns all settings after the change, with the member names of the interface. Without a setting it changes nothing. */
     setRestaurant: (restuid: string, { apiEnabled, ...settings }: RestaurantSettings & { apiEnabled?: boolean }) =>
       inTransaction(store.db, async (tx) => {
         const now = await setRestaurant(tx, restuid, settings);
         if (now === undefined) throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);
-        await note(tx, restuid, { operation: 'restaurant/set', ...settings });
+        if (apiEnabled !== undefined || Object.keys(settings).length > 0)
+          await note(tx, restuid, { operation: 'restaurant/set', ...settings });
         if (apiEnabled !== undefined) await credentials.setTenantApiEnabled(restuid, apiEnabled, tx);
         if (settings.timeZone !== undefined) await credentials.describeTenant(restuid, tenantFacts(now), tx);
         return { restuid, api_enabled: await credentials.isTenantApiEnabled(restuid, tx), ...settingsOf(now) };

@@ -18,7 +18,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { createSecretBox, parseMasterKey } from '#src/platform/secret-box.ts';
 import { actorName } from '../admin/actor-name.ts';
 import { openInstallation } from '../installation/installation.ts';
-import { isOwnKey, readMasterKeys } from '../installation/master-keys.ts';
+import { createMasterKey, idsOf, isOwnKey, readMasterKeys } from '../installation/master-keys.ts';
 import { allMigrations } from '../installation/migrations.ts';
 import type { Settings } from '../settings/config.ts';
 import { compareFiles, nameFullDisk, syncFolder, writeBackupFile } from './backup-files.ts';
@@ -33,7 +33,7 @@ import {
 
 export type RestoreRequest = {
   from: string;
-  /** Holds the master key, which then lies in the data folder. */
+  /** Holds the master key, which then lies in the data folder unless the settings have it. */
   masterKeyFile?: string;
   /** 0 to 100. */
   onPercent(percent: number): void;
@@ -96,13 +96,26 @@ const findKey = async (
   manifest: BackupManifest,
   masterKeyFile: string | undefined,
 ): Promise<Key> => {
-  if (masterKeyFile !== undefined) return { key: await readKey(masterKeyFile), place: 'data folder' };
+  if (masterKeyFile !== undefined) return keyOfFile(settings, masterKeyFile);
   if (!isOwnKey(settings)) return { key: readMasterKeys(settings, { makes: false }).current.bytes, place: 'settings' };
   if (manifest.files.some(({ name }) => name === masterKeyName))
     return { key: await readKey(join(from, masterKeyName)), place: 'data folder' };
   throw new BackupError(
     `${from} was made without the master key: name the file that holds it with --master-key-file, or set ORDERPASS_MASTER_KEY or ORDERPASS_MASTER_KEY_FILE`,
   );
+};
+
+/** A start prefers the key of the settings to that of the data folder, so both must be one. */
+const keyOfFile = async (settings: Settings, file: string): Promise<Key> => {
+  const key = await readKey(file);
+  if (isOwnKey(settings)) return { key, place: 'data folder' };
+  const known = idsOf(readMasterKeys(settings, { makes: false }));
+  const { id } = createMasterKey(key);
+  if (!known.includes(id))
+    throw new BackupError(
+      `${file} holds the master key ${id}, and the next start would take that of the settings (${known.join(', ')}): set ORDERPASS_MASTER_KEY or ORDERPASS_MASTER_KEY_FILE to the key of the backup, or unset both`,
+    );
+  return { key, place: 'settings' };
 };
 
 const readKey = async (file: string): Promise<Buffer> => {

@@ -37,7 +37,7 @@ const beyondCountdownMs = 3 * hourMs;
 
 /**
  * Returns the uid of the entity in the event. For order.timeout the clock of the sandbox is moved by three hours. VALIDATION_ERROR for an
- * unknown event, CONFLICT when its kind is switched off.
+ * unknown event, CONFLICT when its kind is switched off, and when it needs a countdown and orders have none.
  */
 export const triggerEvent = async (
   installation: Installation,
@@ -78,16 +78,30 @@ export const causeEvent = async (core: Pick<Core, 'call' | 'now'>, event: string
     menu: event.startsWith('order.') ? await readMenu(core) : [],
   };
   let uid = '';
-  for (const step of plans[event]?.('guest') ?? []) uid = (await succeeded(stage, step)) || uid;
+  for (const step of plans[event]?.('guest') ?? []) {
+    const entity = await succeeded(stage, step);
+    if (entity.countdown_end === null && ofCountdown.includes(event))
+      throw new Fault(
+        'CONFLICT',
+        `Orders of the sandbox have no countdown, so ${event} does not follow: \`restaurant set --confirmation on --countdown-minutes 10\` gives them one`,
+      );
+    uid = entity.uid ?? uid;
+  }
   return { uid };
 };
 
-const succeeded = async (stage: Stage, step: CoreStep): Promise<string> => {
+/** Events that only an order with a countdown has. */
+const ofCountdown = ['order.countdown_started', 'order.timeout'];
+
+type Entity = { uid?: string; countdown_end?: string | null };
+
+/** What the step made. */
+const succeeded = async (stage: Stage, step: CoreStep): Promise<Entity> => {
   const { error, json } = await performStep(stage, step);
   if (error !== undefined)
     throw new Fault('CONFLICT', `The sandbox refused ${step.do}: ${error}, ${String(json.message)}`);
-  const { order: placed, customer, loyaltylog } = json as Record<string, { uid?: string } | undefined>;
-  return (placed ?? customer ?? loyaltylog)?.uid ?? '';
+  const { order: placed, customer, loyaltylog } = json as Record<string, Entity | undefined>;
+  return placed ?? customer ?? loyaltylog ?? {};
 };
 
 /** A hidden category, which no customer sees, gets another name. */

@@ -114,28 +114,39 @@ const keyFileProblems = ({ master_key_file, data_dir }: Settings): SettingProble
 };
 
 /** Names of the upstreams with an address in the settings; role all fills in its own. */
-export const upstreamNames = ({ role, gateway }: Settings): string[] => [
+const upstreamNames = ({ role, gateway }: Settings): string[] => [
   ...Object.keys(gateway.upstreams),
   ...(role === 'all' ? [orderingAudience] : []),
 ];
 
+/** All reasons for which a gateway with these settings refuses its route table, at a start and at a reload. */
+export const tableProblems = (settings: Settings): string[] => {
+  const { gateway, role } = settings;
+  const file = routesFileOf(gateway);
+  const ownCore = role === 'all' ? { [orderingAudience]: 'http://127.0.0.1' } : {};
+  return [
+    ...routeTableProblems(file, upstreamNames(settings)),
+    ...plainAddressProblems(file, { ...gateway.upstreams, ...ownCore }),
+    ...ownAudienceProblems(file, publicOriginOf(settings)),
+    ...ownPathProblems(file, turnedOnPaths(gateway)),
+  ];
+};
+
+/** Names in `auth_check_audiences` that are no upstream with an address. */
+export const lostAudiences = (settings: Settings): string[] => {
+  const known = new Set([...upstreamNames(settings), ...upstreamNamesIn(routesFileOf(settings.gateway))]);
+  return settings.gateway.auth_check_audiences.filter((name) => !known.has(name));
+};
+
 const gatewayProblems = (settings: Settings): SettingProblem[] => {
   if (!runsGateway(settings)) return [];
-  const { gateway } = settings;
-  const upstreams = upstreamNames(settings);
-  const file = routesFileOf(gateway);
-  const known = new Set([...upstreams, ...upstreamNamesIn(file)]);
-  const unknown = gateway.auth_check_audiences.filter((name) => !known.has(name));
-  const ownCore = settings.role === 'all' ? { [orderingAudience]: 'http://127.0.0.1' } : {};
-  const plain = plainAddressProblems(file, { ...gateway.upstreams, ...ownCore });
-  const ownAudience = ownAudienceProblems(file, publicOriginOf(settings));
-  const taken = ownPathProblems(file, turnedOnPaths(gateway));
+  const file = routesFileOf(settings.gateway);
   return [
-    ...[...routeTableProblems(file, upstreams), ...plain, ...ownAudience, ...taken].map((message) => ({
+    ...tableProblems(settings).map((message) => ({
       path: nameOf('gateway.routes_file'),
       message: `${file}: ${message}`,
     })),
-    ...unknown.map((name) => ({
+    ...lostAudiences(settings).map((name) => ({
       path: nameOf('gateway.auth_check_audiences'),
       message: `${name} is no upstream that has an address`,
     })),
@@ -166,8 +177,15 @@ const portProblems = (settings: Settings): SettingProblem[] => {
 /** What `config check` refuses and a start only warns about. */
 export const settingsWarnings = (source: SettingsSource): SettingProblem[] => [
   ...unknownNames(source),
-  ...(settingsProblems(source).length > 0 ? [] : validityProblems(loadSettings(source))),
+  ...(settingsProblems(source).length > 0 ? [] : laterProblems(loadSettings(source))),
 ];
+
+const laterProblems = (settings: Settings): SettingProblem[] => {
+  const { environment, role, origin } = settings;
+  const isLost = environment === 'production' && role === 'worker' && origin === undefined;
+  const message = 'a worker in production needs the public address, for the links in notices to users of the panel';
+  return [...validityProblems(settings), ...(isLost ? [{ path: nameOf('origin'), message }] : [])];
+};
 
 /** Names in the environment that look like settings of the program and are none, each with the one that was meant. */
 export const unknownNames = ({ env }: Pick<SettingsSource, 'env'>): SettingProblem[] => {

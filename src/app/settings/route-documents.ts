@@ -4,17 +4,15 @@ import {
   explainRoute,
   exportRoutes,
   importRoutes,
-  ownPathProblems,
   type Route,
   readRouteTable,
   routesFileOf,
-  routeTableProblems,
   turnedOnPaths,
   upstreamsBehind,
 } from '#src/gateway/config.ts';
 import type { ProbedAddress } from '#src/gateway/index.ts';
 import { programVersion } from '#src/platform/files/release.ts';
-import { upstreamNames } from './check-settings.ts';
+import { lostAudiences, tableProblems } from './check-settings.ts';
 import { loadSettings, type Settings, type SettingsSource } from './config.ts';
 import { publicOriginOf } from './tls-files.ts';
 
@@ -32,12 +30,13 @@ export const exportCurrentRoutes = (source: SettingsSource): Record<string, unkn
 export const currentRoutes = (source: SettingsSource): readonly Route[] =>
   readRouteTable(routesFileOf(settingsOf(source).gateway)).routes;
 
-/** Every problem of the current route table, with its path; none when a start would accept it. */
+/** Every problem of the current route table, with its path; none when a start and a reload would accept it. */
 export const currentRouteProblems = (source: SettingsSource): { file: string; problems: readonly string[] } => {
   const settings = settingsOf(source);
-  const file = routesFileOf(settings.gateway);
-  const taken = ownPathProblems(file, turnedOnPaths(settings.gateway));
-  return { file, problems: [...routeTableProblems(file, upstreamNames(settings)), ...taken] };
+  const lost = lostAudiences(settings).map(
+    (name) => `upstreams: the setting auth_check_audiences needs an address for ${name}`,
+  );
+  return { file: routesFileOf(settings.gateway), problems: [...tableProblems(settings), ...lost] };
 };
 
 type ExplainedNow = ExplainedRoute & {

@@ -1,6 +1,7 @@
 /** The output of a command: values on stdout (text for people, one JSON object for scripts), problems on stderr. */
 
 import { tableOf } from './table.ts';
+import { visible, visibleValue } from './visible.ts';
 
 /** Wrong use of the command line: exit code 2. */
 export class UsageError extends Error {
@@ -26,7 +27,8 @@ export const createOutput = (options: { json: boolean }) => {
       }
       const width = Math.max(0, ...Object.keys(members).map((name) => name.length));
       for (const [name, value] of Object.entries(members)) {
-        process.stdout.write(`${name.padEnd(width)}  ${typeof value === 'string' ? value : JSON.stringify(value)}\n`);
+        const text = typeof value === 'string' ? value : JSON.stringify(value ?? null);
+        process.stdout.write(`${name.padEnd(width)}  ${visibleValue(text)}\n`);
       }
       if (note !== undefined) process.stdout.write(`\n${note}\n`);
     },
@@ -40,10 +42,10 @@ export const createOutput = (options: { json: boolean }) => {
       }
     },
     line(text: string): void {
-      process.stdout.write(`${text}\n`);
+      process.stdout.write(`${options.json ? text : visible(text)}\n`);
     },
     error(text: string): void {
-      process.stderr.write(`${text}\n`);
+      process.stderr.write(`${visible(text)}\n`);
     },
     fail(): void {
       code = 1;
@@ -56,7 +58,7 @@ export const createOutput = (options: { json: boolean }) => {
 export const toLine = (item: Readonly<Record<string, unknown>>): string =>
   Object.entries(item)
     .filter(([, value]) => value !== null && value !== '' && !isEmptyObject(value))
-    .map(([name, value], index) => (index === 0 ? String(value) : `${name}=${toText(value)}`))
+    .map(([name, value], index) => (index === 0 ? visibleValue(String(value)) : `${name}=${toText(value)}`))
     .join('  ');
 
 const toCell = (value: unknown): string =>
@@ -64,7 +66,7 @@ const toCell = (value: unknown): string =>
 
 const toText = (value: unknown): string => {
   const text = Array.isArray(value) ? value.join(',') : isObject(value) ? pairsOf(value) : String(value);
-  return /\s/.test(text) ? JSON.stringify(text) : text;
+  return visibleValue(/\s/.test(text) ? JSON.stringify(text) : text);
 };
 
 const isObject = (value: unknown): value is object =>

@@ -31,9 +31,12 @@ const isRemote = async (command: Command, hasOnlyLogin: HasOnlyLogin): Promise<b
   return command.opts().url !== undefined || (await hasOnlyLogin(command));
 };
 
-/** `requests` without an id is answered by the server of a login. */
-const asksForOwn = (command: Command): boolean =>
-  command.name() === 'requests' && command.opts().clientId === undefined && command.opts().key === undefined;
+/** `requests` without an id, or with an address, is answered by another server. */
+const asksForOwn = (command: Command): boolean => {
+  if (command.name() !== 'requests') return false;
+  const { url, clientId, key } = command.opts();
+  return url !== undefined || (clientId === undefined && key === undefined);
+};
 
 /** What an option names; undefined for an option that is no id of this program. The restaurant comes first: it narrows the others. */
 const optionKinds = (command: Command): readonly (readonly [string, Kind])[] => {

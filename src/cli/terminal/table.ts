@@ -1,6 +1,7 @@
 /** Lists for a person at a terminal: aligned columns with a heading. */
 import type { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
+import { visibleValue } from './visible.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -10,9 +11,6 @@ const colours: Readonly<Record<string, 'green' | 'yellow' | 'red'>> = {
   ...Object.fromEntries(['quarantined', 'retrying', 'warned', 'pending'].map((word) => [word, 'yellow'])),
   ...Object.fromEntries(['revoked', 'disabled', 'failed', 'failing', 'expired'].map((word) => [word, 'red'])),
 };
-
-/** A value from a caller must not move the cursor or change colours. */
-const visible = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\u{fffd}');
 
 /**
  * The lines of the table. Undefined: a line would be wider than the terminal, and a list is easier to read. Columns without a
@@ -24,7 +22,7 @@ export const tableOf = (
   stream: WriteStream,
 ): string[] | undefined => {
   const names = [...new Set(items.flatMap((item) => Object.keys(item)))];
-  const cells = items.map((item) => names.map((name) => visible(toText(item[name]))));
+  const cells = items.map((item) => names.map((name) => visibleValue(toText(item[name]))));
   const shown = names.map((_name, index) => index).filter((index) => cells.some((row) => row[index] !== ''));
   const widths = shown.map((index) =>
     Math.max(names[index]?.length ?? 0, ...cells.map((row) => row[index]?.length ?? 0)),

@@ -49,6 +49,21 @@ export const searchRestaurants = async (
   return rows;
 };
 
+/** The restaurants with this name, ignoring case, newest first. */
+export const findRestaurantsByName = async (
+  db: Kysely<unknown>,
+  { name, limit }: { name: string; limit: number },
+): Promise<FoundRestaurant[]> => {
+  const query = wordsQuery(name);
+  if (query === undefined) return [];
+  // The words use the index.
+  const { rows } = await sql<FoundRestaurant>`
+    select ${columns} from ordering.restaurants
+    where ${words} @@ to_tsquery('simple', ${query}) and lower(name) = lower(${name})
+    order by uid desc limit ${limit}`.execute(db);
+  return rows;
+};
+
 /** The restaurants with these uids; unknown uids are left out. */
 export const restaurantsByUid = async (db: Kysely<unknown>, uids: readonly string[]): Promise<FoundRestaurant[]> =>
   (

@@ -1,9 +1,13 @@
 /** Commands of an integrator: on a machine without an installation, against a server elsewhere. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { plainEnv, type RunningProgram, root, runCommand, runJson, startProgram } from '../../support/program.ts';
@@ -153,6 +157,10 @@ test('A-356 requests without an id lists the own requests of the login, and coun
     next_cursor: null,
   });
   await until(async () => /refused=[1-9]/.test(await listed('--hours')));
+  // The store of this machine is not asked in place of the server: none is made.
+  const ofOther = await run(['requests', '--url', program.url, '--client-id', 'Till']);
+  expect([ofOther.code, ofOther.stderr]).toEqual([2, expect.stringContaining('--url shows your own requests')]);
+  expect(existsSync(join(folder, 'none'))).toBe(false);
   const wrong = await run(['requests', '--client-id', 'a', '--key', 'b']);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('not both')]);
 });
@@ -302,9 +310,11 @@ test('A-309 trigger makes a real event with the credential of a sandbox, and not
   const sandbox = await runJson(['restaurant', 'create', '--name', 'Trial', '--sandbox'], env);
   const ofSandbox = ['--restaurant', String(sandbox.restuid)];
   const made = await runJson(['client', 'create', '--name', 'Trial till', ...ofSandbox], env);
-  await runJson(['notifications', 'set', ...ofSandbox, '--customers', 'on'], env);
   const secret = `${String(made.client_secret)}\n`;
   await run(['login', '--url', program.url, '--client-id', String(made.client_id)], secret);
+  const off = await run(['trigger', 'customer.changed']);
+  expect([off.code, off.stderr]).toEqual([1, expect.stringContaining('the kind customers are off')]);
+  await runJson(['notifications', 'set', ...ofSandbox, '--customers', 'on', '--orders', 'on'], env);
   const done = JSON.parse((await run(['trigger', 'customer.changed', '--json'])).stdout);
   expect(done).toEqual({ event: 'customer.changed', uid: expect.stringMatching(/^cus_/) });
   const recorded = await runJson(['webhook', 'events', ...ofSandbox], env);
@@ -313,4 +323,87 @@ test('A-309 trigger makes a real event with the credential of a sandbox, and not
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('order.new')]);
   const empty = await run(['trigger', 'order.new']);
   expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining('no products')]);
+});
+
+test('A-309 trigger orders by the clock of the sandbox, refuses an event without a countdown, and says what a credential may not read', async () => {
+  const sandbox = await runJson(['restaurant', 'create', '--name', 'Ahead', '--sandbox'], env);
+  const ofSandbox = ['--restaurant', String(sandbox.restuid)];
+  await runJson(['notifications', 'set', ...ofSandbox, '--orders', 'on', '--customers', 'on'], env);
+  const products = [{ ext_id: 'p', category_ext_id: 'c', name: 'P', price: 3 }];
+  const menuFile = join(folder, 'menu.json');
+  writeFileSync(menuFile, JSON.stringify({ categories: [{ ext_id: 'c', name: 'C' }], products }));
+  await runJson(['menu', 'import', menuFile, ...ofSandbox, '--mode', 'replace'], env);
+  await runJson(['sandbox', 'clock', 'advance', '1d', ...ofSandbox], env);
+  const loginAs = async (...scopes: string[]): Promise<void> => {
+    const made = await runJson(['client', 'create', '--name', 'Ahead till', ...ofSandbox, ...scopes], env);
+    const secret = `${String(made.client_secret)}\n`;
+    await run(['login', '--url', program.url, '--client-id', String(made.client_id)], secret);
+  };
+  await loginAs();
+  const placed = await run(['trigger', 'order.new', '--json']);
+  expect([placed.code, placed.stderr]).toEqual([0, '']);
+  const { uid } = JSON.parse(placed.stdout);
+  const { events } = (await runJson(['webhook', 'events', ...ofSandbox], env)) as unknown as { events: object[] };
+  expect(events).toContainEqual(expect.objectContaining({ event: 'order.new', entity: uid }));
+  await runJson(['restaurant', 'set', ...ofSandbox, '--countdown-minutes', '0'], env);
+  const without = await run(['trigger', 'order.timeout']);
+  expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('have no countdown')]);
+  await loginAs('--scope', 'read:customers write:customers');
+  const unread = await run(['trigger', 'customer.changed', '--json']);
+  expect([unread.code, unread.stderr]).toEqual([0, expect.stringContaining('lacks read:webhooks')]);
+  expect(JSON.parse(unread.stdout)).toMatchObject({ uid: expect.stringMatching(/^cus_/) });
+});
+
+test('A-357 a name is found behind hundreds of newer names that begin with it, and two of a name are found wherever they are', async () => {
+  await sql`insert into gateway.clients select (jsonb_populate_record(c, jsonb_build_object(
+      'client_id', 'opc_more' || n, 'name', c.name || ' ' || n, 'created', now() + interval '1 hour'))).*
+    from gateway.clients c, generate_series(1, 250) n where client_id = ${client.client_id}`.execute(database.db);
+  await sql`insert into ordering.restaurants select (jsonb_populate_record(r, jsonb_build_object(
+      'uid', 'rst_zz' || n, 'name', r.name || ' ' || n))).*
+    from ordering.restaurants r, generate_series(1, 250) n where uid = ${restuid}`.execute(database.db);
+  expect(await runJson(['client', 'show', '--client-id', 'till'], env)).toMatchObject({ client_id: client.client_id });
+  expect(await runJson(['restaurant', 'show', '--restaurant', 'osteria'], env)).toMatchObject({ restuid });
+  await sql`update gateway.clients set name = 'TILL' where client_id = 'opc_more250'`.execute(database.db);
+  await sql`update ordering.restaurants set name = 'OSTERIA' where uid = 'rst_zz250'`.execute(database.db);
+  for (const [words, ids] of [
+    [
+      ['client', 'show', '--client-id', 'Till'],
+      [client.client_id, 'opc_more250'],
+    ],
+    [
+      ['restaurant', 'show', '--restaurant', 'Osteria'],
+      [restuid, 'rst_zz250'],
+    ],
+  ] as const) {
+    const several = await runCommand(words, env);
+    expect([several.code, ids.filter((id) => !several.stderr.includes(id))]).toEqual([2, []]);
+  }
+});
+
+test('A-574 control characters of a server are shown as escapes, and its line breaks begin no row', async () => {
+  const text = 'a\u001b[2J\u009b1m\nrestuid  b';
+  const answers: Record<string, [status: number, body: object]> = {
+    '/api/whoami': [200, { success: true, name: text, list: [text] }],
+    '/api/whoami/requests': [200, { success: true, requests: [{ request_id: text, code: text }], next_cursor: null }],
+    '/api/whoami/usage': [403, { success: false, message: `no\u0007${text}` }],
+  };
+  const server = createServer((request, answer) => {
+    const [status, body] = answers[new URL(request.url ?? '/', 'http://localhost').pathname] ?? [404, {}];
+    answer.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const at = ['--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`];
+    const asked = (...words: string[]) => run([...words, ...at], '', { ORDERPASS_API_KEY: 'opk_any' });
+    const shown = [await asked('whoami'), await asked('requests'), await asked('requests', '--hours')];
+    expect(shown.map(({ code }) => code)).toEqual([0, 0, 1]);
+    for (const { stdout, stderr } of shown) expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]/u);
+    const safe = String.raw`a\u001b[2J\u009b1m\u000arestuid  b`;
+    expect(shown[0]?.stdout).toContain(`name  ${safe}\n`);
+    expect(shown[1]?.stdout.split('\n')).toEqual([expect.stringContaining(safe), '']);
+    expect(shown[2]?.stderr).toContain(String.raw`no\u0007a\u001b[2J`);
+    expect(JSON.parse((await asked('whoami', '--json')).stdout)).toMatchObject({ name: text, list: [text] });
+  } finally {
+    server.close();
+  }
 });

@@ -152,6 +152,10 @@ test('A-275 a restore refuses a data folder with content, a backup without its k
   const otherKey = join(folder, 'other.key');
   writeFileSync(otherKey, Buffer.alloc(32).toString('base64'));
   await refused('not the one that', '--master-key-file', otherKey);
+  const keyFile = ['--master-key-file', join(backup, 'master.key')];
+  target.ORDERPASS_MASTER_KEY_FILE = otherKey;
+  await refused('the next start would take that of the settings', ...keyFile);
+  delete target.ORDERPASS_MASTER_KEY_FILE;
   const archive = join(backup, 'base.tar');
   const content = readFileSync(archive);
   const middle = content.length >> 1;
@@ -192,6 +196,14 @@ const startHeldBackup = async (to: string) => {
   };
   return { drafts, end, connection: found.connection };
 };
+
+test('A-275 a restore with the key of the settings in a file copies no key, and says where the next start finds it', async () => {
+  const key = readFileSync(join(backup, 'master.key'), 'utf8').trim();
+  const target = { ...at('keyed'), ORDERPASS_MASTER_KEY: key };
+  const words = ['restore', '--from', backup, '--master-key-file', join(backup, 'master.key')];
+  expect(await runJson(words, target)).toMatchObject({ master_key: 'settings', audit_ok: true });
+  expect(existsSync(join(folder, 'keyed', 'master.key'))).toBe(false);
+});
 
 test('A-508 a restore that fails when its files get their names leaves none of them', async () => {
   expect(readdirSync(backup).filter(isHeadsFile)).not.toEqual([]);

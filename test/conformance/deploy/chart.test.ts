@@ -61,6 +61,18 @@ test('A-272 the schema of the values takes the defaults, and refuses unknown nam
   for (const change of wrong) expect([change.toString(), accepts(change)]).toEqual([change.toString(), false]);
 });
 
+test('A-272 the longest drain and grace that the chart takes are the longest with which the program starts', () => {
+  for (const [name, variable] of [
+    ['drainMs', 'ORDERPASS_DRAIN_MS'],
+    ['graceMs', 'ORDERPASS_GRACE_MS'],
+  ] as const) {
+    const longest = schema.properties[name].maximum as number;
+    const isRefused = (ms: number): boolean =>
+      problemsOf({ [variable]: String(ms) }).join() !== problemsOf({ [variable]: '1' }).join();
+    expect([name, isRefused(longest), isRefused(longest + 1)]).toEqual([name, false, true]);
+  }
+});
+
 test('A-272 no value of the chart takes a secret, and every secret can be named by its key', () => {
   expect(secretNames.length).toBeGreaterThan(5);
   for (const name of secretNames) {

@@ -15,7 +15,7 @@ type Panel = { title: string; targets?: { expr: string }[] };
 
 const folder = join(root, 'config/monitoring');
 const textOf = (name: string): string => readFileSync(join(folder, name), 'utf8');
-const rules = parse(textOf('alerts.yaml')) as { groups: { rules: Alert[] }[] };
+const rules = parse(textOf('alerts.yaml')) as { groups: { name: string; rules: Alert[] }[] };
 const alerts = rules.groups.flatMap((group) => group.rules);
 const dashboard = JSON.parse(textOf('dashboard.json')) as { panels: Panel[] };
 
@@ -81,6 +81,13 @@ test('A-273 every metric of the alert rules and of the dashboard is shown by the
     const names = metricsIn(expr);
     expect([of, names.length > 0, names.filter((name) => !isShown(name))]).toEqual([of, true, []]);
   }
+});
+
+test('A-273 the alert for a missing worker is in a group that the first installation of config/README.md leaves out', () => {
+  const workers = rules.groups.find(({ name }) => name === 'orderpass-workers');
+  expect(workers?.rules.map(({ alert }) => alert)).toEqual(['OrderpassNoWorker']);
+  const [, first = ''] = readFileSync(join(root, 'config/README.md'), 'utf8').split(/^## /m);
+  expect(first).toContain('leave the group `orderpass-workers` out');
 });
 
 test('A-273 every alert has a severity, a summary, and what to do', () => {

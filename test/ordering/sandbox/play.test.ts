@@ -154,4 +154,10 @@ test('A-308 trigger records a real example of each event, and refuses a real res
   expect((await events())['menu.changed']).toBe(1);
   expect((await trigger('order.exploded')).stderr).toContain('order.cancelled');
   expect((await trigger('order.new', real)).stderr).toContain('is no sandbox');
+  const countdown = (minutes: string) =>
+    runJson(['restaurant', 'set', '--restaurant', sandbox, '--countdown-minutes', minutes], env);
+  await countdown('0');
+  for (const event of ['order.countdown_started', 'order.timeout'])
+    expect((await trigger(event)).stderr).toContain('have no countdown');
+  await countdown('10');
 });

@@ -48,6 +48,8 @@ export const requestsCommand = (program: Command, output: Output): void => {
     .action(async (options: Options, command: Command) => {
       const paging = { pagesize: limitOf(options.limit), cursor: options.cursor };
       const filter = filterOf(options);
+      if (options.url !== undefined && !isOwn(options))
+        throw new UsageError('--url shows your own requests: leave out --client-id and --key');
       if (isOwn(options)) return showOwn(options, paging, output);
       const caller = callerOf(options);
       const listed = await withAdmin(command, async (admin) =>

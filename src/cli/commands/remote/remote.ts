@@ -50,7 +50,9 @@ const triggerCommand = (program: Command, output: Output): void => {
     )
     .action(async (event: string, { url, restaurant }: Asked & { restaurant?: string }) => {
       const { triggerAt } = await import('#src/app/remote/remote-sandbox.ts');
-      const { uid } = await triggerAt(remoteServer(url), { event, restuid: restaurant });
+      const { uid, isKindKnown } = await triggerAt(remoteServer(url), { event, restuid: restaurant });
+      if (!isKindKnown)
+        output.error(`The credential lacks read:webhooks, so it is not known whether the sandbox records ${event}.`);
       output.result({ event, uid });
     });
 };

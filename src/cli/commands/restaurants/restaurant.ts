@@ -84,15 +84,20 @@ const setCommand = (group: Command, output: Output): void => {
       const { restaurant, apiEnabled, confirmation, countdownMinutes, pointsPerUnit, pointValue, signupPoints } =
         options;
       const { timeZone, apiTimeZone } = options;
+      // An empty value may be an unset variable of a script, so it is refused like any other wrong value.
       const settings = {
-        ...(apiEnabled && { apiEnabled: apiEnabled === 'on' }),
-        ...(confirmation && { confirmationRequired: confirmation === 'on' }),
-        ...(countdownMinutes && { countdownMinutes: toNumber('--countdown-minutes', countdownMinutes) }),
-        ...(pointsPerUnit && { pointsPerUnit: toNumber('--points-per-unit', pointsPerUnit) }),
-        ...(pointValue && { pointValue: pointValue === 'none' ? null : toNumber('--point-value', pointValue) }),
-        ...(signupPoints && { signupPoints: toNumber('--signup-points', signupPoints) }),
-        ...(timeZone && { timeZone }),
-        ...(apiTimeZone && { apiTimeZone }),
+        ...(apiEnabled !== undefined && { apiEnabled: apiEnabled === 'on' }),
+        ...(confirmation !== undefined && { confirmationRequired: confirmation === 'on' }),
+        ...(countdownMinutes !== undefined && {
+          countdownMinutes: toNumber('--countdown-minutes', countdownMinutes),
+        }),
+        ...(pointsPerUnit !== undefined && { pointsPerUnit: toNumber('--points-per-unit', pointsPerUnit) }),
+        ...(pointValue !== undefined && {
+          pointValue: pointValue === 'none' ? null : toNumber('--point-value', pointValue),
+        }),
+        ...(signupPoints !== undefined && { signupPoints: toNumber('--signup-points', signupPoints) }),
+        ...(timeZone !== undefined && { timeZone }),
+        ...(apiTimeZone !== undefined && { apiTimeZone }),
       };
       output.result(await withAdmin(command, (admin) => admin.setRestaurant(restaurant, settings)));
     });

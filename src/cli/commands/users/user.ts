@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { roleNames } from '#src/app/admin/terms.ts';
+import { settingsOf } from '../../terminal/command-settings.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
@@ -20,6 +21,7 @@ export const userCommands = (program: Command, output: Output): void => {
       const given = { email, role, restaurants: restaurant, clients: client };
       const made = await withAdmin(command, (admin) => admin.users.create(given));
       output.result(toWire(made), linkNote);
+      await warnOfOrigin(command, output);
     });
   addLink(group, output);
   addSet(group, output);
@@ -56,7 +58,17 @@ const addLink = (group: Command, output: Output): void => {
     .requiredOption('--email <email>', 'email of the account')
     .action(async ({ email }: { email: string }, command: Command) => {
       output.result(toWire(await withAdmin(command, (admin) => admin.users.makeLink(email))), linkNote);
+      await warnOfOrigin(command, output);
     });
+};
+
+/** A store on a server has gateways elsewhere, whose address the command knows from this setting alone. */
+const warnOfOrigin = async (command: Command, output: Output): Promise<void> => {
+  const { database_url, origin } = await settingsOf(command);
+  if (database_url !== undefined && origin === undefined)
+    output.error(
+      'ORDERPASS_ORIGIN is not set, so the link names this machine. Set it to the public address of the gateways, and make another one: `user link`.',
+    );
 };
 
 const addSet = (group: Command, output: Output): void => {

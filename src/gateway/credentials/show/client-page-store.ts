@@ -64,6 +64,21 @@ const matching = (search: string): ReturnType<typeof sql> => {
   return query === undefined ? sql`(${ids})` : sql`(${ids} or ${words} @@ to_tsquery('simple', ${query}))`;
 };
 
+/** The client with this id, or else those with this name, ignoring case, newest first. */
+export const findClientsByName = async (
+  db: Db,
+  { text, limit }: { text: string; limit: number },
+): Promise<{ clientId: string; name: string }[]> => {
+  const query = wordsQuery(text);
+  // The words use the index.
+  const named = query === undefined ? sql`false` : sql`${words} @@ to_tsquery('simple', ${query})`;
+  const { rows } = await sql<{ clientId: string; name: string }>`
+    select c.client_id as "clientId", c.name from gateway.clients c
+    where c.client_id = ${text} or (${named} and lower(c.name) = lower(${text}))
+    order by c.client_id = ${text} desc, c.created desc, c.client_id desc limit ${limit}`.execute(db);
+  return rows[0]?.clientId === text ? rows.slice(0, 1) : rows;
+};
+
 /** Tenants of a client, sorted by id, after `after`. */
 export const pageGrantRows = async (db: Db, clientId: string, after: string, limit: number): Promise<string[]> =>
   (
