@@ -32,7 +32,7 @@ const everyMs = 3_000;
 const perChainMs = 5;
 /** chosen: from more processes on, each reads less often, since otherwise what they read together grows with their square. */
 const processesAtFullPace = 10;
-/** chosen: a served checkpoint of the tree is at most so much older than the newest one. */
+/** chosen: the checkpoint of the tree that a gateway serves grows older by the wait, and should stay below a minute. */
 const everyMsMax = 30_000;
 
 /**
