@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../../support/program.ts';
-import { checkOperations } from './check-examples.ts';
+import { checkEvents, checkOperations } from './check-examples.ts';
 import { checkVerification } from './check-verification.ts';
 import { type ClientsHarness, startClientsHarness } from './harness.ts';
 import { readmeSample } from './readme-sample.ts';
@@ -66,6 +66,8 @@ describe.skipIf(python === undefined)('the client for Python', () => {
 
   test('A-333 it accepts deliveries with a right signature and time, and no others', () =>
     checkVerification(runnerOf('sync')));
+
+  test('A-339 every documented event is read as its own type', () => checkEvents(runnerOf('sync')));
 
   test.each(modes)(
     'A-338 each method takes the documented request and returns the documented answer unchanged (%s)',

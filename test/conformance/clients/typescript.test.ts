@@ -8,7 +8,7 @@ import { createCredential, type TokenAnswer } from '../../../src/clients/typescr
 import { Orderpass } from '../../../src/clients/typescript/src/index.ts';
 import { browserBinary, launchBrowser } from '../../support/browser.ts';
 import { root } from '../../support/program.ts';
-import { checkOperations } from './check-examples.ts';
+import { checkEvents, checkOperations } from './check-examples.ts';
 import { checkVerification, vector } from './check-verification.ts';
 import { type ClientsHarness, startClientsHarness } from './harness.ts';
 import { binaries, nodes, packClient } from './packed-client.ts';
@@ -63,6 +63,8 @@ test('A-333 it accepts deliveries with a right signature and time, and no others
 
 test('A-338 each method takes the documented request and returns the documented answer unchanged', () =>
   checkOperations(harness, runner));
+
+test('A-339 every documented event is read as its own type', () => checkEvents(runner));
 
 test('A-334 the package that npm packs runs the sample of its README on each Node, and its types refuse an empty order', async () => {
   const { user } = packed;

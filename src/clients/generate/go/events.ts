@@ -28,6 +28,8 @@ const headLines = [
   '\tPreviousSeq *int64 `json:"previous_seq"`',
   ...comment('Truncated says that lists are nil because the body would be too long.', '\t'),
   '\tTruncated bool `json:"truncated,omitzero"`',
+  ...comment('Test marks an example that was sent from the panel: its content is made up.', '\t'),
+  '\tTest bool `json:"test,omitzero"`',
   '}',
   '',
   ...comment('UnknownEvent is an event that this version of the package does not know.'),
@@ -42,7 +44,7 @@ const headLines = [
   '',
 ];
 
-const members = ['Event', 'ID', 'Created', 'Restuid', 'Seq', 'PreviousSeq', 'Truncated'];
+const members = ['Event', 'ID', 'Created', 'Restuid', 'Seq', 'PreviousSeq', 'Truncated', 'Test'];
 
 export const eventsText = ({ events, scopes, version }: Model): string =>
   [
