@@ -5,6 +5,7 @@ package orderpass
 import (
 	"encoding/json"
 	"errors"
+	"time"
 )
 
 // InterfaceVersion is the version of the interface that this package was made
@@ -12,6 +13,11 @@ import (
 const InterfaceVersion = "1.0.0"
 
 const userAgent = "orderpass-go/1.0.0"
+
+// longTimes are those of an attempt where the usual one is too short, by path.
+var longTimes = map[string]time.Duration{
+	"/api/menu/import": 155 * time.Second,
+}
 
 // What an access token may be allowed to do.
 const (

@@ -46,7 +46,7 @@ const headLines = [
 
 const members = ['Event', 'ID', 'Created', 'Restuid', 'Seq', 'PreviousSeq', 'Truncated', 'Test'];
 
-export const eventsText = ({ events, scopes, version }: Model): string =>
+export const eventsText = ({ events, groups, scopes, version }: Model): string =>
   [
     `// ${generatedMark}`,
     '',
@@ -55,12 +55,22 @@ export const eventsText = ({ events, scopes, version }: Model): string =>
     'import (',
     '\t"encoding/json"',
     '\t"errors"',
+    '\t"time"',
     ')',
     '',
     ...comment('InterfaceVersion is the version of the interface that this package was made for.'),
     `const InterfaceVersion = ${quoted(version)}`,
     '',
     `const userAgent = ${quoted(`orderpass-go/${version}`)}`,
+    '',
+    ...comment('longTimes are those of an attempt where the usual one is too short, by path.'),
+    'var longTimes = map[string]time.Duration{',
+    ...groups.flatMap(({ operations }) =>
+      operations.flatMap(({ path, timeout }) =>
+        timeout === undefined ? [] : [`\t${quoted(path)}: ${timeout} * time.Second,`],
+      ),
+    ),
+    '}',
     '',
     ...comment('What an access token may be allowed to do.'),
     ...constants(
