@@ -92,7 +92,15 @@ const changeOfCustomer = z.object({
     ),
 });
 
-const orderEvent = (event: string, summary: string, value: z.ZodType = orderAnswer): DescribedEvent => ({
+const eventOrder = orderAnswer
+  .extend({
+    details: orderAnswer.shape.details
+      .nullable()
+      .describe('The lines of the order; null when they were left out of a `truncated` body'),
+  })
+  .meta({ id: 'EventOrder', description: 'An order in an event' });
+
+const orderEvent = (event: string, summary: string, value: z.ZodType = eventOrder): DescribedEvent => ({
   event: `order.${event}`,
   kind: 'orders',
   object: 'order',

@@ -421,3 +421,14 @@ test('F-01 F-02 the document says that numbers are never rounded and that text i
 test('every operation of the document has a request in the bench of a large installation, and no request is for another', () => {
   expect(Object.keys(operationRequests).toSorted()).toEqual(measuredOperations(document.paths).toSorted());
 });
+
+test('A-129 the lines of an order may be null in an event only, and every event may have the mark of an example', () => {
+  for (const [event, { post }] of Object.entries<Json>(document.webhooks)) {
+    const members = membersOf(post.requestBody.content['application/json'].schema);
+    expect([event, deref(members.test)]).toEqual([event, expect.objectContaining({ const: true })]);
+    const { details } = event.startsWith('order.') ? membersOf(members.order) : {};
+    if (details !== undefined) expect([event, deref(details).type]).toEqual([event, ['array', 'null']]);
+  }
+  const { schema } = operationOf({ method: 'GET', path: '/api/orders/get' }).responses[200].content['application/json'];
+  expect(membersOf(membersOf(schema).order).details.type).toBe('array');
+});

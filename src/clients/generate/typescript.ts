@@ -125,9 +125,10 @@ const valueText = (example: Json): string => {
 const argumentsText = ({ request, needsArguments }: Operation): string =>
   `request: ${request.name}${needsArguments ? '' : ' = {}'}, options?: CallOptions`;
 
-const describedText = ({ id, method, path, pathParameters }: Operation): string => {
+const describedText = ({ id, method, path, pathParameters, timeout }: Operation): string => {
   const places = pathParameters.length === 0 ? '' : `, inPath: [${pathParameters.map(quoted).join(', ')}]`;
-  return `{ id: ${quoted(id)}, method: ${quoted(method)}, path: ${quoted(path)}${places} }`;
+  const time = timeout === undefined ? '' : `, timeoutMs: ${timeout * 1000}`;
+  return `{ id: ${quoted(id)}, method: ${quoted(method)}, path: ${quoted(path)}${places}${time} }`;
 };
 
 const callLines = (operation: Operation, name: string): string[] => {

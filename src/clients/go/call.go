@@ -57,6 +57,9 @@ type prepared struct {
 	timeout      time.Duration
 }
 
+// usualTimeout: the service answers within 30 s.
+const usualTimeout = 35 * time.Second
+
 // answerBytesMax bounds the memory of one answer.
 const answerBytesMax = 64 << 20
 
@@ -66,7 +69,7 @@ func call[Answer any](ctx context.Context, c *Client, method, path string, reque
 		option(&chosen)
 	}
 	tokenTimeout := chosen.timeout
-	chosen.timeout = cmp.Or(chosen.timeout, c.config.Timeout)
+	chosen.timeout = cmp.Or(chosen.timeout, c.config.Timeout, longTimes[path], usualTimeout)
 	sent, err := c.prepare(method, path, request, chosen)
 	if err != nil {
 		return nil, err
@@ -211,13 +214,33 @@ func (c *Client) send(ctx context.Context, sent prepared, into any) (info Answer
 type finalError struct{ error }
 
 func (c *Client) repeat(ctx context.Context, isSafe bool, attempt func() error) error {
-	for number := 0; ; number++ {
+	var lost error
+	var running time.Duration
+	for number, waits := 0, 0; ; {
 		err := attempt()
 		if final, isFinal := err.(finalError); isFinal {
 			return final.error
 		}
-		pause, isPassing := c.pauseAfter(err, number)
-		if err == nil || !isSafe || !isPassing || number >= c.config.Retries || ctx.Err() != nil {
+		if lost == nil && isUnknown(err) {
+			lost = err
+		}
+		// Waiting for the end of the own request is no repeat that Retries counts.
+		isOwnRunning := isRunning(err) && c.config.Retries > 0
+		count := &number
+		if isOwnRunning {
+			count = &waits
+		}
+		pause, isPassing := c.pauseAfter(err, *count)
+		isOver := number >= c.config.Retries
+		if isOwnRunning {
+			running += pause
+			isOver = running > c.config.RetryAfterMax
+		}
+		if isRunning(err) && lost != nil {
+			// A 409 would say that the write was refused, while its outcome is not known.
+			err = lost
+		}
+		if err == nil || !isSafe || !isPassing || isOver || ctx.Err() != nil {
 			return err
 		}
 		select {
@@ -225,7 +248,24 @@ func (c *Client) repeat(ctx context.Context, isSafe bool, attempt func() error) 
 		case <-ctx.Done():
 			return err
 		}
+		*count++
 	}
+}
+
+// isRunning says whether the request with this idempotency key still runs.
+func isRunning(err error) bool {
+	var refusal *Error
+	return errors.As(err, &refusal) && refusal.Status == http.StatusConflict && refusal.RetryAfter > 0
+}
+
+// isUnknown says whether the service may have got the request, and may do it yet.
+func isUnknown(err error) bool {
+	var refusal *Error
+	if errors.As(err, &refusal) {
+		return refusal.Status == http.StatusBadGateway || refusal.Status == http.StatusGatewayTimeout
+	}
+	var failed *TransportError
+	return errors.As(err, &failed)
 }
 
 const backoffMax = 8 * time.Second
@@ -246,9 +286,14 @@ func (c *Client) pauseAfter(err error, number int) (time.Duration, bool) {
 	}
 	if refusal.RetryAfter > 0 {
 		// 409 counts only with Retry-After: the same request still runs.
-		isPassing = isPassing || refusal.Status == 409
+		asked := refusal.RetryAfter
+		if isRunning(err) {
+			isPassing = true
+			// Each request costs units, so those that only wait for the first one come at growing distances.
+			asked = max(asked, min(backoffMax, asked<<min(number, 10)))
+		}
 		// Callers that were refused together come again at different times.
-		own = refusal.RetryAfter + own/4
+		own = asked + own/4
 	}
 	return own, isPassing && refusal.RetryAfter <= c.config.RetryAfterMax
 }

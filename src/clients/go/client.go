@@ -23,13 +23,14 @@ type Config struct {
 	Scopes []string
 	// Restuid is the restaurant of calls that name none; needed when the client may use several.
 	Restuid string
-	// Timeout bounds one attempt, by default 35 s: the service answers within 30 s.
+	// Timeout bounds one attempt, the upload included: by default 35 s, and 155 s for Menu.ImportMenu.
 	Timeout time.Duration
 	// Retries of one call, by default 3; a negative number means none.
 	Retries int
 	// Backoff is the first pause, by default 500 ms; each one after it is twice as long, at most 8 s, less a random part.
 	Backoff time.Duration
-	// RetryAfterMax: a longer Retry-After is not waited for, by default 60 s. The error has it as RetryAfter.
+	// RetryAfterMax: a longer Retry-After is not waited for, by default 60 s. The error has it as RetryAfter. As long a call
+	// waits for a write of its own that still runs.
 	RetryAfterMax time.Duration
 	// HTTPClient in place of an own one; redirects are never followed.
 	HTTPClient *http.Client
@@ -54,7 +55,6 @@ func New(config Config) (*Client, error) {
 	if hasClient == (config.APIKey != "") {
 		return nil, errors.New("orderpass: give either ClientID and ClientSecret, or APIKey")
 	}
-	config.Timeout = cmp.Or(config.Timeout, 35*time.Second)
 	config.Backoff = cmp.Or(config.Backoff, 500*time.Millisecond)
 	config.RetryAfterMax = cmp.Or(config.RetryAfterMax, time.Minute)
 	config.Retries = cmp.Or(config.Retries, 3)

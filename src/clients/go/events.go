@@ -5,6 +5,7 @@ package orderpass
 import (
 	"encoding/json"
 	"errors"
+	"time"
 )
 
 // InterfaceVersion is the version of the interface that this package was made
@@ -12,6 +13,11 @@ import (
 const InterfaceVersion = "1.0.0"
 
 const userAgent = "orderpass-go/1.0.0"
+
+// longTimes are those of an attempt where the usual one is too short, by path.
+var longTimes = map[string]time.Duration{
+	"/api/menu/import": 155 * time.Second,
+}
 
 // What an access token may be allowed to do.
 const (
@@ -93,6 +99,8 @@ type EventHead struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Truncated says that lists are nil because the body would be too long.
 	Truncated bool `json:"truncated,omitzero"`
+	// Test marks an example that was sent from the panel: its content is made up.
+	Test bool `json:"test,omitzero"`
 }
 
 // UnknownEvent is an event that this version of the package does not know.
@@ -107,57 +115,57 @@ func (e *UnknownEvent) Head() EventHead { return e.EventHead }
 
 // Head has what every event has.
 func (e *CustomerChangedEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // Head has what every event has.
 func (e *OrderNewEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // Head has what every event has.
 func (e *OrderCountdownStartedEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // Head has what every event has.
 func (e *OrderTimeoutEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // Head has what every event has.
 func (e *OrderConfirmedEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // Head has what every event has.
 func (e *OrderClosedEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // Head has what every event has.
 func (e *OrderCancelledEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // Head has what every event has.
 func (e *LoyaltylogCreatedEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // Head has what every event has.
 func (e *MenuChangedEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // Head has what every event has.
 func (e *WebhookTestEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // Head has what every event has.
 func (e *WebhookDigestEvent) Head() EventHead {
-	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated}
+	return EventHead{e.Event, e.ID, e.Created, e.Restuid, e.Seq, e.PreviousSeq, e.Truncated, e.Test}
 }
 
 // ParseEvent reads the body of a delivery or of [RecordedEvent]. It verifies

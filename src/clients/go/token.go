@@ -1,6 +1,7 @@
 package orderpass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -21,6 +22,9 @@ type tokenSource struct {
 	mu      sync.Mutex
 	current *token
 	running *fetching
+	refused error
+	// refusedUntil: refused answers until then, without a request.
+	refusedUntil time.Time
 }
 
 type fetching struct {
@@ -32,6 +36,18 @@ type fetching struct {
 // renewalPause follows a renewal that failed while the old token works.
 const renewalPause = 5 * time.Second
 
+// refusedTime: a refused credential is not sent again for this long, since the service counts its refusals: too many of them
+// lock the client at this address, for other processes too.
+const refusedTime = 10 * time.Second
+
+func isRefusal(err error) bool {
+	var refusal *Error
+	if !errors.As(err, &refusal) || refusal.Status/100 != 4 {
+		return false
+	}
+	return refusal.Status != http.StatusRequestTimeout && refusal.Status != http.StatusTooManyRequests
+}
+
 // get waits for a token until the context ends, and at most for the timeout unless it is zero.
 func (s *tokenSource) get(ctx context.Context, timeout time.Duration) (*token, error) {
 	s.mu.Lock()
@@ -40,6 +56,14 @@ func (s *tokenSource) get(ctx context.Context, timeout time.Duration) (*token, e
 		s.mu.Unlock()
 		return old, nil
 	}
+	isAlive := old != nil && now.Before(old.endsAt)
+	if now.Before(s.refusedUntil) {
+		defer s.mu.Unlock()
+		if isAlive {
+			return old, nil
+		}
+		return nil, s.refused
+	}
 	if s.running == nil {
 		s.running = &fetching{done: make(chan struct{})}
 		// The end of the call that is the first does not end the request of the others.
@@ -47,7 +71,7 @@ func (s *tokenSource) get(ctx context.Context, timeout time.Duration) (*token, e
 	}
 	running := s.running
 	s.mu.Unlock()
-	if old != nil && now.Before(old.endsAt) {
+	if isAlive {
 		// The old token still works, so the call does not wait for the new one.
 		return old, nil
 	}
@@ -70,6 +94,8 @@ func (s *tokenSource) run(ctx context.Context, running *fetching) {
 	defer s.mu.Unlock()
 	if running.err == nil {
 		s.current = running.token
+	} else if isRefusal(running.err) {
+		s.refused, s.refusedUntil = running.err, time.Now().Add(refusedTime)
 	} else if s.current != nil {
 		s.current.renewAt = time.Now().Add(min(renewalPause, time.Until(s.current.endsAt)))
 	}
@@ -95,7 +121,7 @@ func (c *Client) fetchToken(ctx context.Context) (*token, error) {
 		form.Set("scope", strings.Join(c.config.Scopes, " "))
 	}
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
-	request := prepared{"POST", tokenPath, header, []byte(form.Encode()), c.config.Timeout}
+	request := prepared{"POST", tokenPath, header, []byte(form.Encode()), cmp.Or(c.config.Timeout, usualTimeout)}
 	var answer struct {
 		AccessToken string `json:"access_token"`
 		ExpiresIn   int64  `json:"expires_in"`

@@ -1875,6 +1875,9 @@ type CustomerChangedEvent struct {
 	ChangedFields []string `json:"changed_fields"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.
@@ -2809,6 +2812,185 @@ func (x *EventDelivery) GetNextAttempt() (value NextAttempt) {
 	return value
 }
 
+// EventOrder: An order in an event
+type EventOrder struct {
+	// Identifies the order; unique in the installation
+	UID string `json:"uid"`
+	// Is needed beside `uid` to confirm, close or cancel the order. Secret; it
+	// never changes
+	Token string `json:"token"`
+	// Rises with each change of the order that can have an event; `seq` of that
+	// event
+	//
+	// At least 1.
+	Seq int64 `json:"seq"`
+	// State of the order. `timed_out`: its countdown ended before it was
+	// confirmed; `closed`: it is completed
+	Status OrderStatus `json:"status"`
+	// `date_iso` as a legacy date
+	Date string `json:"date"`
+	// When the order was received
+	//
+	// A date-time of RFC 3339 with an offset.
+	DateISO string `json:"date_iso"`
+	// When `status` changed last; at first when the order was received
+	//
+	// A date-time of RFC 3339 with an offset.
+	UpdatedISO string `json:"updated_iso"`
+	// Running number of the order in the restaurant, from 1
+	//
+	// At least 1.
+	Number int64 `json:"number"`
+	// Number to show: `<location code>-<number>`, or the number alone if the
+	// location has no code
+	OrderNumber string `json:"order_number"`
+	// The customer as given with the order. When the customer is removed, only
+	// `uid` remains
+	Client OrderCustomer `json:"client"`
+	// The lines of the order; null when they were left out of a `truncated` body
+	Details []OrderLine `json:"details"`
+	// Delivery method: `0` pickup at the location, `1` home delivery, `0t` at the
+	// table, `20` at a pickup point, `0e-{id}` event, `dcf-{id}` custom method
+	Dmethod string `json:"dmethod"`
+	// Delivery fee: of the zone with dmethod `1`, of the pickup point with `20`,
+	// otherwise 0. In the currency of the restaurant
+	Fee Decimal `json:"fee"`
+	// How the order is paid: `cash` and `card` on receipt, `online` in a shop,
+	// `invoice` by invoice, `external` elsewhere
+	PaymentMethod OrderPaymentMethod `json:"payment_method"`
+	// Means of payment. With `cash`: `cash`, `pos`, `voucher` or `other`; with
+	// `card` and `online`: `card`, `wallet`, `transfer` or `other`; null with
+	// other methods
+	PaymentMethodSub *OrderPaymentMethodSub `json:"payment_method_sub"`
+	// True from the start with `online` and `external`, once the order is closed
+	// with `cash` and `card`; false with `invoice`
+	Paid bool `json:"paid"`
+	// Sum of the line totals, minus the discounts of coupon and points, plus the
+	// fee. In the currency of the restaurant
+	Total Decimal `json:"total"`
+	// Currency of all amounts of the order (ISO 4217)
+	Currency string `json:"currency"`
+	// True when `status` is `closed`
+	Closed bool `json:"closed"`
+	// Location that the order is for
+	SubrestaurantUID string `json:"subrestaurant_uid"`
+	// Code of the location when the order was received; null when it had none
+	SubrestaurantCode *string `json:"subrestaurant_code"`
+	// Note on the whole order; null when there is none
+	Notes *string `json:"notes"`
+	// Language in two letters: the one that was sent, otherwise that of the
+	// restaurant; null when it is not known
+	Language *string `json:"language"`
+	// Side that made the order. An order of the restaurant is confirmed at once
+	Creator OrderCreator `json:"creator"`
+	// Table, with dmethod `0t`; null with other methods
+	Table *string `json:"table"`
+	// Id that the sender gave, unique for this client and restaurant; null when
+	// there is none
+	ExternalID *string `json:"external_id"`
+	// Null when the order is delivered, is at the table or has no pickup date
+	Pickup *Pickup `json:"pickup"`
+	// Null when the order is not delivered
+	Delivery *OrderDelivery `json:"delivery"`
+	// The coupon that the order used; null without one
+	Coupon *OrderCoupon `json:"coupon"`
+	// The points that the order used; null without any
+	Loyalty *OrderLoyalty `json:"loyalty"`
+	// Whether and when the order was confirmed, and its countdown
+	Confirmation Confirmation `json:"confirmation"`
+	// Null unless the order was cancelled
+	Cancellation *Cancellation `json:"cancellation"`
+}
+
+// GetPaymentMethodSub is PaymentMethodSub, or its zero value when it is null.
+func (x *EventOrder) GetPaymentMethodSub() (value OrderPaymentMethodSub) {
+	if x != nil && x.PaymentMethodSub != nil {
+		value = *x.PaymentMethodSub
+	}
+	return value
+}
+
+// GetSubrestaurantCode is SubrestaurantCode, or its zero value when it is
+// null.
+func (x *EventOrder) GetSubrestaurantCode() (value string) {
+	if x != nil && x.SubrestaurantCode != nil {
+		value = *x.SubrestaurantCode
+	}
+	return value
+}
+
+// GetNotes is Notes, or its zero value when it is null.
+func (x *EventOrder) GetNotes() (value string) {
+	if x != nil && x.Notes != nil {
+		value = *x.Notes
+	}
+	return value
+}
+
+// GetLanguage is Language, or its zero value when it is null.
+func (x *EventOrder) GetLanguage() (value string) {
+	if x != nil && x.Language != nil {
+		value = *x.Language
+	}
+	return value
+}
+
+// GetTable is Table, or its zero value when it is null.
+func (x *EventOrder) GetTable() (value string) {
+	if x != nil && x.Table != nil {
+		value = *x.Table
+	}
+	return value
+}
+
+// GetExternalID is ExternalID, or its zero value when it is null.
+func (x *EventOrder) GetExternalID() (value string) {
+	if x != nil && x.ExternalID != nil {
+		value = *x.ExternalID
+	}
+	return value
+}
+
+// GetPickup is Pickup, or nil when it is null.
+func (x *EventOrder) GetPickup() (value *Pickup) {
+	if x != nil {
+		value = x.Pickup
+	}
+	return value
+}
+
+// GetDelivery is Delivery, or nil when it is null.
+func (x *EventOrder) GetDelivery() (value *OrderDelivery) {
+	if x != nil {
+		value = x.Delivery
+	}
+	return value
+}
+
+// GetCoupon is Coupon, or nil when it is null.
+func (x *EventOrder) GetCoupon() (value *OrderCoupon) {
+	if x != nil {
+		value = x.Coupon
+	}
+	return value
+}
+
+// GetLoyalty is Loyalty, or nil when it is null.
+func (x *EventOrder) GetLoyalty() (value *OrderLoyalty) {
+	if x != nil {
+		value = x.Loyalty
+	}
+	return value
+}
+
+// GetCancellation is Cancellation, or nil when it is null.
+func (x *EventOrder) GetCancellation() (value *Cancellation) {
+	if x != nil {
+		value = x.Cancellation
+	}
+	return value
+}
+
 // EventsListAnswer: Answer of GET /api/events/list
 type EventsListAnswer struct {
 	// True in every answer that is no refusal
@@ -3662,6 +3844,9 @@ type LoyaltylogCreatedEvent struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.
@@ -3885,6 +4070,9 @@ type MenuChangedEvent struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.
@@ -4976,8 +5164,8 @@ type OrderCancelAnswer struct {
 type OrderCancelledEvent struct {
 	// Type of the event
 	Event string `json:"event"`
-	// An order, with names and prices as they were when it was received
-	Order Order `json:"order"`
+	// An order in an event
+	Order EventOrder `json:"order"`
 	// Id of the event, as in the header webhook-id
 	ID string `json:"id"`
 	// When the event was recorded, in UTC
@@ -4993,6 +5181,9 @@ type OrderCancelledEvent struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.
@@ -5015,8 +5206,8 @@ type OrderCloseAnswer struct {
 type OrderClosedEvent struct {
 	// Type of the event
 	Event string `json:"event"`
-	// An order, with names and prices as they were when it was received
-	Order Order `json:"order"`
+	// An order in an event
+	Order EventOrder `json:"order"`
 	// Id of the event, as in the header webhook-id
 	ID string `json:"id"`
 	// When the event was recorded, in UTC
@@ -5032,6 +5223,9 @@ type OrderClosedEvent struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.
@@ -5054,8 +5248,8 @@ type OrderConfirmAnswer struct {
 type OrderConfirmedEvent struct {
 	// Type of the event
 	Event string `json:"event"`
-	// An order, with names and prices as they were when it was received
-	Order Order `json:"order"`
+	// An order in an event
+	Order EventOrder `json:"order"`
 	// Id of the event, as in the header webhook-id
 	ID string `json:"id"`
 	// When the event was recorded, in UTC
@@ -5071,6 +5265,9 @@ type OrderConfirmedEvent struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.
@@ -5113,6 +5310,9 @@ type OrderCountdownStartedEvent struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.
@@ -5359,8 +5559,8 @@ func (x *OrderLoyalty) GetDiscount() (value Decimal) {
 type OrderNewEvent struct {
 	// Type of the event
 	Event string `json:"event"`
-	// An order, with names and prices as they were when it was received
-	Order Order `json:"order"`
+	// An order in an event
+	Order EventOrder `json:"order"`
 	// Id of the event, as in the header webhook-id
 	ID string `json:"id"`
 	// When the event was recorded, in UTC
@@ -5376,6 +5576,9 @@ type OrderNewEvent struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.
@@ -5619,6 +5822,9 @@ type OrderTimeoutEvent struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.
@@ -6400,6 +6606,9 @@ type WebhookDigestEvent struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.
@@ -6589,6 +6798,9 @@ type WebhookTestEvent struct {
 	PreviousSeq *int64 `json:"previous_seq"`
 	// Only present when lists are null because the body would exceed 256 KiB
 	Truncated bool `json:"truncated,omitzero"`
+	// Only in an example that was sent from the panel: its content is made up, so
+	// answer 2xx and do nothing
+	Test bool `json:"test,omitzero"`
 }
 
 // GetPreviousSeq is PreviousSeq, or its zero value when it is null.

@@ -22,7 +22,7 @@ type Webhook struct {
 	Now func() time.Time
 }
 
-// WebhookError is about a delivery whose signature, time or form is not right. Answer it with 401 and use nothing of it.
+// WebhookError is about a delivery whose signature, time or form is not right. Answer it with 400 and use nothing of it.
 type WebhookError struct{ Reason string }
 
 func (e *WebhookError) Error() string { return "orderpass: " + e.Reason }

@@ -13,6 +13,8 @@ const exposedAlways = [
   'allow',
   'deprecation',
   'dpop-nonce',
+  'idempotency-expires',
+  'idempotent-replayed',
   'ratelimit',
   'ratelimit-policy',
   'retry-after',

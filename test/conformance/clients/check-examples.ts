@@ -57,27 +57,37 @@ export const checkOperations = async (harness: ClientsHarness, command: RunnerCo
 
 const secret = 'a-secret-of-visible-characters';
 
-/** Every documented event is read as its own type, and so is one whose lists are null because its body would be too long. */
+/**
+ * Every documented event is read as its own type, and so is one whose lists are null because its body would be too long, and
+ * an example that was sent from the panel.
+ */
 export const checkEvents = async (command: RunnerCommand): Promise<void> => {
   const runner = startRunner(command);
   try {
     const webhooks = document.webhooks as Record<string, { post: { requestBody: unknown } }>;
     const bodies = events.map(({ event }) => exampleOf(webhooks[event]?.post.requestBody));
     const order = bodies.find(({ event }) => event === 'order.new');
-    bodies.push({ ...order, order: { ...(order?.order as Json), details: null }, truncated: true });
+    bodies.push(
+      { ...order, order: { ...(order?.order as Json), details: null }, truncated: true },
+      { ...order, test: true },
+    );
     for (const example of bodies) {
       const body = JSON.stringify(example);
       const now = 1_772_362_800;
       const signature = createHmac('sha256', secret).update(`evt_1.${now}.${body}`).digest('base64');
       const headers = { 'webhook-id': 'evt_1', 'webhook-timestamp': `${now}`, 'webhook-signature': `v1,${signature}` };
       const { value, error } = await runner.send({ do: 'verify', secrets: [secret], headers, body, now });
-      expect([error, value]).toEqual([undefined, { event: example.event, entity: entityOf(example) }]);
+      const expected = { event: example.event, entity: entityOf(example), lines: linesOf(example) };
+      expect([error, value]).toEqual([undefined, { ...expected, isTest: example.test === true }]);
     }
     expect(bodies.length).toBeGreaterThan(10);
   } finally {
     await runner.close();
   }
 };
+
+const linesOf = ({ event, order }: Json): number | null =>
+  event === 'order.new' ? ((order as { details: unknown[] | null }).details?.length ?? null) : null;
 
 const entityOf = ({ event, ...body }: Json): string => {
   if (event === 'menu.changed') return String((body.menu as Json).version);

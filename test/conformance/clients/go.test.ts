@@ -92,7 +92,7 @@ func main() {
     });
   });
 
-  test('A-337 a call does not wait for an early renewal, and its own time ends its wait for a token', async () => {
+  test('A-337 no call waits for an early renewal, a refused secret is not sent again, and times are those of the operation', async () => {
     const overlay = join(folder, 'overlay.json');
     const file = join(import.meta.dirname, 'runners/go-renewal/renewal_test.go');
     writeFileSync(overlay, JSON.stringify({ Replace: { [join(source, 'renewal_test.go')]: file } }));

@@ -133,6 +133,22 @@ describe.skipIf(!isInstalled)('the client for PHP', () => {
     harness.proxy.take('/api/oauth/token');
   });
 
+  test('A-337 a refused secret is not sent again, and a token that still works is used to its end', async () => {
+    const fetched = () => harness.proxy.take('/api/oauth/token').length;
+    await check('call');
+    fetched();
+    const body = { error: 'invalid_client', code: 'INVALID_AUTH' };
+    harness.proxy.add({ path: '/api/oauth/token', times: 9, status: 401, body });
+    expect([await check('near'), await check('near'), fetched()]).toEqual(['bearer', 'bearer', 1]);
+    expect([await check('ended'), await check('call'), fetched()]).toEqual(['INVALID_AUTH', 'INVALID_AUTH', 0]);
+    harness.proxy.reset();
+    rmSync(join(folder, 'tokens.json'));
+  });
+
+  test('A-337 an attempt of menu/import has the time that its route gives, unless the caller gives another', async () => {
+    expect(await check('times')).toEqual([155_000, 7_000, 9_000]);
+  });
+
   test('A-337 a redirect is not followed, and an address in the clear is refused', async () => {
     const { url } = harness.variables();
     harness.proxy.take('/stolen');

@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../../support/program.ts';
-import { checkOperations } from './check-examples.ts';
+import { checkEvents, checkOperations } from './check-examples.ts';
 import { checkVerification } from './check-verification.ts';
 import { type ClientsHarness, startClientsHarness } from './harness.ts';
 import { readmeSample } from './readme-sample.ts';
@@ -66,6 +66,8 @@ describe.skipIf(python === undefined)('the client for Python', () => {
 
   test('A-333 it accepts deliveries with a right signature and time, and no others', () =>
     checkVerification(runnerOf('sync')));
+
+  test('A-339 every documented event is read as its own type', () => checkEvents(runnerOf('sync')));
 
   test.each(modes)(
     'A-338 each method takes the documented request and returns the documented answer unchanged (%s)',
@@ -138,9 +140,24 @@ describe.skipIf(python === undefined)('the client for Python', () => {
         bounded: 'no token within 0.05 s',
         ended: Array(4).fill('HTTP_503'),
         isShared: true,
+        refused: ['INVALID_AUTH', 'INVALID_AUTH', 'INVALID_AUTH', 1, true],
+        still: [true, true, true, 1],
       });
     },
   );
+
+  test('A-332 A-334 operations have their own time, no redirect is followed, and an error can be copied', async () => {
+    const { stdout } = await run(String(python), [join(import.meta.dirname, 'runners/python-checks.py')], {
+      env: { ...process.env, ...env },
+    });
+    expect(JSON.parse(stdout)).toEqual({
+      times: [35, 155, 7, 9],
+      connect: 10,
+      redirected: ['HTTP_307', 'HTTP_307'],
+      hosts: ['api.example'],
+      copied: ['NOT_FOUND', 404, 'req_1', 'NOT_FOUND (404): no'],
+    });
+  });
 
   test('A-332 a credential is not sent in the clear to another machine', async () => {
     const program = `

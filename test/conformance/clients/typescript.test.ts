@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createCredential, type TokenAnswer } from '../../../src/clients/typescript/src/credential.ts';
-import { Orderpass } from '../../../src/clients/typescript/src/index.ts';
+import { ApiError, Orderpass } from '../../../src/clients/typescript/src/index.ts';
 import { browserBinary, launchBrowser } from '../../support/browser.ts';
 import { root } from '../../support/program.ts';
-import { checkOperations } from './check-examples.ts';
+import { checkEvents, checkOperations } from './check-examples.ts';
 import { checkVerification, vector } from './check-verification.ts';
 import { type ClientsHarness, startClientsHarness } from './harness.ts';
 import { binaries, nodes, packClient } from './packed-client.ts';
@@ -64,8 +64,11 @@ test('A-333 it accepts deliveries with a right signature and time, and no others
 test('A-338 each method takes the documented request and returns the documented answer unchanged', () =>
   checkOperations(harness, runner));
 
+test('A-339 every documented event is read as its own type', () => checkEvents(runner));
+
 test('A-334 the package that npm packs runs the sample of its README on each Node, and its types refuse an empty order', async () => {
-  const { user } = packed;
+  const { user, client } = packed;
+  expect(readFileSync(join(client, 'LICENSE'), 'utf8')).toContain('MIT License');
   writeFileSync(join(user, 'sample.mjs'), readmeSample('typescript', 'ts', harness.variables()));
   for (const node of nodes()) {
     const { stdout } = await run(node, ['sample.mjs'], { cwd: user });
@@ -173,6 +176,47 @@ test('A-332 a token is renewed before its end, and used to its end while the tok
     expect(fetched).toBe(5);
   } finally {
     vi.useRealTimers();
+  }
+});
+
+test('A-332 a refused secret is sent once in ten seconds, and a token that still works is used to its end', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 0 });
+  try {
+    let fetched = 0;
+    const fetchToken = async (): Promise<TokenAnswer> => {
+      fetched += 1;
+      if (fetched > 1) throw new ApiError({ status: 401, retryAfter: undefined, requestId: undefined, body: {} });
+      return { access_token: 't1', expires_in: 100 };
+    };
+    const credential = createCredential({ clientId: 'opc_1', clientSecret: 'ops_1' }, fetchToken);
+    const at = async (seconds: number): Promise<unknown> => {
+      vi.setSystemTime(seconds * 1000);
+      const got = await credential.headers().catch(({ status }: ApiError) => status);
+      await new Promise(setImmediate);
+      return typeof got === 'number' ? got : got.authorization;
+    };
+    expect([await at(0), await at(91), await at(97), fetched]).toEqual([...Array(3).fill('Bearer t1'), 2]);
+    expect([await at(100), await at(100.5), fetched]).toEqual([401, 401, 2]);
+    expect([await at(102), await at(111), fetched]).toEqual([401, 401, 3]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('A-332 an attempt of menu/import has the time that its route gives, unless the caller gives another', async () => {
+  const timeout = vi.spyOn(AbortSignal, 'timeout');
+  try {
+    const url = 'https://api.example';
+    const answer = async (): Promise<Response> => Response.json({ success: true, import: {}, credential: {} });
+    const menu = { pos_uid: 'till', update_mode: 'merge' as const, categories: [], products: [] };
+    const usual = new Orderpass({ url, apiKey: 'opk_1', fetch: answer });
+    await usual.whoami.get();
+    await usual.menu.importMenu(menu);
+    await usual.menu.importMenu(menu, { timeoutMs: 7_000 });
+    await new Orderpass({ url, apiKey: 'opk_1', fetch: answer, timeoutMs: 9_000 }).menu.importMenu(menu);
+    expect(timeout.mock.calls.flat()).toEqual([35_000, 155_000, 7_000, 9_000]);
+  } finally {
+    timeout.mockRestore();
   }
 });
 

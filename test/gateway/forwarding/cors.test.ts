@@ -31,7 +31,7 @@ const route = (id: string, members: Record<string, unknown> = {}): Record<string
 
 const app = 'https://app.example';
 const gatewayFields =
-  'allow, deprecation, dpop-nonce, ratelimit, ratelimit-policy, retry-after, sunset, www-authenticate, x-api-version, x-request-id';
+  'allow, deprecation, dpop-nonce, idempotency-expires, idempotent-replayed, ratelimit, ratelimit-policy, retry-after, sunset, www-authenticate, x-api-version, x-request-id';
 
 let upstream: TestUpstream;
 /** Policies of routes. */

@@ -9,7 +9,7 @@ type Shared = {
   description: string;
   /** An object that has the members; others extend it where theirs are the same. */
   asIn: string;
-  members: readonly string[];
+  members: readonly string[] | { except: readonly string[] };
 };
 
 /** Objects that exist for others to extend. */
@@ -17,7 +17,12 @@ const shared: Readonly<Record<string, Shared>> = {
   EventMembers: {
     description: 'Members that every event has',
     asIn: 'OrderNewEvent',
-    members: ['id', 'created', 'restuid', 'seq', 'previous_seq', 'truncated'],
+    members: ['id', 'created', 'restuid', 'seq', 'previous_seq', 'truncated', 'test'],
+  },
+  OrderMembers: {
+    description: 'Members of an order besides its lines',
+    asIn: 'Order',
+    members: { except: ['details'] },
   },
   ListMembers: {
     description: 'Members that every list with pages has',
@@ -79,11 +84,14 @@ const requiredOf = (schema: Json): readonly string[] => (schema.required ?? []) 
 /** Empty where no object is as described, or where the name is taken by the routes of an operator. */
 const baseOf = (
   name: string,
-  { description, asIn, members }: Shared,
+  { description, asIn, members: chosen }: Shared,
   schemas: Readonly<Record<string, Json>>,
 ): [string, Json][] => {
   const model = schemas[asIn] ?? {};
-  if (schemas[name] !== undefined || !members.every((member) => member in propertiesOf(model))) return [];
+  const members =
+    'except' in chosen ? Object.keys(propertiesOf(model)).filter((one) => !chosen.except.includes(one)) : chosen;
+  if (schemas[name] !== undefined || members.length === 0 || !members.every((member) => member in propertiesOf(model)))
+    return [];
   const properties = Object.fromEntries(members.map((member) => [member, propertiesOf(model)[member]]));
   return [
     [

@@ -29,6 +29,8 @@ export const shareProperties = (schemas: Json): Json => {
 
 const referTo = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
+const referenceOrNull = '"$ref":"#/components/schemas/Nullable';
+
 const entriesOf = (properties: unknown): [string, unknown][] => Object.entries(properties as Json);
 
 const propertiesOf = (schemas: Json): Property[] =>
@@ -50,6 +52,8 @@ const namesOf = (schemas: Json): Map<string, string> => {
       .map(({ schema, name }) => `${schema}${pascalCase(name)}`)
       .filter((name) => !used.has(name))
       .sort((a, b) => a.length - b.length);
+    // A client has a type for what it refers to; another name for that type or null would hide it.
+    if (text.includes(referenceOrNull)) continue;
     if (own === undefined || !isShorter(text, own, places.length)) continue;
     names.set(text, own);
     used.add(own);

@@ -89,6 +89,13 @@ const truncated: Json = {
   description: 'Only present when lists are null because the body would exceed 256 KiB',
 };
 
+const test: Json = {
+  [nameKey]: 'EventTest',
+  type: 'boolean',
+  const: true,
+  description: 'Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing',
+};
+
 const bodySchema = ({ event, object, value, trailing }: Described): Json => {
   const more = trailing === undefined ? {} : schemaOf(trailing, 'output');
   return {
@@ -101,12 +108,13 @@ const bodySchema = ({ event, object, value, trailing }: Described): Json => {
       ...identity,
       ...((more.properties ?? {}) as Json),
       truncated,
+      test,
     },
   };
 };
 
 const sampleOfBody = (schema: Json): Json => {
-  const { truncated: _truncated, ...body } = sampleOf(schema, true) as Json;
+  const { truncated: _truncated, test: _test, ...body } = sampleOf(schema, true) as Json;
   return body;
 };
 

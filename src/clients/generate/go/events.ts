@@ -28,6 +28,8 @@ const headLines = [
   '\tPreviousSeq *int64 `json:"previous_seq"`',
   ...comment('Truncated says that lists are nil because the body would be too long.', '\t'),
   '\tTruncated bool `json:"truncated,omitzero"`',
+  ...comment('Test marks an example that was sent from the panel: its content is made up.', '\t'),
+  '\tTest bool `json:"test,omitzero"`',
   '}',
   '',
   ...comment('UnknownEvent is an event that this version of the package does not know.'),
@@ -42,9 +44,9 @@ const headLines = [
   '',
 ];
 
-const members = ['Event', 'ID', 'Created', 'Restuid', 'Seq', 'PreviousSeq', 'Truncated'];
+const members = ['Event', 'ID', 'Created', 'Restuid', 'Seq', 'PreviousSeq', 'Truncated', 'Test'];
 
-export const eventsText = ({ events, scopes, version }: Model): string =>
+export const eventsText = ({ events, groups, scopes, version }: Model): string =>
   [
     `// ${generatedMark}`,
     '',
@@ -53,12 +55,22 @@ export const eventsText = ({ events, scopes, version }: Model): string =>
     'import (',
     '\t"encoding/json"',
     '\t"errors"',
+    '\t"time"',
     ')',
     '',
     ...comment('InterfaceVersion is the version of the interface that this package was made for.'),
     `const InterfaceVersion = ${quoted(version)}`,
     '',
     `const userAgent = ${quoted(`orderpass-go/${version}`)}`,
+    '',
+    ...comment('longTimes are those of an attempt where the usual one is too short, by path.'),
+    'var longTimes = map[string]time.Duration{',
+    ...groups.flatMap(({ operations }) =>
+      operations.flatMap(({ path, timeout }) =>
+        timeout === undefined ? [] : [`\t${quoted(path)}: ${timeout} * time.Second,`],
+      ),
+    ),
+    '}',
     '',
     ...comment('What an access token may be allowed to do.'),
     ...constants(

@@ -12,6 +12,20 @@ import {
 
 export type Json = Record<string, unknown>;
 
+/** What every route gives a body, unless it says otherwise. */
+const usualBodyMs = 30_000;
+
+/**
+ * Seconds of an attempt of the routes that give a body more time, by id: to send it, for the service to answer, and five for the
+ * way. The general time of a client would end such an attempt while the body is sent.
+ */
+export const longAttempts = (): ReadonlyMap<string, number> =>
+  new Map(
+    readRouteTable(routesFileOf({}))
+      .routes.filter(({ timeouts }) => timeouts.bodyMs > usualBodyMs)
+      .map(({ id, timeouts }) => [id, (timeouts.bodyMs + timeouts.answerMs) / 1000 + 5]),
+  );
+
 /** Built in this process, without a database and without a listener. */
 export const programDocument = (): Json => {
   const table = readRouteTable(routesFileOf({}));

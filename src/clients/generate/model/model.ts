@@ -2,7 +2,7 @@
  * The program's OpenAPI document in the terms of a client: operations by group, types by name, and events. It knows no
  * language; an emitter (`typescript.ts`, `python.ts`, …) writes it in one.
  */
-import type { Json } from './document.ts';
+import { type Json, longAttempts } from './document.ts';
 import { camelCase, pascalCase } from './names.ts';
 import { createTypeReader, type Member, type NamedType, type Type } from './types.ts';
 
@@ -22,6 +22,8 @@ export type Operation = {
   scopes: readonly string[];
   /** Names of the path parameters; each is a required member of the request too. */
   pathParameters: readonly string[];
+  /** Seconds of an attempt, where that of the client is too short. */
+  timeout: number | undefined;
   /** Its members go into the query of a GET and into the body of a POST. All optional: the call needs no arguments. */
   request: NamedType & { kind: 'object' };
   needsArguments: boolean;
@@ -63,6 +65,8 @@ const namesById: Readonly<Record<string, string>> = {
   'menu.import': 'importMenu',
   whoami: 'get',
 };
+
+const longTimes = longAttempts();
 
 const groupsByTag: Readonly<Record<string, string>> = { Menus: 'menu', 'Who am I': 'whoami' };
 
@@ -135,6 +139,7 @@ const readOperation = (types: Types, at: { path: string; method: string; operati
     description: String(operation.description),
     scopes: (operation.security as Record<string, string[]>[]).flatMap(({ bearer = [] }) => bearer),
     pathParameters: [...path.matchAll(/\{([a-z_]+)\}/g)].map(([, name = '']) => name),
+    timeout: longTimes.get(id),
     request,
     needsArguments: request.members.some(({ required }) => required) || request.alternatives.length > 0,
     answer,

@@ -9,7 +9,24 @@ const accessors = [
   { name: 'id', type: 'string', about: 'The same on every delivery of the event.', property: 'id' },
   { name: 'restuid', type: 'string', about: 'The restaurant.', property: 'restuid' },
   { name: 'seq', type: 'int', about: 'Rises with every change of the entity.', property: 'seq' },
+  {
+    name: 'isTest',
+    type: 'bool',
+    about: 'Whether it is an example that was sent from the panel: its content is made up.',
+    property: 'test',
+  },
 ] as const;
+
+type Accessor = (typeof accessors)[number];
+
+const ownValue = ({ type, property }: Accessor): string =>
+  type === 'bool' ? `$this->${property} === true` : `$this->${property}`;
+
+const unknownValue = ({ type, property }: Accessor): string => {
+  const member = `$this->members[${quoted(property)}] ?? null`;
+  if (type === 'bool') return `(${member}) === true`;
+  return `Json::${type === 'int' ? 'integer' : 'string'}(${member}, 'event.${property}')`;
+};
 
 /** By the name of its class. */
 export const eventExtras = ({ events }: Model): ReadonlyMap<string, Extra> =>
@@ -18,11 +35,11 @@ export const eventExtras = ({ events }: Model): ReadonlyMap<string, Extra> =>
       body.name,
       {
         implements: 'WebhookEvent',
-        methods: accessors.flatMap(({ name, type, property }) => [
+        methods: accessors.flatMap((accessor) => [
           '',
-          `    public function ${name}(): ${type}`,
+          `    public function ${accessor.name}(): ${accessor.type}`,
           '    {',
-          `        return $this->${property};`,
+          `        return ${ownValue(accessor)};`,
           '    }',
         ]),
       },
@@ -55,11 +72,11 @@ export const eventsText = ({ events }: Model): string =>
     '    public function __construct(public readonly array $members)',
     '    {',
     '    }',
-    ...accessors.flatMap(({ name, type, property }) => [
+    ...accessors.flatMap((accessor) => [
       '',
-      `    public function ${name}(): ${type}`,
+      `    public function ${accessor.name}(): ${accessor.type}`,
       '    {',
-      `        return Json::${type === 'int' ? 'integer' : 'string'}($this->members[${quoted(property)}] ?? null, 'event.${property}');`,
+      `        return ${unknownValue(accessor)};`,
       '    }',
     ]),
     '',

@@ -89,6 +89,15 @@ const allLines = (model: Model): string[] => [
   `${by}public const INTERFACE_VERSION = ${quoted(model.version)};`,
   '',
   `${by}public const USER_AGENT = ${quoted(`orderpass-php/${model.version}`)};`,
+  '',
+  ...comment('Seconds of an attempt where the usual time is too short, by path.', by),
+  `${by}public const LONG_TIMES = [`,
+  ...model.groups.flatMap(({ operations }) =>
+    operations.flatMap(({ path, timeout }) =>
+      timeout === undefined ? [] : [`${by}${by}${quoted(path)} => ${timeout}.0,`],
+    ),
+  ),
+  `${by}];`,
   ...model.groups.flatMap((group) => [
     '',
     ...comment(group.description, by),

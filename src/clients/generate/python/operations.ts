@@ -49,9 +49,9 @@ const signature = (head: string, operation: Operation, result: string): string[]
   `    ) -> ${result}:`,
 ];
 
-const describedText = ({ id, method, path, pathParameters }: Operation): string => {
+const describedText = ({ id, method, path, pathParameters, timeout }: Operation): string => {
   const places = pathParameters.length === 0 ? '' : `, (${pathParameters.map((name) => `${quoted(name)},`).join(' ')})`;
-  return `Operation(${quoted(id)}, ${quoted(method)}, ${quoted(path)}${places})`;
+  return `Operation(${quoted(id)}, ${quoted(method)}, ${quoted(path)}${places}${timeout === undefined ? '' : `, timeout=${timeout}`})`;
 };
 
 const callLines = (operation: Operation, mode: Mode): string[] => {

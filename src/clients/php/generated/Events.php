@@ -31,6 +31,9 @@ interface WebhookEvent extends \JsonSerializable
 
     /** Rises with every change of the entity. */
     public function seq(): int;
+
+    /** Whether it is an example that was sent from the panel: its content is made up. */
+    public function isTest(): bool;
 }
 
 /** An event that this version of the package does not know. */
@@ -59,6 +62,11 @@ final class UnknownEvent implements WebhookEvent
     public function seq(): int
     {
         return Json::integer($this->members['seq'] ?? null, 'event.seq');
+    }
+
+    public function isTest(): bool
+    {
+        return ($this->members['test'] ?? null) === true;
     }
 
     public function jsonSerialize(): object

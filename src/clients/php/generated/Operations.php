@@ -116,6 +116,11 @@ abstract class Operations
 
     public const USER_AGENT = 'orderpass-php/1.0.0';
 
+    /** Seconds of an attempt where the usual time is too short, by path. */
+    public const LONG_TIMES = [
+        '/api/menu/import' => 155.0,
+    ];
+
     /** Orders of a restaurant: list them, read one, insert one, and move it from `new` to its end. */
     public readonly OrdersOperations $orders;
 

@@ -1683,6 +1683,11 @@ final class CustomerChangedEvent implements WebhookEvent
         public readonly array $changedFields,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -1700,6 +1705,7 @@ final class CustomerChangedEvent implements WebhookEvent
             change: Json::string($members['change'] ?? null, 'CustomerChangedEvent.change'),
             changedFields: array_map(static fn (mixed $one): string => Json::string($one, 'CustomerChangedEvent.changed_fields'), Json::list($members['changed_fields'] ?? null, 'CustomerChangedEvent.changed_fields')),
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'CustomerChangedEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'CustomerChangedEvent.test') : null,
         );
     }
 
@@ -1716,6 +1722,7 @@ final class CustomerChangedEvent implements WebhookEvent
             'change' => $this->change,
             'changed_fields' => $this->changedFields,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -1737,6 +1744,11 @@ final class CustomerChangedEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 
@@ -3168,6 +3180,199 @@ final class EventDelivery implements \JsonSerializable
     }
 }
 
+/** An order in an event */
+final class EventOrder implements \JsonSerializable
+{
+    public function __construct(
+        /** Identifies the order; unique in the installation */
+        public readonly string $uid,
+        /** Is needed beside `uid` to confirm, close or cancel the order. Secret; it never changes */
+        public readonly string $token,
+        /**
+         * Rises with each change of the order that can have an event; `seq` of that event
+         *
+         * At least 1.
+         */
+        public readonly int $seq,
+        /**
+         * @var 'new'|'confirmed'|'timed_out'|'closed'|'cancelled' State of the order. `timed_out`: its
+         * countdown ended before it was confirmed; `closed`: it is completed
+         */
+        public readonly string $status,
+        /** `date_iso` as a legacy date */
+        public readonly string $date,
+        /**
+         * When the order was received
+         *
+         * A date-time of RFC 3339 with an offset.
+         */
+        public readonly string $dateIso,
+        /**
+         * When `status` changed last; at first when the order was received
+         *
+         * A date-time of RFC 3339 with an offset.
+         */
+        public readonly string $updatedIso,
+        /**
+         * Running number of the order in the restaurant, from 1
+         *
+         * At least 1.
+         */
+        public readonly int $number,
+        /** Number to show: `<location code>-<number>`, or the number alone if the location has no code */
+        public readonly string $orderNumber,
+        /** The customer as given with the order. When the customer is removed, only `uid` remains */
+        public readonly OrderCustomer $client,
+        /** @var list<OrderLine>|null The lines of the order; null when they were left out of a `truncated` body */
+        public readonly ?array $details,
+        /**
+         * Delivery method: `0` pickup at the location, `1` home delivery, `0t` at the table, `20` at a pickup
+         * point, `0e-{id}` event, `dcf-{id}` custom method
+         */
+        public readonly string $dmethod,
+        /**
+         * Delivery fee: of the zone with dmethod `1`, of the pickup point with `20`, otherwise 0. In the
+         * currency of the restaurant
+         */
+        public readonly Decimal $fee,
+        /**
+         * @var 'cash'|'card'|'online'|'invoice'|'external' How the order is paid: `cash` and `card` on
+         * receipt, `online` in a shop, `invoice` by invoice, `external` elsewhere
+         */
+        public readonly string $paymentMethod,
+        /**
+         * @var 'cash'|'pos'|'voucher'|'card'|'wallet'|'transfer'|'other'|null Means of payment. With `cash`:
+         * `cash`, `pos`, `voucher` or `other`; with `card` and `online`: `card`, `wallet`, `transfer` or
+         * `other`; null with other methods
+         */
+        public readonly ?string $paymentMethodSub,
+        /**
+         * True from the start with `online` and `external`, once the order is closed with `cash` and `card`;
+         * false with `invoice`
+         */
+        public readonly bool $paid,
+        /**
+         * Sum of the line totals, minus the discounts of coupon and points, plus the fee. In the currency of
+         * the restaurant
+         */
+        public readonly Decimal $total,
+        /** Currency of all amounts of the order (ISO 4217) */
+        public readonly string $currency,
+        /** True when `status` is `closed` */
+        public readonly bool $closed,
+        /** Location that the order is for */
+        public readonly string $subrestaurantUid,
+        /** Code of the location when the order was received; null when it had none */
+        public readonly ?string $subrestaurantCode,
+        /** Note on the whole order; null when there is none */
+        public readonly ?string $notes,
+        /**
+         * Language in two letters: the one that was sent, otherwise that of the restaurant; null when it is
+         * not known
+         */
+        public readonly ?string $language,
+        /**
+         * @var 'customer'|'restaurant' Side that made the order. An order of the restaurant is confirmed at
+         * once
+         */
+        public readonly string $creator,
+        /** Table, with dmethod `0t`; null with other methods */
+        public readonly ?string $table,
+        /** Id that the sender gave, unique for this client and restaurant; null when there is none */
+        public readonly ?string $externalId,
+        /** Null when the order is delivered, is at the table or has no pickup date */
+        public readonly ?Pickup $pickup,
+        /** Null when the order is not delivered */
+        public readonly ?OrderDelivery $delivery,
+        /** The coupon that the order used; null without one */
+        public readonly ?OrderCoupon $coupon,
+        /** The points that the order used; null without any */
+        public readonly ?OrderLoyalty $loyalty,
+        /** Whether and when the order was confirmed, and its countdown */
+        public readonly Confirmation $confirmation,
+        /** Null unless the order was cancelled */
+        public readonly ?Cancellation $cancellation,
+    ) {
+    }
+
+    /** @param array<array-key, mixed> $members As they are decoded from JSON */
+    public static function from(array $members): self
+    {
+        return new self(
+            uid: Json::string($members['uid'] ?? null, 'EventOrder.uid'),
+            token: Json::string($members['token'] ?? null, 'EventOrder.token'),
+            seq: Json::integer($members['seq'] ?? null, 'EventOrder.seq'),
+            status: Json::string($members['status'] ?? null, 'EventOrder.status'),
+            date: Json::string($members['date'] ?? null, 'EventOrder.date'),
+            dateIso: Json::string($members['date_iso'] ?? null, 'EventOrder.date_iso'),
+            updatedIso: Json::string($members['updated_iso'] ?? null, 'EventOrder.updated_iso'),
+            number: Json::integer($members['number'] ?? null, 'EventOrder.number'),
+            orderNumber: Json::string($members['order_number'] ?? null, 'EventOrder.order_number'),
+            client: OrderCustomer::from(Json::members($members['client'] ?? null, 'EventOrder.client')),
+            details: isset($members['details']) ? array_map(static fn (mixed $one): OrderLine => OrderLine::from(Json::members($one, 'EventOrder.details')), Json::list($members['details'], 'EventOrder.details')) : null,
+            dmethod: Json::string($members['dmethod'] ?? null, 'EventOrder.dmethod'),
+            fee: Json::decimal($members['fee'] ?? null, 'EventOrder.fee'),
+            paymentMethod: Json::string($members['payment_method'] ?? null, 'EventOrder.payment_method'),
+            paymentMethodSub: isset($members['payment_method_sub']) ? Json::string($members['payment_method_sub'], 'EventOrder.payment_method_sub') : null,
+            paid: Json::boolean($members['paid'] ?? null, 'EventOrder.paid'),
+            total: Json::decimal($members['total'] ?? null, 'EventOrder.total'),
+            currency: Json::string($members['currency'] ?? null, 'EventOrder.currency'),
+            closed: Json::boolean($members['closed'] ?? null, 'EventOrder.closed'),
+            subrestaurantUid: Json::string($members['subrestaurant_uid'] ?? null, 'EventOrder.subrestaurant_uid'),
+            subrestaurantCode: isset($members['subrestaurant_code']) ? Json::string($members['subrestaurant_code'], 'EventOrder.subrestaurant_code') : null,
+            notes: isset($members['notes']) ? Json::string($members['notes'], 'EventOrder.notes') : null,
+            language: isset($members['language']) ? Json::string($members['language'], 'EventOrder.language') : null,
+            creator: Json::string($members['creator'] ?? null, 'EventOrder.creator'),
+            table: isset($members['table']) ? Json::string($members['table'], 'EventOrder.table') : null,
+            externalId: isset($members['external_id']) ? Json::string($members['external_id'], 'EventOrder.external_id') : null,
+            pickup: isset($members['pickup']) ? Pickup::from(Json::members($members['pickup'], 'EventOrder.pickup')) : null,
+            delivery: isset($members['delivery']) ? OrderDelivery::from(Json::members($members['delivery'], 'EventOrder.delivery')) : null,
+            coupon: isset($members['coupon']) ? OrderCoupon::from(Json::members($members['coupon'], 'EventOrder.coupon')) : null,
+            loyalty: isset($members['loyalty']) ? OrderLoyalty::from(Json::members($members['loyalty'], 'EventOrder.loyalty')) : null,
+            confirmation: Confirmation::from(Json::members($members['confirmation'] ?? null, 'EventOrder.confirmation')),
+            cancellation: isset($members['cancellation']) ? Cancellation::from(Json::members($members['cancellation'], 'EventOrder.cancellation')) : null,
+        );
+    }
+
+    public function jsonSerialize(): object
+    {
+        return Json::object([
+            'uid' => $this->uid,
+            'token' => $this->token,
+            'seq' => $this->seq,
+            'status' => $this->status,
+            'date' => $this->date,
+            'date_iso' => $this->dateIso,
+            'updated_iso' => $this->updatedIso,
+            'number' => $this->number,
+            'order_number' => $this->orderNumber,
+            'client' => $this->client,
+            'details' => $this->details,
+            'dmethod' => $this->dmethod,
+            'fee' => $this->fee,
+            'payment_method' => $this->paymentMethod,
+            'payment_method_sub' => $this->paymentMethodSub,
+            'paid' => $this->paid,
+            'total' => $this->total,
+            'currency' => $this->currency,
+            'closed' => $this->closed,
+            'subrestaurant_uid' => $this->subrestaurantUid,
+            'subrestaurant_code' => $this->subrestaurantCode,
+            'notes' => $this->notes,
+            'language' => $this->language,
+            'creator' => $this->creator,
+            'table' => $this->table,
+            'external_id' => $this->externalId,
+            'pickup' => $this->pickup,
+            'delivery' => $this->delivery,
+            'coupon' => $this->coupon,
+            'loyalty' => $this->loyalty,
+            'confirmation' => $this->confirmation,
+            'cancellation' => $this->cancellation,
+        ]);
+    }
+}
+
 /** Answer of GET /api/events/list */
 final class EventsListAnswer implements \JsonSerializable
 {
@@ -4447,6 +4652,11 @@ final class LoyaltylogCreatedEvent implements WebhookEvent
         public readonly ?int $previousSeq,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -4462,6 +4672,7 @@ final class LoyaltylogCreatedEvent implements WebhookEvent
             seq: Json::integer($members['seq'] ?? null, 'LoyaltylogCreatedEvent.seq'),
             previousSeq: isset($members['previous_seq']) ? Json::integer($members['previous_seq'], 'LoyaltylogCreatedEvent.previous_seq') : null,
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'LoyaltylogCreatedEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'LoyaltylogCreatedEvent.test') : null,
         );
     }
 
@@ -4476,6 +4687,7 @@ final class LoyaltylogCreatedEvent implements WebhookEvent
             'seq' => $this->seq,
             'previous_seq' => $this->previousSeq,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -4497,6 +4709,11 @@ final class LoyaltylogCreatedEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 
@@ -4944,6 +5161,11 @@ final class MenuChangedEvent implements WebhookEvent
         public readonly ?int $previousSeq,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -4959,6 +5181,7 @@ final class MenuChangedEvent implements WebhookEvent
             seq: Json::integer($members['seq'] ?? null, 'MenuChangedEvent.seq'),
             previousSeq: isset($members['previous_seq']) ? Json::integer($members['previous_seq'], 'MenuChangedEvent.previous_seq') : null,
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'MenuChangedEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'MenuChangedEvent.test') : null,
         );
     }
 
@@ -4973,6 +5196,7 @@ final class MenuChangedEvent implements WebhookEvent
             'seq' => $this->seq,
             'previous_seq' => $this->previousSeq,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -4994,6 +5218,11 @@ final class MenuChangedEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 
@@ -7047,8 +7276,8 @@ final class OrderCancelledEvent implements WebhookEvent
     public function __construct(
         /** @var 'order.cancelled' Type of the event */
         public readonly string $event,
-        /** An order, with names and prices as they were when it was received */
-        public readonly Order $order,
+        /** An order in an event */
+        public readonly EventOrder $order,
         /** Id of the event, as in the header webhook-id */
         public readonly string $id,
         /**
@@ -7068,6 +7297,11 @@ final class OrderCancelledEvent implements WebhookEvent
         public readonly ?int $previousSeq,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -7076,13 +7310,14 @@ final class OrderCancelledEvent implements WebhookEvent
     {
         return new self(
             event: Json::string($members['event'] ?? null, 'OrderCancelledEvent.event'),
-            order: Order::from(Json::members($members['order'] ?? null, 'OrderCancelledEvent.order')),
+            order: EventOrder::from(Json::members($members['order'] ?? null, 'OrderCancelledEvent.order')),
             id: Json::string($members['id'] ?? null, 'OrderCancelledEvent.id'),
             created: Json::string($members['created'] ?? null, 'OrderCancelledEvent.created'),
             restuid: Json::string($members['restuid'] ?? null, 'OrderCancelledEvent.restuid'),
             seq: Json::integer($members['seq'] ?? null, 'OrderCancelledEvent.seq'),
             previousSeq: isset($members['previous_seq']) ? Json::integer($members['previous_seq'], 'OrderCancelledEvent.previous_seq') : null,
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'OrderCancelledEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'OrderCancelledEvent.test') : null,
         );
     }
 
@@ -7097,6 +7332,7 @@ final class OrderCancelledEvent implements WebhookEvent
             'seq' => $this->seq,
             'previous_seq' => $this->previousSeq,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -7118,6 +7354,11 @@ final class OrderCancelledEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 
@@ -7156,8 +7397,8 @@ final class OrderClosedEvent implements WebhookEvent
     public function __construct(
         /** @var 'order.closed' Type of the event */
         public readonly string $event,
-        /** An order, with names and prices as they were when it was received */
-        public readonly Order $order,
+        /** An order in an event */
+        public readonly EventOrder $order,
         /** Id of the event, as in the header webhook-id */
         public readonly string $id,
         /**
@@ -7177,6 +7418,11 @@ final class OrderClosedEvent implements WebhookEvent
         public readonly ?int $previousSeq,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -7185,13 +7431,14 @@ final class OrderClosedEvent implements WebhookEvent
     {
         return new self(
             event: Json::string($members['event'] ?? null, 'OrderClosedEvent.event'),
-            order: Order::from(Json::members($members['order'] ?? null, 'OrderClosedEvent.order')),
+            order: EventOrder::from(Json::members($members['order'] ?? null, 'OrderClosedEvent.order')),
             id: Json::string($members['id'] ?? null, 'OrderClosedEvent.id'),
             created: Json::string($members['created'] ?? null, 'OrderClosedEvent.created'),
             restuid: Json::string($members['restuid'] ?? null, 'OrderClosedEvent.restuid'),
             seq: Json::integer($members['seq'] ?? null, 'OrderClosedEvent.seq'),
             previousSeq: isset($members['previous_seq']) ? Json::integer($members['previous_seq'], 'OrderClosedEvent.previous_seq') : null,
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'OrderClosedEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'OrderClosedEvent.test') : null,
         );
     }
 
@@ -7206,6 +7453,7 @@ final class OrderClosedEvent implements WebhookEvent
             'seq' => $this->seq,
             'previous_seq' => $this->previousSeq,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -7227,6 +7475,11 @@ final class OrderClosedEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 
@@ -7265,8 +7518,8 @@ final class OrderConfirmedEvent implements WebhookEvent
     public function __construct(
         /** @var 'order.confirmed' Type of the event */
         public readonly string $event,
-        /** An order, with names and prices as they were when it was received */
-        public readonly Order $order,
+        /** An order in an event */
+        public readonly EventOrder $order,
         /** Id of the event, as in the header webhook-id */
         public readonly string $id,
         /**
@@ -7286,6 +7539,11 @@ final class OrderConfirmedEvent implements WebhookEvent
         public readonly ?int $previousSeq,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -7294,13 +7552,14 @@ final class OrderConfirmedEvent implements WebhookEvent
     {
         return new self(
             event: Json::string($members['event'] ?? null, 'OrderConfirmedEvent.event'),
-            order: Order::from(Json::members($members['order'] ?? null, 'OrderConfirmedEvent.order')),
+            order: EventOrder::from(Json::members($members['order'] ?? null, 'OrderConfirmedEvent.order')),
             id: Json::string($members['id'] ?? null, 'OrderConfirmedEvent.id'),
             created: Json::string($members['created'] ?? null, 'OrderConfirmedEvent.created'),
             restuid: Json::string($members['restuid'] ?? null, 'OrderConfirmedEvent.restuid'),
             seq: Json::integer($members['seq'] ?? null, 'OrderConfirmedEvent.seq'),
             previousSeq: isset($members['previous_seq']) ? Json::integer($members['previous_seq'], 'OrderConfirmedEvent.previous_seq') : null,
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'OrderConfirmedEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'OrderConfirmedEvent.test') : null,
         );
     }
 
@@ -7315,6 +7574,7 @@ final class OrderConfirmedEvent implements WebhookEvent
             'seq' => $this->seq,
             'previous_seq' => $this->previousSeq,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -7336,6 +7596,11 @@ final class OrderConfirmedEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 
@@ -7399,6 +7664,11 @@ final class OrderCountdownStartedEvent implements WebhookEvent
         public readonly ?int $previousSeq,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -7414,6 +7684,7 @@ final class OrderCountdownStartedEvent implements WebhookEvent
             seq: Json::integer($members['seq'] ?? null, 'OrderCountdownStartedEvent.seq'),
             previousSeq: isset($members['previous_seq']) ? Json::integer($members['previous_seq'], 'OrderCountdownStartedEvent.previous_seq') : null,
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'OrderCountdownStartedEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'OrderCountdownStartedEvent.test') : null,
         );
     }
 
@@ -7428,6 +7699,7 @@ final class OrderCountdownStartedEvent implements WebhookEvent
             'seq' => $this->seq,
             'previous_seq' => $this->previousSeq,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -7449,6 +7721,11 @@ final class OrderCountdownStartedEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 
@@ -7728,8 +8005,8 @@ final class OrderNewEvent implements WebhookEvent
     public function __construct(
         /** @var 'order.new' Type of the event */
         public readonly string $event,
-        /** An order, with names and prices as they were when it was received */
-        public readonly Order $order,
+        /** An order in an event */
+        public readonly EventOrder $order,
         /** Id of the event, as in the header webhook-id */
         public readonly string $id,
         /**
@@ -7749,6 +8026,11 @@ final class OrderNewEvent implements WebhookEvent
         public readonly ?int $previousSeq,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -7757,13 +8039,14 @@ final class OrderNewEvent implements WebhookEvent
     {
         return new self(
             event: Json::string($members['event'] ?? null, 'OrderNewEvent.event'),
-            order: Order::from(Json::members($members['order'] ?? null, 'OrderNewEvent.order')),
+            order: EventOrder::from(Json::members($members['order'] ?? null, 'OrderNewEvent.order')),
             id: Json::string($members['id'] ?? null, 'OrderNewEvent.id'),
             created: Json::string($members['created'] ?? null, 'OrderNewEvent.created'),
             restuid: Json::string($members['restuid'] ?? null, 'OrderNewEvent.restuid'),
             seq: Json::integer($members['seq'] ?? null, 'OrderNewEvent.seq'),
             previousSeq: isset($members['previous_seq']) ? Json::integer($members['previous_seq'], 'OrderNewEvent.previous_seq') : null,
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'OrderNewEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'OrderNewEvent.test') : null,
         );
     }
 
@@ -7778,6 +8061,7 @@ final class OrderNewEvent implements WebhookEvent
             'seq' => $this->seq,
             'previous_seq' => $this->previousSeq,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -7799,6 +8083,11 @@ final class OrderNewEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 
@@ -8190,6 +8479,11 @@ final class OrderTimeoutEvent implements WebhookEvent
         public readonly ?int $previousSeq,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -8205,6 +8499,7 @@ final class OrderTimeoutEvent implements WebhookEvent
             seq: Json::integer($members['seq'] ?? null, 'OrderTimeoutEvent.seq'),
             previousSeq: isset($members['previous_seq']) ? Json::integer($members['previous_seq'], 'OrderTimeoutEvent.previous_seq') : null,
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'OrderTimeoutEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'OrderTimeoutEvent.test') : null,
         );
     }
 
@@ -8219,6 +8514,7 @@ final class OrderTimeoutEvent implements WebhookEvent
             'seq' => $this->seq,
             'previous_seq' => $this->previousSeq,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -8240,6 +8536,11 @@ final class OrderTimeoutEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 
@@ -9785,6 +10086,11 @@ final class WebhookDigestEvent implements WebhookEvent
         public readonly ?int $previousSeq,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -9800,6 +10106,7 @@ final class WebhookDigestEvent implements WebhookEvent
             seq: Json::integer($members['seq'] ?? null, 'WebhookDigestEvent.seq'),
             previousSeq: isset($members['previous_seq']) ? Json::integer($members['previous_seq'], 'WebhookDigestEvent.previous_seq') : null,
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'WebhookDigestEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'WebhookDigestEvent.test') : null,
         );
     }
 
@@ -9814,6 +10121,7 @@ final class WebhookDigestEvent implements WebhookEvent
             'seq' => $this->seq,
             'previous_seq' => $this->previousSeq,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -9835,6 +10143,11 @@ final class WebhookDigestEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 
@@ -10265,6 +10578,11 @@ final class WebhookTestEvent implements WebhookEvent
         public readonly ?int $previousSeq,
         /** Only present when lists are null because the body would exceed 256 KiB */
         public readonly ?bool $truncated = null,
+        /**
+         * Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+         * nothing
+         */
+        public readonly ?bool $test = null,
     ) {
     }
 
@@ -10280,6 +10598,7 @@ final class WebhookTestEvent implements WebhookEvent
             seq: Json::integer($members['seq'] ?? null, 'WebhookTestEvent.seq'),
             previousSeq: isset($members['previous_seq']) ? Json::integer($members['previous_seq'], 'WebhookTestEvent.previous_seq') : null,
             truncated: isset($members['truncated']) ? Json::boolean($members['truncated'], 'WebhookTestEvent.truncated') : null,
+            test: isset($members['test']) ? Json::boolean($members['test'], 'WebhookTestEvent.test') : null,
         );
     }
 
@@ -10294,6 +10613,7 @@ final class WebhookTestEvent implements WebhookEvent
             'seq' => $this->seq,
             'previous_seq' => $this->previousSeq,
             'truncated' => $this->truncated ?? Omitted::Member,
+            'test' => $this->test ?? Omitted::Member,
         ]);
     }
 
@@ -10315,6 +10635,11 @@ final class WebhookTestEvent implements WebhookEvent
     public function seq(): int
     {
         return $this->seq;
+    }
+
+    public function isTest(): bool
+    {
+        return $this->test === true;
     }
 }
 

@@ -54,14 +54,10 @@ final class Json
         return \is_array($value) ? $value : throw self::unexpected($place, 'an object');
     }
 
-    /**
-     * Null is an empty list: in the body of an event that would be too long, lists are null and `truncated` is true.
-     *
-     * @return list<mixed>
-     */
+    /** @return list<mixed> */
     public static function list(mixed $value, string $place): array
     {
-        return \is_array($value ?? []) ? array_values($value ?? []) : throw self::unexpected($place, 'a list');
+        return \is_array($value) ? array_values($value) : throw self::unexpected($place, 'a list');
     }
 
     private static function unexpected(string $place, string $kind): OrderpassException

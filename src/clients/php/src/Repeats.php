@@ -25,21 +25,48 @@ final class Repeats
      */
     public function run(bool $isSafe, \Closure $attempt, ?float $endsAt = null): mixed
     {
-        for ($number = 0; ; $number++) {
+        $lost = null;
+        $running = 0.0;
+        for ($number = $waits = 0; ; ) {
             try {
                 return $attempt();
             } catch (ApiException | TransportException $error) {
+                $lost ??= self::isUnknown($error) ? $error : null;
+                // Waiting for the end of the own request is no repeat that `retries` counts.
+                $isOwnRunning = self::isRunning($error) && $this->retries > 0;
                 $asked = $error instanceof ApiException ? $error->retryAfter ?? 0.0 : 0.0;
-                if (!$isSafe || $number >= $this->retries || !self::isPassing($error) || $asked > $this->retryAfterMax) {
-                    throw $error;
-                }
-                $pause = $this->pause($asked, $number);
-                if ($endsAt !== null && microtime(true) + $pause >= $endsAt) {
-                    throw $error;
+                $pause = $isOwnRunning ? $this->pause(self::growing($asked, $waits), $waits) : $this->pause($asked, $number);
+                $running += $isOwnRunning ? $pause : 0.0;
+                $isOver = $isOwnRunning ? $running > $this->retryAfterMax : $number >= $this->retries;
+                if (
+                    !$isSafe || $isOver || !self::isPassing($error) || $asked > $this->retryAfterMax
+                    || ($endsAt !== null && microtime(true) + $pause >= $endsAt)
+                ) {
+                    // A 409 would say that the write was refused, while its outcome is not known.
+                    throw self::isRunning($error) ? $lost ?? $error : $error;
                 }
                 usleep((int) (1e6 * $pause));
+                $isOwnRunning ? $waits++ : $number++;
             }
         }
+    }
+
+    /** The request with this idempotency key still runs. */
+    private static function isRunning(ApiException|TransportException $error): bool
+    {
+        return $error instanceof ApiException && $error->status === 409 && $error->retryAfter !== null;
+    }
+
+    /** The service may have got the request, and may do it yet. */
+    private static function isUnknown(ApiException|TransportException $error): bool
+    {
+        return $error instanceof TransportException || \in_array($error->status, [502, 504], true);
+    }
+
+    /** Each request costs units, so those that only wait for the first one come at growing distances. */
+    private static function growing(float $asked, int $number): float
+    {
+        return max($asked, min(self::BACKOFF_MAX, $asked * 2 ** min($number, 10)));
     }
 
     /** The service, or something on the way to it, could not answer now. 409 counts only with Retry-After: the same request still runs. */

@@ -15,10 +15,19 @@ final class TokenCredential implements Credential
     /** From a renewal that failed while the old token works to the next one. */
     private const RENEWAL_PAUSE_SECONDS = 5;
 
+    /**
+     * A refused credential is not sent again for this long, since the service counts its refusals: too many of them lock the
+     * client at this address, for other processes too.
+     */
+    private const REFUSED_SECONDS = 10;
+
     /** @var array{value: string, renewAt: float, endsAt: float}|null */
     private ?array $token = null;
 
     private ?string $refused = null;
+
+    /** @var array{status: int, requestId: ?string, body: mixed, endsAt: float}|null Of the token endpoint */
+    private ?array $refusal = null;
 
     private readonly string $key;
 
@@ -100,6 +109,25 @@ final class TokenCredential implements Credential
 
     /** @return array{value: string, renewAt: float, endsAt: float} */
     private function fetch(bool $isRepeated, ?float $timeout): array
+    {
+        $known = $this->refusal ?? json_decode($this->cache?->get("$this->key.refused") ?? '', true);
+        if (\is_array($known) && ($known['endsAt'] ?? 0) > microtime(true)) {
+            throw new ApiException($known['status'], null, $known['requestId'], $known['body']);
+        }
+        try {
+            return $this->fetchNew($isRepeated, $timeout);
+        } catch (ApiException $error) {
+            if ($error->status >= 400 && $error->status < 500 && !\in_array($error->status, [408, 429], true)) {
+                $this->refusal = ['status' => $error->status, 'requestId' => $error->requestId, 'body' => $error->body]
+                    + ['endsAt' => microtime(true) + self::REFUSED_SECONDS];
+                $this->cache?->set("$this->key.refused", json_encode($this->refusal, \JSON_THROW_ON_ERROR | \JSON_INVALID_UTF8_SUBSTITUTE), self::REFUSED_SECONDS);
+            }
+            throw $error;
+        }
+    }
+
+    /** @return array{value: string, renewAt: float, endsAt: float} */
+    private function fetchNew(bool $isRepeated, ?float $timeout): array
     {
         $form = ['grant_type' => 'client_credentials', 'client_id' => $this->clientId, 'client_secret' => $this->clientSecret];
         if ($this->scopes !== []) {

@@ -12,6 +12,8 @@ final class Transport
         private readonly Repeats $repeats,
         private readonly Credential $credential,
         private readonly ?string $restuid,
+        /** Whether operations may have times of their own: the caller gave none. */
+        private readonly bool $hasLongTimes,
     ) {
     }
 
@@ -82,7 +84,8 @@ final class Transport
             try {
                 $answer = $this->repeats->run($isSafe, function () use ($method, $path, $headers, $body, $options, $name, $value, &$attempts): Answer {
                     $attempts++;
-                    return $this->sender->send($method, $path, [$name => $value] + $headers, $body, $options->timeout);
+                    $timeout = $options->timeout ?? ($this->hasLongTimes ? Operations::LONG_TIMES[$path] ?? null : null);
+                    return $this->sender->send($method, $path, [$name => $value] + $headers, $body, $timeout);
                 });
             } catch (ApiException $error) {
                 // A token may be revoked before its end. A refused request had no effect, so every one may be sent again.

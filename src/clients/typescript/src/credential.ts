@@ -1,5 +1,5 @@
 /** What a request presents: an API key, or an access token that is cached, renewed early and fetched once for parallel calls. */
-import { OrderpassError } from './errors.ts';
+import { ApiError, OrderpassError } from './errors.ts';
 
 export type Credentials =
   /** Of an API client. `scopes`: a subset of its scopes; by default the token has all of them. */
@@ -22,6 +22,15 @@ const renewalMsMax = 60_000;
 /** After a renewal that failed while the old token works. */
 const renewalPauseMs = 5_000;
 
+/**
+ * A refused credential is not sent again for this long, since the service counts its refusals: too many of them lock the client at
+ * this address, for other processes too.
+ */
+const refusedMs = 10_000;
+
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ApiError && error.status >= 400 && error.status < 500 && ![408, 429].includes(error.status);
+
 /** `fetchToken` sends the form to the token endpoint. */
 export const createCredential = (
   credentials: Credentials,
@@ -34,11 +43,18 @@ export const createCredential = (
   const { clientId, clientSecret, scopes = [] } = credentials;
   let token: Token | undefined;
   let fetching: Promise<Token> | undefined;
+  let refused: { error: unknown; endsAt: number } | undefined;
 
   const fetchOnce = (): Promise<Token> => {
-    fetching ??= fetchNew().finally(() => {
-      fetching = undefined;
-    });
+    if (refused !== undefined && Date.now() < refused.endsAt) return Promise.reject(refused.error);
+    fetching ??= fetchNew()
+      .catch((error: unknown) => {
+        if (isRefusal(error)) refused = { error, endsAt: Date.now() + refusedMs };
+        throw error;
+      })
+      .finally(() => {
+        fetching = undefined;
+      });
     return fetching;
   };
 

@@ -530,7 +530,7 @@ export class Menu {
    */
   async importMenu(request: MenuImportRequest = {}, options?: CallOptions): Promise<ImportReport> {
     const answer = await this.#transport.call<MenuImportAnswer>(
-      { id: 'menu.import', method: 'POST', path: '/api/menu/import' },
+      { id: 'menu.import', method: 'POST', path: '/api/menu/import', timeoutMs: 155000 },
       request,
       options,
     );

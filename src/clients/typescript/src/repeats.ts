@@ -6,7 +6,10 @@ export type RepeatOptions = {
   retries?: number;
   /** The first pause, by default 500 ms; each one after it is twice as long, at most 8 s, less a random part of up to a half. */
   backoffMs?: number;
-  /** A longer Retry-After is not waited for, by default 60 s: the error has it as `retryAfter`. */
+  /**
+   * A longer Retry-After is not waited for, by default 60 s: the error has it as `retryAfter`. As long a call waits for a write
+   * of its own that still runs.
+   */
   retryAfterMaxMs?: number;
 };
 
@@ -21,6 +24,14 @@ const isPassing = (error: unknown): boolean => {
   if (error.status === 200) return ['RATE_LIMIT_EXCEEDED', 'INTERNAL_ERROR'].includes(error.code);
   return [408, 429, 500, 502, 503, 504].includes(error.status);
 };
+
+/** The request with this idempotency key still runs. Waiting for its end is no repeat that `retries` counts. */
+const isRunning = (error: unknown): boolean =>
+  error instanceof ApiError && error.status === 409 && error.retryAfter !== undefined;
+
+/** The service may have got the request, and may do it yet. */
+const isUnknown = (error: unknown): boolean =>
+  error instanceof TransportError || (error instanceof ApiError && [502, 504].includes(error.status));
 
 type Call<Prepared, Result> = {
   /** The request has no second effect when it is sent twice. Any other one is sent once. */
@@ -41,7 +52,9 @@ export const createRepeats = (options: RepeatOptions): Repeats => {
   const { retries = 3, backoffMs = 500, retryAfterMaxMs = 60_000 } = options;
 
   const pauseMs = (error: unknown, number: number): number => {
-    const asked = error instanceof ApiError && error.retryAfter !== undefined ? error.retryAfter * 1000 : 0;
+    const given = error instanceof ApiError && error.retryAfter !== undefined ? error.retryAfter * 1000 : 0;
+    // Each request costs units, so those that only wait for the first one come at growing distances.
+    const asked = isRunning(error) ? Math.max(given, Math.min(backoffMsMax, given * 2 ** number)) : given;
     const own = Math.min(backoffMsMax, backoffMs * 2 ** number) * (0.5 + Math.random() / 2);
     // Callers that were refused together come again at different times.
     return asked === 0 ? own : asked + own / 4;
@@ -49,16 +62,26 @@ export const createRepeats = (options: RepeatOptions): Repeats => {
 
   return {
     run: async ({ isSafe, signal, prepareMs, prepare, attempt, renew }) => {
-      for (let number = 0; ; ) {
+      let lost: unknown;
+      let runningMs = 0;
+      for (let number = 0, waits = 0; ; ) {
         const prepared = await within(prepare(), signal, prepareMs);
         try {
           return await attempt(prepared);
         } catch (error) {
           if (renew?.(error, prepared) === true) continue;
-          const isLast = !isSafe || number >= retries || signal?.aborted === true || !isPassing(error);
-          if (isLast || (error instanceof ApiError && (error.retryAfter ?? 0) * 1000 > retryAfterMaxMs)) throw error;
-          await pause(pauseMs(error, number), signal);
-          number += 1;
+          const isOwnRunning = isRunning(error) && retries > 0;
+          if (isUnknown(error)) lost ??= error;
+          const ms = pauseMs(error, isOwnRunning ? waits : number);
+          if (isOwnRunning) runningMs += ms;
+          const isOver = isOwnRunning ? runningMs > retryAfterMaxMs : number >= retries;
+          const isTooLong = error instanceof ApiError && (error.retryAfter ?? 0) * 1000 > retryAfterMaxMs;
+          if (!isSafe || isOver || isTooLong || signal?.aborted === true || !isPassing(error))
+            // A 409 would say that the write was refused, while its outcome is not known.
+            throw isRunning(error) ? (lost ?? error) : error;
+          await pause(ms, signal);
+          if (isOwnRunning) waits += 1;
+          else number += 1;
         }
       }
     },

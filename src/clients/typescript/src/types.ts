@@ -826,6 +826,8 @@ export type CustomerChangedEvent = {
   changed_fields: Array<string>;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** Answer of POST /api/customer/create */
@@ -1574,6 +1576,108 @@ export type EventDelivery = {
   next_attempt: NextAttempt;
 };
 
+/** An order in an event */
+export type EventOrder = {
+  /** Identifies the order; unique in the installation */
+  uid: string;
+  /** Is needed beside `uid` to confirm, close or cancel the order. Secret; it never changes */
+  token: string;
+  /**
+   * Rises with each change of the order that can have an event; `seq` of that event
+   *
+   * At least 1.
+   */
+  seq: number;
+  /** State of the order. `timed_out`: its countdown ended before it was confirmed; `closed`: it is completed */
+  status: OrderStatus;
+  /** `date_iso` as a legacy date */
+  date: string;
+  /**
+   * When the order was received
+   *
+   * A date-time of RFC 3339 with an offset.
+   */
+  date_iso: string;
+  /**
+   * When `status` changed last; at first when the order was received
+   *
+   * A date-time of RFC 3339 with an offset.
+   */
+  updated_iso: string;
+  /**
+   * Running number of the order in the restaurant, from 1
+   *
+   * At least 1.
+   */
+  number: number;
+  /** Number to show: `<location code>-<number>`, or the number alone if the location has no code */
+  order_number: string;
+  /** The customer as given with the order. When the customer is removed, only `uid` remains */
+  client: OrderCustomer;
+  /** The lines of the order; null when they were left out of a `truncated` body */
+  details: Array<OrderLine> | null;
+  /**
+   * Delivery method: `0` pickup at the location, `1` home delivery, `0t` at the table, `20` at a pickup point,
+   * `0e-{id}` event, `dcf-{id}` custom method
+   */
+  dmethod: string;
+  /**
+   * Delivery fee: of the zone with dmethod `1`, of the pickup point with `20`, otherwise 0. In the currency of the
+   * restaurant
+   */
+  fee: number;
+  /**
+   * How the order is paid: `cash` and `card` on receipt, `online` in a shop, `invoice` by invoice, `external`
+   * elsewhere
+   */
+  payment_method: OrderPaymentMethod;
+  /**
+   * Means of payment. With `cash`: `cash`, `pos`, `voucher` or `other`; with `card` and `online`: `card`, `wallet`,
+   * `transfer` or `other`; null with other methods
+   */
+  payment_method_sub: OrderPaymentMethodSub;
+  /**
+   * True from the start with `online` and `external`, once the order is closed with `cash` and `card`; false with
+   * `invoice`
+   */
+  paid: boolean;
+  /**
+   * Sum of the line totals, minus the discounts of coupon and points, plus the fee. In the currency of the
+   * restaurant
+   */
+  total: number;
+  /** Currency of all amounts of the order (ISO 4217) */
+  currency: string;
+  /** True when `status` is `closed` */
+  closed: boolean;
+  /** Location that the order is for */
+  subrestaurant_uid: string;
+  /** Code of the location when the order was received; null when it had none */
+  subrestaurant_code: string | null;
+  /** Note on the whole order; null when there is none */
+  notes: string | null;
+  /** Language in two letters: the one that was sent, otherwise that of the restaurant; null when it is not known */
+  language: string | null;
+  /** Side that made the order. An order of the restaurant is confirmed at once */
+  creator: OrderCreator;
+  /** Table, with dmethod `0t`; null with other methods */
+  table: string | null;
+  /** Id that the sender gave, unique for this client and restaurant; null when there is none */
+  external_id: string | null;
+  /** Null when the order is delivered, is at the table or has no pickup date */
+  pickup: Pickup | null;
+  /** Null when the order is not delivered */
+  delivery: OrderDelivery | null;
+  /** The coupon that the order used; null without one */
+  coupon: OrderCoupon | null;
+  /** The points that the order used; null without any */
+  loyalty: OrderLoyalty | null;
+  /** Whether and when the order was confirmed, and its countdown */
+  confirmation: Confirmation;
+  /** Null unless the order was cancelled */
+  cancellation: Cancellation | null;
+};
+
 /** Answer of GET /api/events/list */
 export type EventsListAnswer = {
   /** True in every answer that is no refusal */
@@ -2236,6 +2340,8 @@ export type LoyaltylogCreatedEvent = {
   previous_seq: number | null;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** Answer of GET /api/loyaltylog/get */
@@ -2452,6 +2558,8 @@ export type MenuChangedEvent = {
   previous_seq: number | null;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** An import, a plan or a revert, with its progress and its result */
@@ -3470,12 +3578,12 @@ export type Order = {
    * How the order is paid: `cash` and `card` on receipt, `online` in a shop, `invoice` by invoice, `external`
    * elsewhere
    */
-  payment_method: 'cash' | 'card' | 'online' | 'invoice' | 'external';
+  payment_method: OrderPaymentMethod;
   /**
    * Means of payment. With `cash`: `cash`, `pos`, `voucher` or `other`; with `card` and `online`: `card`, `wallet`,
    * `transfer` or `other`; null with other methods
    */
-  payment_method_sub: 'cash' | 'pos' | 'voucher' | 'card' | 'wallet' | 'transfer' | 'other' | null;
+  payment_method_sub: OrderPaymentMethodSub;
   /**
    * True from the start with `online` and `external`, once the order is closed with `cash` and `card`; false with
    * `invoice`
@@ -3499,7 +3607,7 @@ export type Order = {
   /** Language in two letters: the one that was sent, otherwise that of the restaurant; null when it is not known */
   language: string | null;
   /** Side that made the order. An order of the restaurant is confirmed at once */
-  creator: 'customer' | 'restaurant';
+  creator: OrderCreator;
   /** Table, with dmethod `0t`; null with other methods */
   table: string | null;
   /** Id that the sender gave, unique for this client and restaurant; null when there is none */
@@ -3530,8 +3638,8 @@ export type OrderCancelAnswer = {
 export type OrderCancelledEvent = {
   /** Type of the event */
   event: 'order.cancelled';
-  /** An order, with names and prices as they were when it was received */
-  order: Order;
+  /** An order in an event */
+  order: EventOrder;
   /** Id of the event, as in the header webhook-id */
   id: string;
   /**
@@ -3548,6 +3656,8 @@ export type OrderCancelledEvent = {
   previous_seq: number | null;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** Answer of POST /api/order/close */
@@ -3562,8 +3672,8 @@ export type OrderCloseAnswer = {
 export type OrderClosedEvent = {
   /** Type of the event */
   event: 'order.closed';
-  /** An order, with names and prices as they were when it was received */
-  order: Order;
+  /** An order in an event */
+  order: EventOrder;
   /** Id of the event, as in the header webhook-id */
   id: string;
   /**
@@ -3580,6 +3690,8 @@ export type OrderClosedEvent = {
   previous_seq: number | null;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** Answer of POST /api/order/confirm */
@@ -3594,8 +3706,8 @@ export type OrderConfirmAnswer = {
 export type OrderConfirmedEvent = {
   /** Type of the event */
   event: 'order.confirmed';
-  /** An order, with names and prices as they were when it was received */
-  order: Order;
+  /** An order in an event */
+  order: EventOrder;
   /** Id of the event, as in the header webhook-id */
   id: string;
   /**
@@ -3612,6 +3724,8 @@ export type OrderConfirmedEvent = {
   previous_seq: number | null;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** An order whose countdown began */
@@ -3646,6 +3760,8 @@ export type OrderCountdownStartedEvent = {
   previous_seq: number | null;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** The coupon that an order used */
@@ -3663,6 +3779,9 @@ export type OrderCreateAnswer = {
   /** What order/create answers. A repeated request gets the first receipt */
   order: OrderReceipt;
 };
+
+/** Side that made the order. An order of the restaurant is confirmed at once */
+export type OrderCreator = 'customer' | 'restaurant';
 
 /** The customer as given with the order. When the customer is removed, only `uid` remains */
 export type OrderCustomer = {
@@ -3751,8 +3870,8 @@ export type OrderLoyalty = {
 export type OrderNewEvent = {
   /** Type of the event */
   event: 'order.new';
-  /** An order, with names and prices as they were when it was received */
-  order: Order;
+  /** An order in an event */
+  order: EventOrder;
   /** Id of the event, as in the header webhook-id */
   id: string;
   /**
@@ -3769,6 +3888,8 @@ export type OrderNewEvent = {
   previous_seq: number | null;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** An option of an ordered product, with the chosen values */
@@ -3809,6 +3930,18 @@ export type OrderOptionValue = {
   /** Id that the importing client gave it; null when it was made in the panel */
   ext_id: string | null;
 };
+
+/**
+ * How the order is paid: `cash` and `card` on receipt, `online` in a shop, `invoice` by invoice, `external`
+ * elsewhere
+ */
+export type OrderPaymentMethod = 'cash' | 'card' | 'online' | 'invoice' | 'external';
+
+/**
+ * Means of payment. With `cash`: `cash`, `pos`, `voucher` or `other`; with `card` and `online`: `card`, `wallet`,
+ * `transfer` or `other`; null with other methods
+ */
+export type OrderPaymentMethodSub = 'cash' | 'pos' | 'voucher' | 'card' | 'wallet' | 'transfer' | 'other' | null;
 
 /** An ordered product, as it was when the order was received */
 export type OrderProduct = {
@@ -3945,6 +4078,8 @@ export type OrderTimeoutEvent = {
   previous_seq: number | null;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** Answer of GET /api/orders/get */
@@ -4662,6 +4797,8 @@ export type WebhookDigestEvent = {
   previous_seq: number | null;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** Answer of GET /api/webhook/endpoint */
@@ -4834,6 +4971,8 @@ export type WebhookTestEvent = {
   previous_seq: number | null;
   /** Only present when lists are null because the body would exceed 256 KiB */
   truncated?: true | undefined;
+  /** Only in an example that was sent from the panel: its content is made up, so answer 2xx and do nothing */
+  test?: true | undefined;
 };
 
 /** Body of POST /api/webhook/test */

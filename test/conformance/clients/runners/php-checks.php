@@ -5,6 +5,7 @@ declare(strict_types=1);
 
 use Nyholm\Psr7\Factory\Psr17Factory;
 use Orderpass\ApiException;
+use Orderpass\CallOptions;
 use Orderpass\Decimal;
 use Orderpass\Json;
 use Orderpass\Orderpass;
@@ -14,6 +15,7 @@ use Orderpass\Type;
 use Orderpass\Webhook;
 
 require __DIR__ . '/php-autoload.php';
+require __DIR__ . '/php-curl.php';
 
 [, $what, $url, $clientId, $clientSecret, $file] = $argv;
 
@@ -36,7 +38,10 @@ final class FileCache implements TokenCache
     /** Moves the times of every token, as if it were older. */
     public function age(callable $change): void
     {
-        $changed = array_map(static fn (string $one): string => json_encode($change(json_decode($one, true))), $this->all());
+        $changed = array_map(static function (string $one) use ($change): string {
+            $entry = json_decode($one, true);
+            return json_encode(isset($entry['value']) ? $change($entry) : $entry);
+        }, $this->all());
         file_put_contents($this->file, json_encode($changed));
     }
 
@@ -98,6 +103,19 @@ $found = match ($what) {
         $other->whoami->get();
         $client->orders->listPage();
         return $kind();
+    })(),
+    'times' => (static function () use ($url): array {
+        $menu = new Type\MenuImportRequest(posUid: 'till', updateMode: 'merge', categories: [], products: []);
+        $times = [];
+        foreach ([[null, null], [null, 7.0], [9.0, null]] as [$ofClient, $ofCall]) {
+            $own = new Orderpass($url, new Psr17Factory(), apiKey: 'opk_none', timeout: $ofClient);
+            try {
+                $own->menu->importMenu($menu, new CallOptions(timeout: $ofCall));
+            } catch (ApiException) {
+                $times[] = $GLOBALS['timeouts'][\CURLOPT_TIMEOUT_MS];
+            }
+        }
+        return $times;
     })(),
     'moved' => [
         'moved' => $kind(),

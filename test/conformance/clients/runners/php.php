@@ -45,6 +45,13 @@ function entityOf(WebhookEvent $event): string
     };
 }
 
+/** Of a new order; null in a body that was too long. */
+function linesOf(WebhookEvent $event): ?int
+{
+    $details = $event instanceof Type\OrderNewEvent ? $event->order->details : null;
+    return $details === null ? null : count($details);
+}
+
 $steps = [
     'open' => static function (array $step) use (&$clients, $names): array {
         $options = ['factory' => new Psr17Factory()];
@@ -84,7 +91,8 @@ $steps = [
     'verify' => static function (array $step): array {
         $now = isset($step['now']) ? (float) $step['now'] : null;
         $event = Webhook::verify($step['secrets'], $step['headers'], $step['body'], now: $now);
-        return ['value' => ['event' => $event->name(), 'entity' => entityOf($event)]];
+        $value = ['event' => $event->name(), 'entity' => entityOf($event)];
+        return ['value' => $value + ['lines' => linesOf($event), 'isTest' => $event->isTest()]];
     },
 ];
 

@@ -11,7 +11,7 @@ import httpx
 from orderpass import ApiError, AsyncOrderpass, CallOptions, Orderpass, TransportError, _request
 
 is_async = sys.argv[1] == "async"
-state = {"now": 0.0, "fetched": 0, "away": False, "sent": ""}
+state = {"now": 0.0, "fetched": 0, "away": False, "refused": False, "sent": ""}
 # The token endpoint answers while it is set.
 is_open = threading.Event()
 is_open.set()
@@ -25,6 +25,8 @@ def answer(request: httpx.Request) -> httpx.Response:
     state["fetched"] += 1
     number, is_away = state["fetched"], state["away"]
     is_open.wait(30)
+    if state["refused"]:
+        return httpx.Response(401, json={"error": "invalid_client", "code": "INVALID_AUTH"})
     if is_away:
         return httpx.Response(503, json={"error": "temporarily_unavailable", "code": "HTTP_503"})
     return httpx.Response(200, json={"access_token": f"t{number}", "expires_in": 100})
@@ -95,9 +97,23 @@ async def main() -> None:
     await asyncio.sleep(0.05)
     is_open.set()
     ended = await asyncio.gather(*calls)
+    fetched = state["fetched"]
     # Each of four calls would send one of its own if the failure were not shared.
+    is_shared = fetched < 7
+    state["away"], state["refused"] = False, True
+    refused = [await at(200), await at(205), await at(209), state["fetched"] - fetched]
+    state["refused"] = False
+    renewed = await at(211)
+    refused.append(renewed == f"Bearer t{state['fetched']}")
+    state["refused"] = True
+    fetched = state["fetched"]
+    # 302 is in the last tenth of the life of that token.
+    still = [await at(302) == renewed, await at(302) == renewed]
+    await until(lambda: state["fetched"] == fetched + 1)
+    await asyncio.sleep(0.05)
+    still += [await at(308) == renewed, state["fetched"] - fetched]
     print(json.dumps({"first": first, "away": away, "paused": paused, "back": back, "bounded": bounded,
-                      "ended": ended, "isShared": state["fetched"] < 7}))
+                      "ended": ended, "isShared": is_shared, "refused": refused, "still": still}))
 
 
 asyncio.run(main())

@@ -46,6 +46,12 @@ def entity_of(event: WebhookEvent) -> str:
     return event["order"]["uid"]
 
 
+def lines_of(event: WebhookEvent):
+    """Of a new order; None in a body that was too long."""
+    details = event["order"]["details"] if event["event"] == "order.new" else None
+    return None if details is None else len(details)
+
+
 async def call(step, options=None):
     result = method_of(step)(**step["arguments"], options=options)
     return await result if is_async else result
@@ -93,7 +99,15 @@ async def run(step):
             return {"value": list(pool.map(lambda _: method_of(step)(**step["arguments"]), range(step["times"])))}
     if step["do"] == "verify":
         event = verify_webhook(step["secrets"], step["headers"], step["body"], now=step.get("now"))
-        return {"value": {"event": event["event"], "entity": entity_of(event)}}
+        is_test = event.get("test", False)
+        return {
+            "value": {
+                "event": event["event"],
+                "entity": entity_of(event),
+                "lines": lines_of(event),
+                "isTest": is_test,
+            }
+        }
     raise ValueError(f"no step {step['do']}")
 
 

@@ -64,6 +64,10 @@ const entityOf = (event: WebhookEvent): string => {
   }
 };
 
+/** Of a new order; null in a body that was too long. */
+const linesOf = (event: WebhookEvent): number | null =>
+  event.event === 'order.new' ? (event.order.details?.length ?? null) : null;
+
 const steps: Readonly<Record<string, (step: Step) => Promise<object>>> = {
   open: async ({ client, options }) => {
     clients.set(client, open(options));
@@ -92,7 +96,8 @@ const steps: Readonly<Record<string, (step: Step) => Promise<object>>> = {
   }),
   verify: async ({ secrets, headers, body, now }) => {
     const event = await verifyWebhook({ secret: secrets, headers, body, ...(now === undefined ? {} : { now }) });
-    return { value: { event: event.event, entity: entityOf(event) } };
+    const isTest = event.test === true;
+    return { value: { event: event.event, entity: entityOf(event), lines: linesOf(event), isTest } };
   },
 };
 

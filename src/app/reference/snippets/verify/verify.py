@@ -1,6 +1,6 @@
 import base64, hashlib, hmac, time
 
-def verify(secret: str, headers: dict, body: bytes, now: float | None = None) -> bool:
+def verify(secret: str, headers: dict, body: bytes, now=None) -> bool:
     """`headers` with lower-case names, `body` exactly as it came, before anything parses it."""
     id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not id or not (timestamp.isascii() and timestamp.isdigit()):

@@ -11,6 +11,8 @@ from ._errors import ApiError, OrderpassError, TransportError
 from ._request import (
     CallOptions,
     Operation,
+    Refusal,
+    Repeats,
     Request,
     Settings,
     Token,
@@ -18,7 +20,6 @@ from ._request import (
     credential_headers,
     make_request,
     next_page,
-    pause_before_repeat,
     read_answer,
     token_request,
 )
@@ -32,6 +33,7 @@ class AsyncTransport:
         self._http = http
         self._token: Optional[Token] = None
         self._fetching: Optional["asyncio.Task[Token]"] = None
+        self._refusal: Optional[Refusal] = None
 
     async def call(
         self, operation: Operation, members: Mapping[str, Any], options: Optional[CallOptions]
@@ -40,7 +42,7 @@ class AsyncTransport:
         request = make_request(self._settings, operation, members, options)
         sent = 0
         is_renewed = False
-        number = 0
+        repeats = Repeats(self._settings, request)
         while True:
             token = None if self._settings.api_key is not None else await self._current_token(options.timeout)
             try:
@@ -52,8 +54,7 @@ class AsyncTransport:
                     if self._token is token:
                         self._token = None
                     continue
-                await self._pause(request, number, error)
-                number += 1
+                await asyncio.sleep(repeats.pause_after(error))
                 continue
             if options.on_answer is not None:
                 options.on_answer(answer_info(response, sent))
@@ -69,16 +70,14 @@ class AsyncTransport:
                 yield item
             request = next_page(members, page)
 
-    async def _pause(self, request: Request, number: int, error: OrderpassError) -> None:
-        pause = pause_before_repeat(self._settings, request.is_safe, number, error)
-        if pause is None:
-            raise error
-        await asyncio.sleep(pause)
-
     async def _current_token(self, timeout: Optional[float]) -> Token:
         token = self._token
         if token is not None and token.is_fresh():
             return token
+        if self._refusal is not None and self._refusal.is_recent():
+            if token is not None and token.is_alive():
+                return token
+            raise self._refusal.error
         # A task of its own: a caller that is cancelled does not end the renewal that others wait for.
         if self._fetching is None or self._fetching.done():
             self._fetching = asyncio.ensure_future(self._fetch_token())
@@ -98,14 +97,14 @@ class AsyncTransport:
 
     async def _fetch_token(self) -> Token:
         request = token_request(self._settings)
-        number = 0
+        repeats = Repeats(self._settings, request)
         while True:
             try:
                 self._token = Token((await self._send(request, None))[1])
                 return self._token
             except (ApiError, TransportError) as error:
-                await self._pause(request, number, error)
-                number += 1
+                self._refusal = Refusal.of(error)
+                await asyncio.sleep(repeats.pause_after(error))
 
     async def _send(self, request: Request, token: Optional[Token]) -> _Answer:
         try:
@@ -117,6 +116,7 @@ class AsyncTransport:
                     headers={**request.headers, **credential_headers(self._settings, token)},
                     content=request.body,
                     timeout=request.timeout,
+                    follow_redirects=False,
                 ),
                 request.timeout,
             )

@@ -21,10 +21,11 @@ class Orderpass(Operations):
     client_id, client_secret: of an API client; or api_key alone
     scopes: a subset of the client's scopes; by default the token has all of them
     restuid: the restaurant of calls that name none; needed when the client may use several
-    timeout: seconds of one attempt; the service answers within 30 s
+    timeout: seconds of one attempt, the upload included; by default 35, and 155 for `menu.import_menu`
     retries: repeats of one call
     backoff: the first pause in seconds; each one after it is twice as long, at most 8 s, less a random part
-    retry_after_max: a longer Retry-After is not waited for; the error has it as `retry_after`
+    retry_after_max: a longer Retry-After is not waited for; the error has it as `retry_after`. As long a call waits for a write
+        of its own that still runs
     http: an own httpx client, which stays open when this one is closed
     """
 
@@ -37,7 +38,7 @@ class Orderpass(Operations):
         api_key: Optional[str] = None,
         scopes: Sequence[str] = (),
         restuid: Optional[str] = None,
-        timeout: float = 35,
+        timeout: Optional[float] = None,
         retries: int = 3,
         backoff: float = 0.5,
         retry_after_max: float = 60,
@@ -75,7 +76,7 @@ class AsyncOrderpass(AsyncOperations):
         api_key: Optional[str] = None,
         scopes: Sequence[str] = (),
         restuid: Optional[str] = None,
-        timeout: float = 35,
+        timeout: Optional[float] = None,
         retries: int = 3,
         backoff: float = 0.5,
         retry_after_max: float = 60,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Optional, cast
+from typing import Any, Dict, Iterable, List, Optional, Tuple, cast
 
 from .types import ErrorDetail
 
@@ -46,6 +46,10 @@ class ApiError(OrderpassError):
         given = members.get("retry_after")
         self.retry_after = retry_after if retry_after is not None else (given if isinstance(given, int) else None)
         self.body = body
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # A process pool copies an error by the arguments of its class, which an exception would take to be its text.
+        return (type(self), (self.status, self.retry_after, self.request_id, self.body))
 
 
 def _text(value: Any) -> Optional[str]:

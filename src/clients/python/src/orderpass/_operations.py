@@ -742,7 +742,7 @@ class Menu:
             "confirm_removal": confirm_removal,
             "plan_id": plan_id,
         }
-        answer = self._transport.call(Operation("menu.import", "POST", "/api/menu/import"), request, options)
+        answer = self._transport.call(Operation("menu.import", "POST", "/api/menu/import", timeout=155), request, options)
         return cast("ImportReport", answer["import"])
 
     def imports(

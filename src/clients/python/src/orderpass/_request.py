@@ -53,6 +53,8 @@ class Operation:
     path: str
     in_path: Tuple[str, ...] = ()
     """Members of the request that stand in the path."""
+    timeout: Optional[float] = None
+    """Seconds of an attempt where no caller gives any."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Settings:
     api_key: Optional[str] = field(repr=False)
     scopes: Sequence[str]
     restuid: Optional[str]
-    timeout: float
+    timeout: Optional[float]
     retries: int
     backoff: float
     retry_after_max: float
@@ -97,6 +99,10 @@ class Request:
     """It has no second effect when it is sent twice. Any other one is sent once."""
 
 
+# The service answers within 30 s.
+_USUAL_TIMEOUT = 35.0
+
+
 def make_request(
     settings: Settings, operation: Operation, members: Mapping[str, Any], options: CallOptions
 ) -> Request:
@@ -107,7 +113,8 @@ def make_request(
         path = path.replace("{" + name + "}", _segment(name, given.pop(name, None)))
     headers = {"accept": "application/json"}
     url = settings.origin + path
-    timeout = settings.timeout if options.timeout is None else options.timeout
+    given_times = (options.timeout, settings.timeout, operation.timeout, _USUAL_TIMEOUT)
+    timeout = next(seconds for seconds in given_times if seconds is not None)
     if operation.method == "GET":
         params = {name: _query_value(value) for name, value in given.items() if value is not None}
         return Request("GET", url, headers, None, params, timeout, True)
@@ -168,16 +175,54 @@ def _seconds(value: Optional[str]) -> Optional[float]:
 _BACKOFF_MAX = 8.0
 
 
-def pause_before_repeat(settings: Settings, is_safe: bool, number: int, error: OrderpassError) -> Optional[float]:
-    """Seconds until the call is repeated after its failure `number` (from 0); None: it is not repeated."""
-    if not is_safe or number >= settings.retries or not _is_passing(error):
-        return None
-    asked = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
-    if asked > settings.retry_after_max:
-        return None
-    own = min(_BACKOFF_MAX, settings.backoff * 2.0**number) * random.uniform(0.5, 1)
-    # Callers that were refused together come again at different times.
-    return asked + own / 4 if asked else own
+class Repeats:
+    """Which failures of one call are repeated."""
+
+    def __init__(self, settings: Settings, request: Request) -> None:
+        self._settings = settings
+        self._is_safe = request.is_safe
+        self._number = 0
+        self._waits = 0
+        self._running = 0.0
+        self._lost: Optional[OrderpassError] = None
+
+    def pause_after(self, error: OrderpassError) -> float:
+        """Seconds until the call is repeated. Raises the failure of the call when it is not."""
+        settings = self._settings
+        if self._lost is None and _is_unknown(error):
+            self._lost = error
+        asked = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
+        is_too_long = asked > settings.retry_after_max
+        # Waiting for the end of the own request is no repeat that `retries` counts.
+        is_own_running = _is_running(error) and settings.retries > 0
+        number = self._waits if is_own_running else self._number
+        if is_own_running:
+            # Each request costs units, so those that only wait for the first one come at growing distances.
+            asked = max(asked, min(_BACKOFF_MAX, asked * 2.0**number))
+        own = min(_BACKOFF_MAX, settings.backoff * 2.0**number) * random.uniform(0.5, 1)
+        # Callers that were refused together come again at different times.
+        pause = asked + own / 4 if asked else own
+        if is_own_running:
+            self._waits += 1
+            self._running += pause
+            is_over = self._running > settings.retry_after_max
+        else:
+            self._number += 1
+            is_over = number >= settings.retries
+        if not self._is_safe or is_over or is_too_long or not _is_passing(error):
+            # A 409 would say that the write was refused, while its outcome is not known.
+            raise self._lost if self._lost is not None and _is_running(error) else error
+        return pause
+
+
+def _is_running(error: OrderpassError) -> bool:
+    """The request with this idempotency key still runs."""
+    return isinstance(error, ApiError) and error.status == 409 and error.retry_after is not None
+
+
+def _is_unknown(error: OrderpassError) -> bool:
+    """The service may have got the request, and may do it yet."""
+    return isinstance(error, TransportError) or (isinstance(error, ApiError) and error.status in (502, 504))
 
 
 def _is_passing(error: OrderpassError) -> bool:
@@ -205,6 +250,28 @@ _RENEWAL_MAX = 60.0
 
 # After a renewal that failed while the old token works.
 _RENEWAL_PAUSE = 5.0
+
+
+# A refused credential is not sent again for this long, since the service counts its refusals: too many of them lock the
+# client at this address, for other processes too.
+_REFUSED_TIME = 10.0
+
+
+class Refusal:
+    """A refusal of the token endpoint, which answers calls for a while."""
+
+    def __init__(self, error: ApiError) -> None:
+        self.error = error
+        self._ends_at = time.monotonic() + _REFUSED_TIME
+
+    def is_recent(self) -> bool:
+        return time.monotonic() < self._ends_at
+
+    @staticmethod
+    def of(error: BaseException) -> Optional[Refusal]:
+        if isinstance(error, ApiError) and 400 <= error.status < 500 and error.status not in (408, 429):
+            return Refusal(error)
+        return None
 
 
 class Token:
@@ -237,7 +304,8 @@ def token_request(settings: Settings) -> Request:
         form["scope"] = " ".join(settings.scopes)
     headers = {"content-type": "application/x-www-form-urlencoded"}
     url = settings.origin + "/api/oauth/token"
-    return Request("POST", url, headers, urlencode(form).encode(), None, settings.timeout, True)
+    timeout = _USUAL_TIMEOUT if settings.timeout is None else settings.timeout
+    return Request("POST", url, headers, urlencode(form).encode(), None, timeout, True)
 
 
 def credential_headers(settings: Settings, token: Optional[Token]) -> Dict[str, str]:

@@ -13,6 +13,8 @@ from ._errors import ApiError, OrderpassError, TransportError
 from ._request import (
     CallOptions,
     Operation,
+    Refusal,
+    Repeats,
     Request,
     Settings,
     Token,
@@ -20,7 +22,6 @@ from ._request import (
     credential_headers,
     make_request,
     next_page,
-    pause_before_repeat,
     read_answer,
     token_request,
 )
@@ -31,6 +32,10 @@ _Answer = Tuple[httpx.Response, Dict[str, Any]]
 _EARLY_RENEWAL_TIMEOUT = 3.0
 
 
+# For each address of the host.
+_CONNECT_TIMEOUT = 10.0
+
+
 class _Fetching:
     """A request for a token, and its repeats. Threads that wait for it share the token, or the error."""
 
@@ -38,6 +43,7 @@ class _Fetching:
         self.done = threading.Event()
         self.token: Optional[Token] = None
         self.error: Optional[OrderpassError] = None
+        self.refusal: Optional[Refusal] = None
 
 
 class Transport:
@@ -46,7 +52,8 @@ class Transport:
         self._http = http
         self._token: Optional[Token] = None
         self._fetching: Optional[_Fetching] = None
-        # Of both; no request is sent within it.
+        self._refusal: Optional[Refusal] = None
+        # Of all three; no request is sent within it.
         self._lock = threading.Lock()
 
     def call(self, operation: Operation, members: Mapping[str, Any], options: Optional[CallOptions]) -> Dict[str, Any]:
@@ -54,7 +61,7 @@ class Transport:
         request = make_request(self._settings, operation, members, options)
         sent = 0
         is_renewed = False
-        number = 0
+        repeats = Repeats(self._settings, request)
         while True:
             token = None if self._settings.api_key is not None else self._current_token(options.timeout)
             try:
@@ -66,8 +73,7 @@ class Transport:
                     is_renewed = True
                     self._forget(token)
                     continue
-                self._pause(request, number, error)
-                number += 1
+                time.sleep(repeats.pause_after(error))
                 continue
             if options.on_answer is not None:
                 options.on_answer(answer_info(response, sent))
@@ -82,15 +88,6 @@ class Transport:
             yield from page[member]
             request = next_page(members, page)
 
-    def _pause(
-        self, request: Request, number: int, error: OrderpassError, ends_at: Optional[float] = None
-    ) -> None:
-        """Raises the error when the request is not repeated."""
-        pause = pause_before_repeat(self._settings, request.is_safe, number, error)
-        if pause is None or (ends_at is not None and time.monotonic() + pause >= ends_at):
-            raise error
-        time.sleep(pause)
-
     def _current_token(self, timeout: Optional[float]) -> Token:
         ends_at = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -98,6 +95,10 @@ class Transport:
                 old = self._token
                 if old is not None and old.is_fresh():
                     return old
+                if self._refusal is not None and self._refusal.is_recent():
+                    if old is not None and old.is_alive():
+                        return old
+                    raise self._refusal.error
                 others = self._fetching
                 own = _Fetching() if others is None else None
                 self._fetching = own or others
@@ -123,23 +124,25 @@ class Transport:
         bound = time.monotonic() + _EARLY_RENEWAL_TIMEOUT
         try:
             fetching.token = Token(self._send_within(bound if ends_at is None else min(bound, ends_at)))
-        except OrderpassError:
-            pass
+        except OrderpassError as error:
+            fetching.refusal = Refusal.of(error)
         finally:
             self._end_fetching(fetching)
 
     def _fetch_token(self, fetching: _Fetching, ends_at: Optional[float]) -> Token:
-        request = token_request(self._settings)
-        number = 0
+        repeats = Repeats(self._settings, token_request(self._settings))
         try:
             while True:
                 try:
                     fetching.token = Token(self._send_within(ends_at))
                     return fetching.token
                 except (ApiError, TransportError) as error:
-                    self._pause(request, number, error, ends_at)
-                    number += 1
+                    pause = repeats.pause_after(error)
+                    if ends_at is not None and time.monotonic() + pause >= ends_at:
+                        raise
+                    time.sleep(pause)
         except OrderpassError as error:
+            fetching.refusal = Refusal.of(error)
             # A call that waits longer than this one asks again.
             if ends_at is None or isinstance(error, ApiError):
                 fetching.error = error
@@ -156,6 +159,7 @@ class Transport:
 
     def _end_fetching(self, fetching: _Fetching) -> None:
         with self._lock:
+            self._refusal = fetching.refusal
             if fetching.token is not None:
                 self._token = fetching.token
             elif self._token is not None:
@@ -180,9 +184,11 @@ class Transport:
                 params=request.params,
                 headers=headers,
                 content=request.body,
-                timeout=request.timeout,
+                # It bounds each step by itself. A connection that is not made after ten seconds is not made later either.
+                timeout=httpx.Timeout(request.timeout, connect=min(_CONNECT_TIMEOUT, request.timeout)),
+                # An own httpx client may follow redirects, which would send the credential to another host.
+                follow_redirects=False,
             ) as response:
-                # The timeout of httpx is one of each read.
                 for chunk in response.iter_bytes():
                     content += chunk
                     if time.monotonic() > deadline:

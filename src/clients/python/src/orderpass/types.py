@@ -58,6 +58,18 @@ MenuImportUpdateMode = Optional[Literal["replace", "merge"]]
 NextAttempt = Optional[Literal["planned", "due", "behind"]]
 
 
+# Side that made the order. An order of the restaurant is confirmed at once
+OrderCreator = Literal["customer", "restaurant"]
+
+
+# How the order is paid: `cash` and `card` on receipt, `online` in a shop, `invoice` by invoice, `external` elsewhere
+OrderPaymentMethod = Literal["cash", "card", "online", "invoice", "external"]
+
+
+# Means of payment. With `cash`: `cash`, `pos`, `voucher` or `other`; with `card` and `online`: `card`, `wallet`, `transfer` or `other`; null with other methods
+OrderPaymentMethodSub = Optional[Literal["cash", "pos", "voucher", "card", "wallet", "transfer", "other"]]
+
+
 # State of the order. `timed_out`: its countdown ended before it was confirmed; `closed`: it is completed
 OrderStatus = Literal["new", "confirmed", "timed_out", "closed", "cancelled"]
 
@@ -823,6 +835,10 @@ class CustomerChangedEvent(_CustomerChangedEventRequired, total=False):
     """Body of the event customer.changed"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class CustomerCreateAnswer(TypedDict):
@@ -1438,6 +1454,102 @@ class EventDelivery(TypedDict):
     """`planned`: at `next_attempt_iso`; `due`: now, it is being sent or waits for a slot or the rate
     of its endpoint; `behind`: after an earlier event of the same entity; null: no further attempt
     """
+
+
+class EventOrder(TypedDict):
+    """An order in an event"""
+    uid: str
+    """Identifies the order; unique in the installation"""
+    token: str
+    """Is needed beside `uid` to confirm, close or cancel the order. Secret; it never changes"""
+    seq: int
+    """Rises with each change of the order that can have an event; `seq` of that event
+
+    At least 1.
+    """
+    status: OrderStatus
+    """State of the order. `timed_out`: its countdown ended before it was confirmed; `closed`: it is
+    completed
+    """
+    date: str
+    """`date_iso` as a legacy date"""
+    date_iso: str
+    """When the order was received
+
+    A date-time of RFC 3339 with an offset.
+    """
+    updated_iso: str
+    """When `status` changed last; at first when the order was received
+
+    A date-time of RFC 3339 with an offset.
+    """
+    number: int
+    """Running number of the order in the restaurant, from 1
+
+    At least 1.
+    """
+    order_number: str
+    """Number to show: `<location code>-<number>`, or the number alone if the location has no code"""
+    client: OrderCustomer
+    """The customer as given with the order. When the customer is removed, only `uid` remains"""
+    details: Optional[List[OrderLine]]
+    """The lines of the order; null when they were left out of a `truncated` body"""
+    dmethod: str
+    """Delivery method: `0` pickup at the location, `1` home delivery, `0t` at the table, `20` at a
+    pickup point, `0e-{id}` event, `dcf-{id}` custom method
+    """
+    fee: float
+    """Delivery fee: of the zone with dmethod `1`, of the pickup point with `20`, otherwise 0. In the
+    currency of the restaurant
+    """
+    payment_method: OrderPaymentMethod
+    """How the order is paid: `cash` and `card` on receipt, `online` in a shop, `invoice` by invoice,
+    `external` elsewhere
+    """
+    payment_method_sub: OrderPaymentMethodSub
+    """Means of payment. With `cash`: `cash`, `pos`, `voucher` or `other`; with `card` and `online`:
+    `card`, `wallet`, `transfer` or `other`; null with other methods
+    """
+    paid: bool
+    """True from the start with `online` and `external`, once the order is closed with `cash` and
+    `card`; false with `invoice`
+    """
+    total: float
+    """Sum of the line totals, minus the discounts of coupon and points, plus the fee. In the currency
+    of the restaurant
+    """
+    currency: str
+    """Currency of all amounts of the order (ISO 4217)"""
+    closed: bool
+    """True when `status` is `closed`"""
+    subrestaurant_uid: str
+    """Location that the order is for"""
+    subrestaurant_code: Optional[str]
+    """Code of the location when the order was received; null when it had none"""
+    notes: Optional[str]
+    """Note on the whole order; null when there is none"""
+    language: Optional[str]
+    """Language in two letters: the one that was sent, otherwise that of the restaurant; null when it
+    is not known
+    """
+    creator: OrderCreator
+    """Side that made the order. An order of the restaurant is confirmed at once"""
+    table: Optional[str]
+    """Table, with dmethod `0t`; null with other methods"""
+    external_id: Optional[str]
+    """Id that the sender gave, unique for this client and restaurant; null when there is none"""
+    pickup: Optional[Pickup]
+    """Null when the order is delivered, is at the table or has no pickup date"""
+    delivery: Optional[OrderDelivery]
+    """Null when the order is not delivered"""
+    coupon: Optional[OrderCoupon]
+    """The coupon that the order used; null without one"""
+    loyalty: Optional[OrderLoyalty]
+    """The points that the order used; null without any"""
+    confirmation: Confirmation
+    """Whether and when the order was confirmed, and its countdown"""
+    cancellation: Optional[Cancellation]
+    """Null unless the order was cancelled"""
 
 
 class EventsListAnswer(TypedDict):
@@ -2066,6 +2178,10 @@ class LoyaltylogCreatedEvent(_LoyaltylogCreatedEventRequired, total=False):
     """Body of the event loyaltylog.created"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class LoyaltylogGetAnswer(TypedDict):
@@ -2282,6 +2398,10 @@ class MenuChangedEvent(_MenuChangedEventRequired, total=False):
     """Body of the event menu.changed"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class _MenuImportRequired(TypedDict):
@@ -3227,11 +3347,11 @@ class Order(TypedDict):
     """Delivery fee: of the zone with dmethod `1`, of the pickup point with `20`, otherwise 0. In the
     currency of the restaurant
     """
-    payment_method: Literal["cash", "card", "online", "invoice", "external"]
+    payment_method: OrderPaymentMethod
     """How the order is paid: `cash` and `card` on receipt, `online` in a shop, `invoice` by invoice,
     `external` elsewhere
     """
-    payment_method_sub: Optional[Literal["cash", "pos", "voucher", "card", "wallet", "transfer", "other"]]
+    payment_method_sub: OrderPaymentMethodSub
     """Means of payment. With `cash`: `cash`, `pos`, `voucher` or `other`; with `card` and `online`:
     `card`, `wallet`, `transfer` or `other`; null with other methods
     """
@@ -3257,7 +3377,7 @@ class Order(TypedDict):
     """Language in two letters: the one that was sent, otherwise that of the restaurant; null when it
     is not known
     """
-    creator: Literal["customer", "restaurant"]
+    creator: OrderCreator
     """Side that made the order. An order of the restaurant is confirmed at once"""
     table: Optional[str]
     """Table, with dmethod `0t`; null with other methods"""
@@ -3289,8 +3409,8 @@ class _OrderCancelledEventRequired(TypedDict):
     """Members of OrderCancelledEvent that are always there."""
     event: Literal["order.cancelled"]
     """Type of the event"""
-    order: Order
-    """An order, with names and prices as they were when it was received"""
+    order: EventOrder
+    """An order in an event"""
     id: str
     """Id of the event, as in the header webhook-id"""
     created: str
@@ -3312,6 +3432,10 @@ class OrderCancelledEvent(_OrderCancelledEventRequired, total=False):
     """Body of the event order.cancelled"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class OrderCloseAnswer(TypedDict):
@@ -3326,8 +3450,8 @@ class _OrderClosedEventRequired(TypedDict):
     """Members of OrderClosedEvent that are always there."""
     event: Literal["order.closed"]
     """Type of the event"""
-    order: Order
-    """An order, with names and prices as they were when it was received"""
+    order: EventOrder
+    """An order in an event"""
     id: str
     """Id of the event, as in the header webhook-id"""
     created: str
@@ -3349,6 +3473,10 @@ class OrderClosedEvent(_OrderClosedEventRequired, total=False):
     """Body of the event order.closed"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class OrderConfirmAnswer(TypedDict):
@@ -3363,8 +3491,8 @@ class _OrderConfirmedEventRequired(TypedDict):
     """Members of OrderConfirmedEvent that are always there."""
     event: Literal["order.confirmed"]
     """Type of the event"""
-    order: Order
-    """An order, with names and prices as they were when it was received"""
+    order: EventOrder
+    """An order in an event"""
     id: str
     """Id of the event, as in the header webhook-id"""
     created: str
@@ -3386,6 +3514,10 @@ class OrderConfirmedEvent(_OrderConfirmedEventRequired, total=False):
     """Body of the event order.confirmed"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class OrderCountdown(TypedDict):
@@ -3425,6 +3557,10 @@ class OrderCountdownStartedEvent(_OrderCountdownStartedEventRequired, total=Fals
     """Body of the event order.countdown_started"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class OrderCoupon(TypedDict):
@@ -3527,8 +3663,8 @@ class _OrderNewEventRequired(TypedDict):
     """Members of OrderNewEvent that are always there."""
     event: Literal["order.new"]
     """Type of the event"""
-    order: Order
-    """An order, with names and prices as they were when it was received"""
+    order: EventOrder
+    """An order in an event"""
     id: str
     """Id of the event, as in the header webhook-id"""
     created: str
@@ -3550,6 +3686,10 @@ class OrderNewEvent(_OrderNewEventRequired, total=False):
     """Body of the event order.new"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class OrderOption(TypedDict):
@@ -3722,6 +3862,10 @@ class OrderTimeoutEvent(_OrderTimeoutEventRequired, total=False):
     """Body of the event order.timeout"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class OrdersGetAnswer(TypedDict):
@@ -4398,6 +4542,10 @@ class WebhookDigestEvent(_WebhookDigestEventRequired, total=False):
     """Body of the event webhook.digest"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class WebhookEndpointAnswer(TypedDict):
@@ -4580,6 +4728,10 @@ class WebhookTestEvent(_WebhookTestEventRequired, total=False):
     """Body of the event webhook.test"""
     truncated: Literal[True]
     """Only present when lists are null because the body would exceed 256 KiB"""
+    test: Literal[True]
+    """Only in an example that was sent from the panel: its content is made up, so answer 2xx and do
+    nothing
+    """
 
 
 class _WebhookTestRequestRequired(TypedDict):

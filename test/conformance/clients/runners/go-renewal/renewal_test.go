@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -75,5 +76,72 @@ func TestRenewal(t *testing.T) {
 	go func() { answers <- http.StatusOK }()
 	if err := call(); err != nil || source.current.value != "t3" {
 		t.Fatal("an ended token was not replaced:", err)
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	var fetched atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		if request.URL.Path != tokenPath {
+			fmt.Fprint(response, `{"success":true}`)
+			return
+		}
+		fetched.Add(1)
+		response.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(response, `{"error":"invalid_client","code":"INVALID_AUTH"}`)
+	}))
+	defer server.Close()
+	client, err := New(Config{URL: server.URL, ClientID: "opc_1", ClientSecret: "ops_1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func() error {
+		_, err := client.Whoami.Get(context.Background(), WhoamiParameters{})
+		return err
+	}
+	for range 3 {
+		if err := call(); !HasCode(err, ErrorCodeInvalidAuth) {
+			t.Fatal("a refused secret was not the answer:", err)
+		}
+	}
+	if fetched.Load() != 1 {
+		t.Fatal("a refused secret was sent again:", fetched.Load())
+	}
+	client.tokens.current = &token{"old", time.Now().Add(-time.Second), time.Now().Add(time.Minute)}
+	if err := call(); err != nil || fetched.Load() != 1 {
+		t.Fatal("a token that works was not used, or a refused secret was sent again:", err, fetched.Load())
+	}
+	client.tokens.current, client.tokens.refusedUntil = nil, time.Now()
+	if err := call(); !HasCode(err, ErrorCodeInvalidAuth) || fetched.Load() != 2 {
+		t.Fatal("a refusal was remembered for ever:", err, fetched.Load())
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+func TestTimes(t *testing.T) {
+	var left time.Duration
+	transport := roundTrip(func(request *http.Request) (*http.Response, error) {
+		endsAt, _ := request.Context().Deadline()
+		left = time.Until(endsAt)
+		answer := httptest.NewRecorder()
+		answer.WriteString(`{"success":true}`)
+		return answer.Result(), nil
+	})
+	timeOf := func(timeout time.Duration, options ...CallOption) time.Duration {
+		client, err := New(Config{URL: "https://api.example", APIKey: "opk_1", Timeout: timeout, HTTPClient: &http.Client{Transport: transport}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Menu.ImportMenu(context.Background(), MenuImportRequest{}, options...); err != nil {
+			t.Fatal(err)
+		}
+		return (left + 2*time.Second).Truncate(5 * time.Second)
+	}
+	got := []time.Duration{timeOf(0), timeOf(0, WithTimeout(10*time.Second)), timeOf(20 * time.Second)}
+	if want := []time.Duration{155 * time.Second, 10 * time.Second, 20 * time.Second}; !slices.Equal(got, want) {
+		t.Fatal("times of an attempt:", got)
 	}
 }

@@ -160,6 +160,16 @@ func entityOf(event orderpass.Event) string {
 	}
 }
 
+// linesOf a new order; nil in a body that was too long.
+func linesOf(event orderpass.Event) *int {
+	e, isNew := event.(*orderpass.OrderNewEvent)
+	if !isNew || e.Order.Details == nil {
+		return nil
+	}
+	count := len(e.Order.Details)
+	return &count
+}
+
 func verify(s step) (any, error) {
 	header := http.Header{}
 	for name, value := range s.Headers {
@@ -173,7 +183,10 @@ func verify(s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"event": event.Head().Event, "entity": entityOf(event)}, nil
+	head := event.Head()
+	return map[string]any{
+		"event": head.Event, "entity": entityOf(event), "lines": linesOf(event), "isTest": head.Test,
+	}, nil
 }
 
 func run(s step) (answer map[string]any, err error) {
