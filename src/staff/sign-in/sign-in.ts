@@ -159,7 +159,7 @@ export const replacePassword = async (
   change: { hashed: string; by: 'link' | 'user'; address: string; exceptSession?: string },
 ): Promise<void> => {
   await setPassword(tx, user.id, change.hashed);
-  // A link that somebody else has read would replace the new password.
+  // Another reader of an older link could replace the new password.
   await endLink(tx, user.id);
   const ended = await deleteSessions(tx, user.id, change.exceptSession);
   await forgetBrowsers(tx, user.id);

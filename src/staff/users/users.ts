@@ -115,7 +115,7 @@ const invitations = (deps: UsersDeps) => {
       }),
     /**
      * The same for a visitor who forgot the password; `mail` sends the link to the account. The previous link ends only when
-     * the mail server took the new one: a stranger may ask too, and must not end a link that staff handed over.
+     * the mail server took the new one: a stranger may ask too, and must not end a link that staff passed on.
      */
     makeForgottenLink: async (
       { id }: Pick<UserRow, 'id'>,

@@ -8,11 +8,11 @@ from typing import Any, AsyncIterator, Dict, Mapping, Optional, Tuple
 import httpx
 
 from ._errors import ApiError, OrderpassError, TransportError
+from ._repeats import Repeats
 from ._request import (
     CallOptions,
     Operation,
     Refusal,
-    Repeats,
     Request,
     Settings,
     Token,

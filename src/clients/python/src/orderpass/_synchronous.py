@@ -10,11 +10,11 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 import httpx
 
 from ._errors import ApiError, OrderpassError, TransportError
+from ._repeats import Repeats
 from ._request import (
     CallOptions,
     Operation,
     Refusal,
-    Repeats,
     Request,
     Settings,
     Token,
