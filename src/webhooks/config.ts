@@ -41,7 +41,7 @@ export const webhooksSettings = z.strictObject({
       'Deliveries that one worker sends at the same time; attempts to slow receivers run beside them, at most four times as many',
     env: 'ORDERPASS_WEBHOOK_CONCURRENCY_MAX',
   }),
-  endpoint_concurrency_max: number(1, 1_000, 32).meta({
+  endpoint_concurrency_max: number(1, 1_000, 64).meta({
     description: 'Of them, to one endpoint that answers at once; to one that takes longer at most 8, to a slow one 2',
     env: 'ORDERPASS_WEBHOOK_ENDPOINT_CONCURRENCY_MAX',
   }),

@@ -13,7 +13,15 @@ import { eventBody, type Harness, openHarness } from './kit/webhook-harness.ts';
 import { addBacklog } from './kit/webhooks/backlog.ts';
 import { measureHeaders } from './kit/webhooks/header-cost.ts';
 
-const goals = { ratioMin: 0.5, signedMin: 0.85, idleP50MsMax: 20, idleP99MsMax: 50, backlogCostMax: 1.3 };
+const goals = {
+  ratioMin: 0.6,
+  signedMin: 0.85,
+  idleP50MsMax: 20,
+  idleP99MsMax: 50,
+  /** With a commit every 10 ms. */
+  loadP99MsMax: 20,
+  backlogCostMax: 1.3,
+};
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 /** Code that is hardly known yet runs at half of its speed, and of the engine there is more than of the loop. */
@@ -84,7 +92,8 @@ const probe = async ({ receivers }: Parts, harness: Harness): Promise<number[]> 
 };
 
 /** Milliseconds between two commits of the load. The events of one commit are dispatched together and wait for each other. */
-const loadGapsMs = [50, 10] as const;
+const steadyGapMs = 10;
+const loadGapsMs = [50, steadyGapMs] as const;
 
 type Load = { perSecond: number; gapMs: number };
 
@@ -198,7 +207,8 @@ const benchLatency = async (parts: Parts, harness: Harness, fullRate: number | u
   for (const gapMs of loadGapsMs) {
     const words = `half load (${Math.round(rate / 2)}/s, a commit every ${gapMs} ms): commit to arrival`;
     figure(`${words}, p50, ms`, percentile(loaded[gapMs] ?? [], 0.5));
-    figure(`${words}, p99, ms`, percentile(loaded[gapMs] ?? [], 0.99));
+    const loadP99 = percentile(loaded[gapMs] ?? [], 0.99);
+    figure(`${words}, p99, ms`, loadP99, gapMs === steadyGapMs ? atMost(loadP99, goals.loadP99MsMax) : undefined);
   }
 };
 

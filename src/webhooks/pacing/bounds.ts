@@ -3,7 +3,7 @@
  *
  * - "interface N.M" is a promise to callers and must not change alone.
  * - "measured" names the bench or test that shows the effect of the value.
- * - "chosen" is a judgement. Together the chosen numbers reach the goals of `npm run bench:webhooks` (half the rate of a bare
+ * - "chosen" is a judgement. Together the chosen numbers reach the goals of `npm run bench:webhooks` (0.6 of the rate of a bare
  *   loop that signs and posts, 20 ms from commit to arrival when idle); none of them was varied alone. After a change run
  *   that bench and `test/webhooks`.
  */
