@@ -15,7 +15,15 @@ import { informationalCode } from './addresses/undici/skip-informational.ts';
 import { everyAddressFails, noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
 import { canBeKept, readWholeBody } from './keep-body.ts';
 import type { PassError } from './pass-error.ts';
-import { type AnswerHead, createRelay, failRelay, limitWaiting, type Relay, wasSent } from './relay-answer.ts';
+import {
+  type AnswerHead,
+  createRelay,
+  failRelay,
+  limitWaiting,
+  type Relay,
+  refuseHeadAlone,
+  wasSent,
+} from './relay-answer.ts';
 import { buildRequestHeaders, type ForwardedFacts, isForwarded } from './request-headers.ts';
 import { createBodyStream } from './stream-body.ts';
 import { endAttempt, noteAttemptStatus, startAttempt } from './trace-attempt.ts';
@@ -48,6 +56,10 @@ type Sending = {
   readonly route: Route;
   readonly upstream: Upstream;
   method: string;
+  /** When the first attempt began, as of `performance.now()`: the time to an answer is that of all attempts together. */
+  startedMs: number;
+  /** An attempt had a connection, so the service may have carried the request out. */
+  wasSent: boolean;
   /** It may be sent once more after its connection was lost. */
   mayRepeat: boolean;
   /** A stream serves all attempts as long as nothing was sent, since then nothing was read from it. */
@@ -74,6 +86,8 @@ export const createForward = (deps: ForwardDeps): Step => {
       route,
       upstream,
       method: exchange.method,
+      startedMs: 0,
+      wasSent: false,
       mayRepeat: isRepeatable(exchange, deps.facts),
       body: null,
       tried: undefined,
@@ -104,6 +118,7 @@ const isRepeatable = (exchange: Exchange, facts: ForwardedFacts): boolean =>
   exchange.method === 'GET' || exchange.method === 'HEAD' || isForwarded(exchange, 'idempotency-key', facts);
 
 const begin = (deps: ForwardDeps, sending: Sending): void => {
+  sending.startedMs = performance.now();
   send(deps, sending, firstAddress(sending.upstream));
   sending.exchange.answered = true;
 };
@@ -127,6 +142,8 @@ const identifyAgain = ({ identifyTo }: ForwardDeps, { exchange, method }: Sendin
   exchange.identity = identifyTo(exchange, method);
 };
 
+const leftMs = ({ route, startedMs }: Sending): number => route.timeouts.answerMs - (performance.now() - startedMs);
+
 const firstAddress = ({ addresses, name }: Upstream): Address => {
   const address = chooseAddress(addresses, undefined);
   if (address === undefined) throw new Error(`the upstream ${name} has no address`);
@@ -149,9 +166,10 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
     onFailure: (error, sawAnswer) => {
       const hadConnection = wasSent(relay);
       if (!sawAnswer && isFailureOfAddress(error)) noteFailure(upstream, address, hadConnection);
-      guarded(deps, sending, () => tryAgain(deps, sending, address, error, hadConnection));
+      sending.wasSent ||= hadConnection;
+      guarded(deps, sending, () => tryAgain(deps, sending, { address, relay, error, hadConnection }));
     },
-    onErrorWithoutBody: (head) => guarded(deps, sending, () => askAgainWithGet(deps, sending, head)),
+    onErrorWithoutBody: (head) => guarded(deps, sending, () => askAgainWithGet(deps, sending, relay, head)),
     asksAgain: () => mayAskWithGet(deps, sending),
     refusedHead: sending.refusedHead,
     toPublicLocation: upstream.toPublicLocation,
@@ -180,7 +198,8 @@ const isSameCallerFor = ({ principal }: Exchange, get: Route): boolean => {
 };
 
 /** An error answer to HEAD has no body to translate, so the same target is asked once more with GET. */
-const askAgainWithGet = (deps: ForwardDeps, sending: Sending, refusedHead: AnswerHead): void => {
+const askAgainWithGet = (deps: ForwardDeps, sending: Sending, relay: Relay, refusedHead: AnswerHead): void => {
+  if (leftMs(sending) <= 0) return refuseHeadAlone(relay, refusedHead);
   sending.method = 'GET';
   sending.refusedHead = refusedHead;
   sending.mayRepeat = true;
@@ -189,23 +208,26 @@ const askAgainWithGet = (deps: ForwardDeps, sending: Sending, refusedHead: Answe
   send(deps, sending, firstAddress(sending.upstream));
 };
 
-/** Every request may go to another address as long as nothing was sent; a repeatable one once after that too. */
-const tryAgain = (
-  deps: ForwardDeps,
-  sending: Sending,
-  address: Address,
-  error: Error,
-  hadConnection: boolean,
-): void => {
+type FailedAttempt = { address: Address; relay: Relay; error: Error; hadConnection: boolean };
+
+/**
+ * Every request may go to another address as long as nothing was sent, within the time to its answer; a repeatable one once
+ * after that too.
+ */
+const tryAgain = (deps: ForwardDeps, sending: Sending, failed: FailedAttempt): void => {
+  const { address, relay, error, hadConnection } = failed;
   sending.tried ??= [];
   sending.tried.push(address);
-  const mayTry = !(error instanceof Fault) && (!hadConnection || takesRepeat(deps, sending, address, error));
+  const mayTry =
+    !(error instanceof Fault) && leftMs(sending) > 0 && (!hadConnection || takesRepeat(deps, sending, address, error));
   const next = mayTry ? nextAddress(sending) : undefined;
   if (next !== undefined) {
     identifyAgain(deps, sending);
     return send(deps, sending, next);
   }
-  refuse(deps, sending, faultFor(sending.upstream, error, hadConnection));
+  // The service did refuse it; only the body of the refusal is missing.
+  if (sending.refusedHead !== undefined) return refuseHeadAlone(relay, sending.refusedHead);
+  refuse(deps, sending, faultFor(sending, error));
 };
 
 /** True: the request is sent a second time, within the budget. */
@@ -254,7 +276,8 @@ const dispatch = (sending: Sending, address: Address, relay: Relay, facts: Forwa
     body: sending.body,
     // A connection has one request at a time anyway; without this undici looks at it once more when the head has come.
     blocking: false,
-    headersTimeout: route.timeouts.answerMs,
+    // undici takes 0 for no limit.
+    headersTimeout: Math.max(1, Math.ceil(leftMs(sending))),
     bodyTimeout: route.timeouts.answerMs,
     servername: address.servername,
   };
@@ -286,10 +309,11 @@ const isFailureOfAddress = (error: Error): boolean => {
   return !(error instanceof Fault) && !code.startsWith('HPE_') && !ofOneRequest.has(code);
 };
 
-const faultFor = (upstream: Upstream, error: Error, hadConnection: boolean): Fault => {
-  if (error instanceof Fault) return error;
+const faultFor = ({ upstream, wasSent: isSent }: Sending, error: Error): Fault => {
+  // A repeat that found no room says nothing about the attempt before it.
+  if (error instanceof Fault) return isSent && error.code === 'OVERLOADED' ? upstreamUnreachable(error) : error;
   const code = codeOf(error);
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') return upstreamTimeout(error);
   // Only a request that was not sent may be sent again without a doubt, which 503 invites to.
-  return !hadConnection && everyAddressFails(upstream) ? upstreamOut(upstream.name) : upstreamUnreachable(error);
+  return !isSent && everyAddressFails(upstream) ? upstreamOut(upstream.name) : upstreamUnreachable(error);
 };

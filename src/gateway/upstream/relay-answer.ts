@@ -214,6 +214,13 @@ const refuseHead = (relay: Relay, controller: Controller, { status, headers }: A
   controller.abort(new Error('the answer to GET is not wanted'));
 };
 
+/** HEAD is answered by its refusal where GET, which was asked for the reason, got no usable answer. */
+export const refuseHeadAlone = (relay: Relay, { status, headers }: AnswerHead): void => {
+  const controller = { abort: () => undefined };
+  const answer = { status, headers, controller, passOn: () => undefined, rules: rulesOf(relay) };
+  relay.deps.translate(relay.exchange, answer).end();
+};
+
 const mayPass = ({ deps, exchange, events }: Relay, status: number, headers: UpstreamHeaders): boolean =>
   events.passesErrors && deps.passError(exchange, status, headers);
 

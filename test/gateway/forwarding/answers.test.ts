@@ -181,6 +181,18 @@ test('A-247 what everyone may read is cached as the service allows, and other an
     expect(await cacheControlOf(target, as, 'private, max-age=5')).toBe('private, max-age=5');
 });
 
+test('A-203 a service that refuses HEAD and gives no usable answer to the GET for its reason: HEAD gets the refusal', async () => {
+  upstream.answer = (req, res) => {
+    if (req.method === 'HEAD') res.writeHead(404, { 'x-own': 'head' }).end();
+    else req.socket.destroy();
+  };
+  for (const as of [door.asKey, door.asBearer]) {
+    const reply = await sendRequest(door.url, 'HEAD', path, { headers: as });
+    expect([reply.status, reply.text, reply.headers['x-own']]).toEqual([404, '', 'head']);
+  }
+  expect(upstream.seen.filter(({ method }) => method === 'HEAD').length).toBe(2);
+});
+
 test('a service that refuses HEAD and answers GET: HEAD gets the refusal, and the answer to GET is not read', async () => {
   let [ended, sent] = [0, 0];
   upstream.answer = (req, res) => {

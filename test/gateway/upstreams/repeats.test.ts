@@ -1,4 +1,5 @@
 /** Requests that are sent a second time after their connection was lost, and those that never are. */
+import type { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import { openDoor, type PublicDoor, sendRequest } from '../harness/public-door.ts';
@@ -104,6 +105,26 @@ test('A-203 a POST without a key, and one whose body is too long to be kept, are
   const long = JSON.stringify({ text: 'x'.repeat(70_000) });
   expect((await send('POST', { 'idempotency-key': 'long' }, long)).status).toBe(502);
   expect(a.seen.filter((line) => line.startsWith('POST')).length).toBe(2);
+});
+
+test('A-203 the time to an answer is that of all attempts together', async () => {
+  metrics = createMetrics({ process: false });
+  door = await openDoor(`${a.url}|${b.url}`, {
+    settings: { upstream_failures_max: 1_000 },
+    perRoute: (route) => ({ ...route, timeouts: { ...route.timeouts, answerMs: 6_000 } }),
+    metrics,
+  });
+  let requests = 0;
+  const answer = (socket: Socket) => {
+    requests += 1;
+    if (requests === 1) setTimeout(() => socket.destroy(), 5_000);
+    // Within the time that one attempt has.
+    else setTimeout(() => socket.write(answerOf('late')), 5_500);
+  };
+  a.onRequest = answer;
+  b.onRequest = answer;
+  expect((await send('GET')).status).toBe(504);
+  expect(requests).toBe(2);
 });
 
 test('A-203 a request that cannot be repeated gets no connection that was idle for seconds, because the service may be closing it', async () => {

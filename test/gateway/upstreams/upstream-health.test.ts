@@ -165,6 +165,24 @@ test('A-201 a request that was sent and got no answer is never 503, also while e
   expect(a.seen.filter((line) => line.startsWith('POST')).length).toBe(6);
 });
 
+test('A-201 a request that was sent and whose repeat reaches no address is never 503', async () => {
+  await door.close();
+  door = await open(a.url);
+  await a.die();
+  for (let i = 0; i < 2; i += 1) expect((await get()).status).toBe(502);
+  await a.comeBack();
+  a.onRequest = () => void a.die();
+  const keyed = () =>
+    sendRequest(door.url, 'POST', '/api/order/create', {
+      headers: { ...door.asClient, 'content-type': 'application/json', 'idempotency-key': 'sent-once' },
+      body: '{}',
+    });
+  expect((await keyed()).status).toBe(502);
+  expect(a.seen.filter(isOfCaller).length).toBe(1);
+  // Nothing of this one was sent.
+  expect((await keyed()).status).toBe(503);
+});
+
 test('A-200 answers of whatever status, and clients that go away, take no address out', async () => {
   await door.close();
   door = await open(a.url);
