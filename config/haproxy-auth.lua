@@ -29,6 +29,7 @@ local identity = {
   "x-orderpass-id",
   "x-orderpass-client",
   "x-orderpass-tenants",
+  "x-orderpass-tenants-total",
   "x-orderpass-scopes",
   "x-orderpass-assertion",
   "x-orderpass-token",

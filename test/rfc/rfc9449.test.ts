@@ -30,7 +30,7 @@ const askToken = ({ harness, client }: Omit<Place, 'token'>, dpop?: string): Pro
   postToken(harness.url, { grant_type: 'client_credentials', ...client }, dpop === undefined ? {} : { dpop });
 
 const openPlace = async (dpop: 'on' | 'nonce'): Promise<Place> => {
-  const harness = await openHarness({ settings: { dpop, rate_failures_max: 1_000_000 } });
+  const harness = await openHarness({ settings: { dpop, auth_check: 'on', rate_failures_max: 1_000_000 } });
   const tenants = [await harness.createTenant()];
   const made = await harness.credentials.createClient({ name: 'test', tenants, mayIntrospect: true });
   const place = { harness, client: pick(formOf(made)) };
@@ -234,6 +234,42 @@ test('RFC 9449 7.1: the challenge has the scheme DPoP, the error and the algorit
   expect(reply.headers['www-authenticate']).toMatch(
     /^DPoP realm="orderpass", error="invalid_dpop_proof", .*algs="ES256 EdDSA PS256 RS256"$/,
   );
+});
+
+test('RFC 9449 11.1: a proof is used once, and another proxy that asks for the text of its refusal gets that refusal', async () => {
+  const { harness } = plain;
+  const form = { grant_type: 'client_credentials', scope: 'read:menu', ...plain.client };
+  const { json } = await postToken(harness.url, form, { dpop: await tokenProof(plain) });
+  const narrow = { ...plain, token: String(json.access_token) };
+  const dpop = await proofFor(narrow);
+  const ask = (more: Record<string, string>) =>
+    sendRequest(harness.url, 'GET', '/auth/check', {
+      headers: {
+        authorization: `DPoP ${narrow.token}`,
+        dpop,
+        'x-forwarded-uri': read,
+        'x-forwarded-method': 'GET',
+        ...more,
+      },
+    });
+  expect((await ask({})).status).toBe(403);
+  const again = await ask({ 'x-original-refused': 'true' });
+  expect([again.status, again.json.error]).toEqual([403, 'insufficient_scope']);
+  expect(again.headers['www-authenticate']).toContain('scope="read:orders"');
+  expect((await ask({})).json.error).toBe('invalid_dpop_proof');
+  // A proof that allows a request is never taken a second time by saying that it was refused.
+  const used = await proofFor(plain);
+  expect((await use(plain, used)).status).toBe(200);
+  const bound = {
+    authorization: `DPoP ${plain.token}`,
+    dpop: used,
+    'x-forwarded-uri': read,
+    'x-forwarded-method': 'GET',
+  };
+  const refused = await sendRequest(harness.url, 'GET', '/auth/check', {
+    headers: { ...bound, 'x-original-refused': 'true' },
+  });
+  expect(refused.status).toBe(503);
 });
 
 test('RFC 9449 7.1: a challenge names error, realm, scope and algorithms once at most', async () => {

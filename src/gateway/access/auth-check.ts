@@ -13,6 +13,7 @@ import type { Principal } from '../model/principal.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import { mediaTypeOf } from '../request/limit-body.ts';
 import type { IdentifyTo } from './identity/assert-identity.ts';
+import { listedTenants } from './identity/listed-tenants.ts';
 import { authCheckPath, createReadOriginalRequest, type OriginalRequest } from './read-original-request.ts';
 
 type AuthCheckDeps = {
@@ -52,12 +53,14 @@ export type AuthCheck = { owns: (path: string) => boolean; serve: (exchange: Exc
 const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
   const readOriginal = createReadOriginalRequest(deps);
   const decide = async (check: Exchange): Promise<void> => {
+    check.asked = 'decision';
     const checked = { ...check };
     let original: OriginalRequest | undefined;
     try {
       original = readOriginal({ ...check, rawHeaders: check.req.rawHeaders });
       if (original === undefined) throw new CheckFault(ambiguousCheck());
       Object.assign(checked, partsOf(original.target), { method: original.method, host: original.host });
+      if (original.isRefused) checked.asked = 'refusal';
       for (const step of deps.steps) {
         const pending = step(checked);
         if (pending !== undefined) await pending;
@@ -100,9 +103,10 @@ const copyDecision = (check: Exchange, { route, principal, allowed, dpopNonce, a
 
 /**
  * A form may hold a token. On routes for JSON the pipeline refuses it after reading it; here the other proxy has the body, so
- * any form is refused.
+ * any form is refused. Bodies of GET and HEAD mean nothing on these routes.
  */
-const refuseUnseenForm = ({ req, route }: Exchange): void => {
+const refuseUnseenForm = ({ req, route, method }: Exchange): void => {
+  if (method === 'GET' || method === 'HEAD') return;
   if (route?.body === 'json' && mediaTypeOf(req.headers['content-type']) === 'application/x-www-form-urlencoded')
     throw unsupportedMediaType();
 };
@@ -128,8 +132,7 @@ const identityOf = (deps: AuthCheckDeps, checked: Exchange): string[] => {
     'x-orderpass-id',
     principal.id,
     ...(principal.kind === 'api_key' ? [] : ['x-orderpass-client', principal.id]),
-    'x-orderpass-tenants',
-    reachableTenants(principal).join(','),
+    ...tenantsOf(principal),
     'x-orderpass-scopes',
     [...principal.scopes].join(' '),
   ];
@@ -142,5 +145,9 @@ const identityOf = (deps: AuthCheckDeps, checked: Exchange): string[] => {
 };
 
 /** Without tenants whose API access is off, since services behind another proxy do not check it. */
-const reachableTenants = ({ tenants, tenantsDisabled }: Principal): readonly string[] =>
-  tenantsDisabled.length === 0 ? tenants : tenants.filter((tenant) => !tenantsDisabled.includes(tenant));
+const tenantsOf = ({ tenants, tenantsDisabled }: Principal): string[] => {
+  const { tenants: listed, total } = listedTenants({ tenants, tenants_disabled: tenantsDisabled });
+  return listed === undefined
+    ? ['x-orderpass-tenants-total', String(total)]
+    : ['x-orderpass-tenants', listed.join(',')];
+};

@@ -45,7 +45,9 @@ export const createRequireProof = (deps: RequireProofDeps): RequireProof => {
     const source = deps.sourceOf(req);
     const blocked = failures.blockedSeconds(tokenId, source);
     if (blocked !== undefined) throw blockedByFailures(clientId, blocked);
-    const result = await deps.verifyProof(proof, { rules, method, host: publicHostOf(exchange), path, token, jkt });
+    const host = publicHostOf(exchange);
+    const isSecond = exchange.asked === 'refusal';
+    const result = await deps.verifyProof(proof, { rules, method, host, path, token, jkt, isSecond });
     if (!('error' in result)) return;
     if (result.nonce !== undefined) exchange.dpopNonce = result.nonce;
     // A missing nonce is part of the protocol (RFC 9449 section 9), so it is not counted as a failure.

@@ -31,6 +31,8 @@ type ProofUse = {
   path: string;
   token?: string;
   jkt?: string;
+  /** The proof was verified before for the same request, which was refused. It can allow nothing. */
+  isSecond?: boolean;
 };
 
 /** Resolves with the thumbprint of the key, or with what is wrong. Rejects only when the store cannot be reached. */
@@ -90,6 +92,7 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
     if (aheadMs === undefined || -aheadMs > ageMsMax || aheadMs > use.rules.proofAhead.iat * 1000)
       return invalid('iat is missing or too far from now');
     const expires = new Date(nowMs + aheadMs + ageMsMax + clocksMs);
+    if (use.isSecond === true) return { jkt };
     const isNew = await deps.markUsed({ digest: digestOf(`${jkt} ${jti}`), expires }, clock.now());
     return isNew ? { jkt } : invalid('The DPoP proof was used before');
   };

@@ -47,6 +47,8 @@ export type Exchange = {
   body: 'none' | 'unread' | 'empty' | 'seen';
   /** The client waits for 100 Continue, which it gets only when its body is read. */
   awaitsContinue: boolean;
+  /** At /auth/check: another proxy asks for the decision, or for the text of a refusal that it has already. */
+  asked: 'decision' | 'refusal' | undefined;
   /** Header fields that tell the upstream who calls, as a flat list; set by the last step before forwarding. */
   identity: readonly string[];
   /** A step has answered or will answer: the remaining steps do not run. */
@@ -129,6 +131,7 @@ export const createExchange = (
     tokenInBody: false,
     body: 'none',
     awaitsContinue,
+    asked: undefined,
     identity: noFields,
     answered: false,
     refusal: undefined,

@@ -207,6 +207,24 @@ test('A-236 a request that the proxy has refused already never gets a yes', asyn
   }
 });
 
+test.each(proxies)('A-193 %s: up to 50 tenants of a caller are named, and the number of more', async (_name, ask) => {
+  const of = (count: number) => Array.from({ length: count }, (_, number) => `rst_check_${_name}_${count}_${number}`);
+  for (const count of [50, 51]) {
+    const caller = await door.clientWith(['read:orders'], of(count));
+    const { status, headers } = await ask('GET', `${read}?restuid=${of(count)[0]}`, caller);
+    expect(status).toBe(200);
+    const list = headers['x-orderpass-tenants']?.toString().split(',').toSorted();
+    expect([list, headers['x-orderpass-tenants-total']]).toEqual(
+      count === 50 ? [of(50).toSorted(), undefined] : [undefined, '51'],
+    );
+  }
+});
+
+test.each(proxies)('A-236 %s: a GET passes whatever type it states, as without another proxy', async (_name, ask) => {
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  for (const method of ['GET', 'HEAD']) expect((await ask(method, read, { ...door.asKey, ...form })).status).toBe(200);
+});
+
 test('A-236 the query of a check is that of the request, as Caddy leaves it there, or none', async () => {
   const asked = (target: string, uri: string) =>
     sendRequest(door.url, 'GET', `/auth/check${target}`, {

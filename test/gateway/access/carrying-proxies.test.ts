@@ -65,6 +65,7 @@ describe.each(proxies)('$title', (kind) => {
             ...headers,
             'x-orderpass-id': 'forged',
             'x-orderpass-client': 'other',
+            'x-orderpass-tenants-total': '5000',
             'x-orderpass-token': 'a.b.c',
           },
         });
@@ -77,12 +78,25 @@ describe.each(proxies)('$title', (kind) => {
           kindOfCaller === 'api_key' ? undefined : door.asClient['x-client-id'],
         );
         expect(seen?.headers['x-orderpass-token']).toBeUndefined();
+        expect(seen?.headers['x-orderpass-tenants-total']).toBeUndefined();
         expect(seen?.headers['x-orderpass-assertion']).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
         for (const name of ['authorization', 'x-api-key', 'x-client-id', 'x-client-secret'])
           expect([name, seen?.headers[name]]).toEqual([name, undefined]);
       }
     },
   );
+
+  test.skipIf(!kind.present)('A-237 of a caller with many tenants the service gets their number', async () => {
+    const tenants = Array.from({ length: 51 }, (_, number) => `rst_many_${number}`);
+    const caller = await door.clientWith(['read:orders'], tenants);
+    upstream.seen.length = 0;
+    expect((await sendRequest(proxy.url, 'GET', `${list}?restuid=${tenants[0]}`, { headers: caller })).status).toBe(
+      200,
+    );
+    const [seen] = upstream.seen;
+    expect(seen?.headers['x-orderpass-tenants-total']).toBe('51');
+    expect(seen?.headers['x-orderpass-tenants']).toBeUndefined();
+  });
 
   test.skipIf(!kind.present)(
     'A-237 on a public route too the service sees no identity that the client states',

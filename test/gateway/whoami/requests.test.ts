@@ -148,6 +148,14 @@ test('A-290 /auth/check: refusals are listed with the method of the request, and
   expect(find(listed, idOf(refused))).toMatchObject({ method: 'POST', status: 403, route: 'menu.import' });
 });
 
+test('A-290 /auth/check/… as Envoy asks it: an allowed write is listed without a status', async () => {
+  const { headers } = await makeKey();
+  const allowed = await send('POST', `/auth/check${write}`, headers);
+  expect(allowed.status).toBe(200);
+  const listed = await untilListed(harness.url, headers, idOf(allowed));
+  expect(find(listed, idOf(allowed))).toMatchObject({ method: 'POST', status: null, route: 'customer.create' });
+});
+
 test('A-291 no caller sees requests of others, with any of its secrets and tokens', async () => {
   const client = await harness.createClient([tenant]);
   const mine = clientHeaders(client);

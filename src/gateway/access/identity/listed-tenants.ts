@@ -1,6 +1,4 @@
 /** The tenants that a foreign upstream learns of: those that the caller reaches now. */
-import type { AssertedCaller } from '#src/contract/assertion.ts';
-
 /** Servers take heads of 8 KiB by default, and a tenant's id may have 64 characters. */
 const tenantsListedMax = 50;
 
@@ -8,7 +6,7 @@ const tenantsListedMax = 50;
 export const listedTenants = ({
   tenants,
   tenants_disabled: disabled,
-}: Pick<AssertedCaller, 'tenants' | 'tenants_disabled'>): { tenants: readonly string[] | undefined; total: number } => {
+}: Readonly<Record<'tenants' | 'tenants_disabled', readonly string[]>>): { tenants: readonly string[] | undefined; total: number } => {
   const reached = disabled.length === 0 ? tenants : tenants.filter((tenant) => !disabled.includes(tenant));
   return { tenants: reached.length > tenantsListedMax ? undefined : reached, total: reached.length };
 };

@@ -10,7 +10,6 @@ import { type Clock, hourMs } from '#src/platform/clock.ts';
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { authCheckPath } from '../../access/read-original-request.ts';
 import { type TokenRefusal, tokenRoute } from '../../model/traced-fault.ts';
 import type { Exchange } from '../../request/exchange.ts';
 import { createHourCounts, type HourCounts } from './hour-counts.ts';
@@ -119,7 +118,7 @@ export const createRequestLog = (deps: RequestLogDeps): RequestLog => {
 type Noted = { caller: string; outcome: Outcome; status: number | null; answeredMs: number };
 
 /** The answer of /auth/check only lets another proxy forward the request. */
-const isAllowedCheck = ({ path, refused }: Exchange): boolean => path === authCheckPath && refused === undefined;
+const isAllowedCheck = ({ asked, refused }: Exchange): boolean => asked !== undefined && refused === undefined;
 
 const numbersMax = 2 ** 31;
 
