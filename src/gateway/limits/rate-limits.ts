@@ -6,7 +6,8 @@
  * A request is charged in this process at once, and added to the shared counter a few milliseconds later in a batch. It
  * waits for the shared counter only where the answer could differ: when less than a quarter of a window is left, or when
  * this process already owes `quota / 20` units. So each gateway lets at most a twentieth of the quota through beyond the
- * quota, whatever the timing. An idle or evenly loaded pair is exact.
+ * quota, whatever the timing. An idle or evenly loaded pair is exact. The processes of one gateway do better: the first
+ * charge of a window waits too, and they tell each other when less than a quarter is left (near-limits.ts).
  *
  * Without a reachable Redis each process counts by itself and no request waits. Units that were charged meanwhile are
  * added to the shared counter when it is back, as long as their window runs.
@@ -14,6 +15,7 @@
 import type { Kv } from '#src/platform/kv/index.ts';
 import { createRecentMap } from '#src/platform/recent-map.ts';
 import type { OwnLimits } from '../model/own-limits.ts';
+import { createNearLimits } from './near-limits.ts';
 import {
   chargeWindows,
   createMetered,
@@ -27,7 +29,7 @@ import {
   standingOf,
 } from './rate-meters.ts';
 import type { RateStanding } from './rate-standing.ts';
-import { learn, type RatePolicy, type RateWindow, secondsLeft } from './rate-window.ts';
+import { type RatePolicy, type RateWindow, secondsLeft } from './rate-window.ts';
 import { createChargeSettlement } from './settle-charges.ts';
 
 /** Limits that a request meets beside those of its caller. `id`: key of the counters, one for each list of policies. */
@@ -64,8 +66,9 @@ const callersMax = 100_000;
 const meterSetsMax = 10_000;
 
 export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.now() }: RateLimitsDeps): RateLimits => {
-  const settlement = createChargeSettlement({ kv, elapsedMs });
-  const find = createFindMetered(kv, policies);
+  const { find, findKnown } = createFindMetered(kv, policies);
+  const near = createNearLimits({ kv, elapsedMs, find: findKnown });
+  const settlement = createChargeSettlement({ kv, elapsedMs, learned: near.learned });
 
   const decideHere = (charged: readonly Metered[], units: number, nowMs = elapsedMs()): RateStanding => {
     const seconds = secondsUntilRoom(charged, units, nowMs);
@@ -81,7 +84,7 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
   const decideShared = async (charged: readonly Metered[], units: number): Promise<RateStanding> => {
     const nowMs = elapsedMs();
     const asked = charged.flatMap((metered) =>
-      metered.set.meters.map((meter, i) => ({ metered, meter, window: openedWindow(metered, i, meter, nowMs) })),
+      metered.set.meters.map((meter, i) => ({ metered, i, meter, window: openedWindow(metered, i, meter, nowMs) })),
     );
     // Sent first on the same connection, so that the decision includes it.
     for (const metered of charged) settlement.settleNow(metered);
@@ -90,13 +93,13 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
     let away = false;
     let seconds: number | undefined;
     const taken: typeof asked = [];
-    for (const [i, answer] of answers.entries()) {
-      const one = asked[i] as (typeof asked)[number];
+    for (const [index, answer] of answers.entries()) {
+      const one = asked[index] as (typeof asked)[number];
       if (answer.status === 'rejected') {
         away = true;
         continue;
       }
-      learn(one.window, answer.value, afterMs);
+      near.learned(one.metered, one.i, one.window, answer.value);
       if (answer.value.taken) taken.push(one);
       else seconds = Math.max(seconds ?? 1, secondsLeft(one.window.endsAtMs, afterMs));
     }
@@ -120,11 +123,18 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
       return standingOf(charged, secondsUntilRoom(charged, units, nowMs), nowMs);
     },
     settle: settlement.settle,
-    close: settlement.close,
+    close: () => {
+      settlement.close();
+      near.close();
+    },
   };
 };
 
-type FindMetered = (callerId: string, own?: OwnQuotas, further?: readonly FurtherLimits[]) => readonly Metered[];
+type FindMetered = {
+  find: (callerId: string, own?: OwnQuotas, further?: readonly FurtherLimits[]) => readonly Metered[];
+  /** What was found before. `policy`: name of its first one. */
+  findKnown: (policy: string, id: string) => Metered | undefined;
+};
 
 /** Finds or makes what a request is charged to. The least recently used ones are forgotten, with their open windows. */
 const createFindMetered = (kv: Kv, policies: readonly RatePolicy[]): FindMetered => {
@@ -163,9 +173,12 @@ const createFindMetered = (kv: Kv, policies: readonly RatePolicy[]): FindMetered
     return made;
   };
 
-  return (callerId, own, further) => {
-    const caller = callerOf(callerId, own);
-    return further === undefined ? caller.alone : [caller, ...further.map(furtherOf)];
+  return {
+    find: (callerId, own, further) => {
+      const caller = callerOf(callerId, own);
+      return further === undefined ? caller.alone : [caller, ...further.map(furtherOf)];
+    },
+    findKnown: (policy, id) => (policy === policies[0]?.name ? callers.get(id) : furthers.get(`${policy} ${id}`)),
   };
 };
 

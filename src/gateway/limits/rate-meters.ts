@@ -10,6 +10,8 @@ export type Meter = RatePolicy & {
   nearAt: number;
   /** Units that this process may keep back from the shared counter. */
   owedMax: number;
+  /** The first charge of a window asks the shared counter, since other processes may have used the window up. */
+  asksFirst: boolean;
 };
 
 /** A list of policies, and the field that names them. */
@@ -31,6 +33,7 @@ const createMeter = (kv: Kv, policy: RatePolicy): Meter => ({
   nearAt: policy.quota - Math.floor(policy.quota / 4),
   // All together may owe no more than what is left when the shared counter begins to decide.
   owedMax: Math.max(1, Math.floor(policy.quota / Math.max(20, 4 * (kv.sharers ?? 1)))),
+  asksFirst: (kv.sharers ?? 1) > 1,
 });
 
 export const createMeterSet = (kv: Kv, policies: readonly RatePolicy[]): MeterSet => ({
@@ -83,13 +86,14 @@ export const secondsUntilRoom = (charged: readonly Metered[], units: number, now
   return seconds;
 };
 
-/** True when a limit is near, or when this process owes a shared counter too much. */
+/** True when a limit is near or nothing is known of its window, or when this process owes a shared counter too much. */
 export const mustAskShared = (charged: readonly Metered[], units: number, nowMs: number): boolean => {
   for (const metered of charged) {
     const { meters } = metered.set;
     for (let i = 0; i < meters.length; i += 1) {
-      const { nearAt, owedMax } = meters[i] as Meter;
+      const { nearAt, owedMax, asksFirst } = meters[i] as Meter;
       const window = runningWindow(metered, i, nowMs);
+      if (asksFirst && window?.confirmed !== true) return true;
       if ((window?.used ?? 0) + units > nearAt) return true;
       if ((window === undefined ? 0 : window.owed + window.sent) + units > owedMax) return true;
     }

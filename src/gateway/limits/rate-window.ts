@@ -12,6 +12,8 @@ export type RateWindow = {
   sent: number;
   /** `endsAtMs` comes from the shared counter; before that it is an estimate. */
   confirmed: boolean;
+  /** The other processes know that it is nearly used up. */
+  told: boolean;
 };
 
 export const openWindow = ({ windowSeconds }: RatePolicy, nowMs: number): RateWindow => ({
@@ -20,6 +22,7 @@ export const openWindow = ({ windowSeconds }: RatePolicy, nowMs: number): RateWi
   owed: 0,
   sent: 0,
   confirmed: false,
+  told: false,
 });
 
 /**

@@ -1,9 +1,10 @@
 /** Adds what this process charged by itself to the shared counters, in batches a few milliseconds later. */
 import type { Kv } from '#src/platform/kv/index.ts';
+import type { NearLimits } from './near-limits.ts';
 import { type Meter, type Metered, runningWindow } from './rate-meters.ts';
-import { learn, type RateWindow } from './rate-window.ts';
+import type { RateWindow } from './rate-window.ts';
 
-type SettlementDeps = { kv: Kv; elapsedMs: () => number };
+type SettlementDeps = { kv: Kv; elapsedMs: () => number; learned: NearLimits['learned'] };
 
 export type ChargeSettlement = {
   /** It owes units; they are sent with the next batch. */
@@ -19,7 +20,7 @@ const settleMs = 5;
 /** While the shared counter is away. */
 const retryMs = 100;
 
-export const createChargeSettlement = ({ kv, elapsedMs }: SettlementDeps): ChargeSettlement => {
+export const createChargeSettlement = ({ kv, elapsedMs, learned }: SettlementDeps): ChargeSettlement => {
   const owing = new Set<Metered>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -42,19 +43,20 @@ export const createChargeSettlement = ({ kv, elapsedMs }: SettlementDeps): Charg
     for (let i = 0; i < meters.length; i += 1) {
       const window = runningWindow(metered, i, nowMs);
       if (window === undefined || window.owed === 0) continue;
-      if (kv.health() === 'up') send(metered, window, meters[i] as Meter);
+      if (kv.health() === 'up') send(metered, i, window);
       else settleSoon(metered);
     }
   };
 
-  const send = (metered: Metered, window: RateWindow, { counter }: Meter): void => {
+  const send = (metered: Metered, i: number, window: RateWindow): void => {
+    const { counter } = metered.set.meters[i] as Meter;
     const units = window.owed;
     window.owed = 0;
     window.sent += units;
     counter.add(metered.id, units).then(
       (count) => {
         window.sent -= units;
-        learn(window, count, elapsedMs());
+        learned(metered, i, window, count);
       },
       () => {
         window.sent -= units;

@@ -6,7 +6,10 @@ const tenantsListedMax = 50;
 export const listedTenants = ({
   tenants,
   tenants_disabled: disabled,
-}: Readonly<Record<'tenants' | 'tenants_disabled', readonly string[]>>): { tenants: readonly string[] | undefined; total: number } => {
+}: Readonly<Record<'tenants' | 'tenants_disabled', readonly string[]>>): {
+  tenants: readonly string[] | undefined;
+  total: number;
+} => {
   const reached = disabled.length === 0 ? tenants : tenants.filter((tenant) => !disabled.includes(tenant));
   return { tenants: reached.length > tenantsListedMax ? undefined : reached, total: reached.length };
 };

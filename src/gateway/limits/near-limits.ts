@@ -1,0 +1,51 @@
+/**
+ * Processes that count together tell each other of a window that is nearly used up: one that served nothing of the caller for
+ * a while would else decide by an old total.
+ */
+import type { Count, Kv } from '#src/platform/kv/index.ts';
+import { type Meter, type Metered, runningWindow } from './rate-meters.ts';
+import { learn, type RateWindow } from './rate-window.ts';
+
+type NearLimitsDeps = {
+  kv: Kv;
+  elapsedMs: () => number;
+  /** What has the first policy of that name and that id, if this process knows it. */
+  find: (policy: string, id: string) => Metered | undefined;
+};
+
+export type NearLimits = {
+  /** Applies the answer of a shared counter to its window, and tells the other processes when that is nearly used up. */
+  learned(metered: Metered, i: number, window: RateWindow, count: Count): void;
+  close(): void;
+};
+
+const channel = 'rate-near';
+
+/** The name of the first policy and the id of what was charged, the index of the policy, and its count. */
+type Message = [policy: string, id: string, i: number, used: number, msLeft: number];
+
+export const createNearLimits = ({ kv, elapsedMs, find }: NearLimitsDeps): NearLimits => {
+  /** True when the window is nearly used up since then. */
+  const apply = ({ set }: Metered, i: number, window: RateWindow, count: Count): boolean => {
+    learn(window, count, elapsedMs());
+    const isNews = !window.told && window.used >= (set.meters[i] as Meter).nearAt;
+    window.told ||= isNews;
+    return isNews;
+  };
+  const end = kv.subscribe(channel, (text) => {
+    const [policy, id, i, used, msLeft] = JSON.parse(text) as Message;
+    const metered = find(policy, id);
+    // Without a window the first charge asks the shared counter.
+    const window = metered && runningWindow(metered, i, elapsedMs());
+    if (metered !== undefined && window !== undefined) apply(metered, i, window, { used, msLeft });
+  });
+  return {
+    learned: (metered, i, window, count) => {
+      const { asksFirst, name } = metered.set.meters[0] as Meter;
+      if (!apply(metered, i, window, count) || !asksFirst) return;
+      const message: Message = [name, metered.id, i, count.used, count.msLeft];
+      kv.publish(channel, JSON.stringify(message));
+    },
+    close: end,
+  };
+};

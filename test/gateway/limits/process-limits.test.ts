@@ -1,0 +1,50 @@
+/** Limits that processes of one gateway count together; here their messages stay in one process. */
+import { afterEach, expect, test } from 'vitest';
+import { createRateLimits, type RateLimits } from '#src/gateway/limits/rate-limits.ts';
+import { createProcessKv, createSharedCounts, type Kv, type KvAsk } from '#src/platform/kv/index.ts';
+
+const opened: { kv: Kv; limits: RateLimits }[] = [];
+afterEach(async () => {
+  for (const { kv, limits } of opened.splice(0)) {
+    limits.close();
+    await kv.close();
+  }
+});
+
+const openProcesses = (sharers: number, quota: number): RateLimits[] => {
+  const counts = createSharedCounts();
+  const all: ReturnType<typeof createProcessKv>[] = [];
+  const open = (): RateLimits => {
+    const ask = (asks: readonly KvAsk[]): void => void setImmediate(() => kv.receiveAnswers(asks.map(counts)));
+    const publish = (channel: string, message: string): void => {
+      for (const one of all) setImmediate(() => one.receiveMessage(channel, message));
+    };
+    const kv = createProcessKv({ sharers, ask, publish });
+    all.push(kv);
+    const limits = createRateLimits({ kv, policies: [{ name: 'minute', quota, windowSeconds: 60 }] });
+    opened.push({ kv, limits });
+    return limits;
+  };
+  return Array.from({ length: sharers }, open);
+};
+
+/** How many of the charges at the process pass. */
+const chargeAtOnce = async (limits: RateLimits, charges: number): Promise<number> => {
+  const all = await Promise.all(Array.from({ length: charges }, () => limits.charge('opc_1', 1)));
+  return all.filter(({ retryAfterSeconds }) => retryAfterSeconds === undefined).length;
+};
+
+test.each([
+  [10, 4],
+  [600, 4],
+  [600, 8],
+])('A-233 a quota of %i that is used up at one of %i processes is used up at all of them', async (quota, sharers) => {
+  const [busy, ...others] = openProcesses(sharers, quota) as [RateLimits, ...RateLimits[]];
+  let passed = 0;
+  // Half of the others have served the caller in this window already.
+  for (const one of others.slice(0, sharers / 2)) passed += await chargeAtOnce(one, 1);
+  for (let i = 0; i < quota; i += 1) passed += await chargeAtOnce(busy, 1);
+  for (const one of others) passed += await chargeAtOnce(one, 100);
+  expect(passed).toBeGreaterThanOrEqual(quota);
+  expect(passed).toBeLessThanOrEqual(quota * 1.05);
+});
