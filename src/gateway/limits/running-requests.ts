@@ -5,7 +5,7 @@
  * that run when it is back are counted there with the next renewal.
  */
 import { randomUUID } from 'node:crypto';
-import type { Kv } from '#src/platform/kv/index.ts';
+import type { Kv, Leases } from '#src/platform/kv/index.ts';
 
 /** One running request. `release` may be called more than once. */
 type Slot = {
@@ -22,11 +22,17 @@ export type RunningRequests = {
   close(): void;
 };
 
+/** `untilMs`: then its lease has ended. */
+type Unreleased = { callerId: string; name: string; untilMs: number };
+
 type RunningRequestsDeps = { kv: Kv; leaseMs?: number };
 
 const leaseMsDefault = 15_000;
 /** Holders that one renewal names. */
 const batchMax = 1_000;
+/** How soon slots are released whose release met a silent Redis, and how many of them are remembered. */
+const releaseAgainMs = 250;
+const unreleasedMax = 10_000;
 
 export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningRequestsDeps): RunningRequests => {
   const leases = kv.leases?.({ name: 'running', leaseMs });
@@ -46,6 +52,25 @@ export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningR
       for (let i = 0; i < all.length; i += batchMax)
         leases.renew(callerId, all.slice(i, i + batchMax)).catch(() => undefined);
     }
+  };
+
+  /** Released slots that Redis may still hold. */
+  let unreleased: Unreleased[] = [];
+  let againTimer: NodeJS.Timeout | undefined;
+
+  const giveBack = (leases: Leases, { callerId, name, untilMs }: Unreleased): void => {
+    leases.release(callerId, name).catch(() => {
+      if (performance.now() >= untilMs || unreleased.length >= unreleasedMax) return;
+      unreleased.push({ callerId, name, untilMs });
+      againTimer ??= setTimeout(giveBackAgain, releaseAgainMs, leases).unref();
+    });
+  };
+  const giveBackAgain = (leases: Leases): void => {
+    againTimer = undefined;
+    const all = unreleased;
+    unreleased = [];
+    // While Redis is silent each of them fails at once, and is kept until its lease has ended.
+    for (const one of all) giveBack(leases, one);
   };
 
   const forget = (callerId: string, holder: number): boolean => {
@@ -70,7 +95,8 @@ export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningR
       if (leases === undefined) return { running, admitted: true, release: () => void forget(callerId, holder) };
       timer ??= setInterval(renew, leaseMs / 3).unref();
       const release = (): void => {
-        if (forget(callerId, holder)) leases.release(callerId, nameOf(holder)).catch(() => undefined);
+        if (!forget(callerId, holder)) return;
+        giveBack(leases, { callerId, name: nameOf(holder), untilMs: performance.now() + leaseMs });
       };
       if (kv.health() !== 'up') return { running, admitted: true, release };
       const admitted = leases.take(callerId, nameOf(holder), max).then(
@@ -84,6 +110,9 @@ export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningR
       );
       return { running, admitted, release };
     },
-    close: () => clearInterval(timer),
+    close: () => {
+      clearInterval(timer);
+      clearTimeout(againTimer);
+    },
   };
 };

@@ -4,7 +4,7 @@ import type { Kv } from './kv.ts';
 import { createMemoryKv } from './memory-kv.ts';
 import type { RedisAddress } from './redis-connection.ts';
 
-export { type Count, type Kv, KvAway, type KvHealth, type WindowCounter } from './kv.ts';
+export { type Count, type Kv, KvAway, type KvHealth, type Leases, type WindowCounter } from './kv.ts';
 export { createProcessKv } from './process-kv.ts';
 export { createSharedCounts, type KvAnswer, type KvAsk } from './shared-counts.ts';
 export { createMemoryKv };

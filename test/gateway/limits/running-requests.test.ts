@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createRunningRequests, type RunningRequests } from '#src/gateway/limits/running-requests.ts';
-import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
+import { createMemoryKv, type Kv, KvAway } from '#src/platform/kv/index.ts';
 import { createRedisKv } from '#src/platform/kv/redis-kv.ts';
 import { hasRedis, startRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -53,6 +53,29 @@ test('A-217 a slot that the shared state refused is released there, since a rene
   const running = createRunningRequests({ kv });
   expect(await admit(running, 'opc_1', 2)).toBeUndefined();
   expect(released).toHaveLength(1);
+  running.close();
+});
+
+test('A-217 a slot whose release met a silent shared state is released there when it answers again', async () => {
+  let isSilent = true;
+  const released: string[] = [];
+  const kv: Kv = {
+    ...createMemoryKv(),
+    health: () => 'up',
+    leases: () => ({
+      take: () => Promise.resolve(true),
+      renew: () => Promise.resolve(),
+      release: async (caller) => {
+        if (isSilent) throw new KvAway();
+        released.push(caller);
+      },
+    }),
+  };
+  const running = createRunningRequests({ kv });
+  (await admit(running, 'opc_1', 1))?.release();
+  isSilent = false;
+  await until(() => released.length > 0);
+  expect(released).toEqual(['opc_1']);
   running.close();
 });
 
