@@ -75,16 +75,22 @@ export const checkConnections = async (
     throw nameConnection(settings, error, sessionsVariable(settings));
   }
   await assertSessions(settings, store);
-  const [pooled, direct] = [await readServerFacts(pool), await readServerFacts(sessions)];
-  if (pooled.database !== direct.database)
-    throw new SettingsError([
-      { path: nameOf('database_direct_url'), message: 'leads to another database than DATABASE_URL' },
-    ]);
+  const pooled = await assertOneDatabase(store);
   if (stopping !== undefined && !pooled.hasTimeout)
     log.warn(
       { role: pooled.role },
       "the role has no statement_timeout, so statements outside of transactions may run for ever: alter role … set statement_timeout = '30s'",
     );
+};
+
+/** Both addresses lead to the same one. Returns what the pooled connections say of it. */
+const assertOneDatabase = async ({ pool, sessions }: Store): Promise<Awaited<ReturnType<typeof readServerFacts>>> => {
+  const [pooled, direct] = [await readServerFacts(pool), await readServerFacts(sessions)];
+  if (pooled.database !== direct.database)
+    throw new SettingsError([
+      { path: nameOf('database_direct_url'), message: 'leads to another database than DATABASE_URL' },
+    ]);
+  return pooled;
 };
 
 /** A look of `config check`, which must not wait for a database that is down. */
@@ -96,6 +102,7 @@ export const sessionProblems = async (settings: Settings, log: Logger): Promise<
   const store = await openOwnStore(settings, log, { exclusive: false });
   try {
     await answerInTime(assertSessions(settings, store), lookMsMax);
+    if (store.sessions !== store.pool) await answerInTime(assertOneDatabase(store), lookMsMax);
   } catch (error) {
     if (error instanceof SettingsError) return [...error.problems];
     const cause = error instanceof Error ? error.cause : undefined;

@@ -28,8 +28,8 @@ export const createNearLimits = ({ kv, elapsedMs, find }: NearLimitsDeps): NearL
   /** True when the window is nearly used up since then. */
   const apply = ({ set }: Metered, i: number, window: RateWindow, count: Count): boolean => {
     learn(window, count, elapsedMs());
-    const isNews = !window.told && window.used >= (set.meters[i] as Meter).nearAt;
-    window.told ||= isNews;
+    const isNews = !window.announced && window.used >= (set.meters[i] as Meter).nearAt;
+    window.announced ||= isNews;
     return isNews;
   };
   const end = kv.subscribe(channel, (text) => {

@@ -13,7 +13,7 @@ export type RateWindow = {
   /** `endsAtMs` comes from the shared counter; before that it is an estimate. */
   confirmed: boolean;
   /** The other processes know that it is nearly used up. */
-  told: boolean;
+  announced: boolean;
 };
 
 export const openWindow = ({ windowSeconds }: RatePolicy, nowMs: number): RateWindow => ({
@@ -22,7 +22,7 @@ export const openWindow = ({ windowSeconds }: RatePolicy, nowMs: number): RateWi
   owed: 0,
   sent: 0,
   confirmed: false,
-  told: false,
+  announced: false,
 });
 
 /**

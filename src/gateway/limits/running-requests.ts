@@ -22,9 +22,6 @@ export type RunningRequests = {
   close(): void;
 };
 
-/** `untilMs`: then its lease has ended. */
-type Unreleased = { callerId: string; name: string; untilMs: number };
-
 type RunningRequestsDeps = { kv: Kv; leaseMs?: number };
 
 const leaseMsDefault = 15_000;
@@ -36,6 +33,7 @@ const unreleasedMax = 10_000;
 
 export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningRequestsDeps): RunningRequests => {
   const leases = kv.leases?.({ name: 'running', leaseMs });
+  const late = leases && createLateReleases(leases, leaseMs);
   const instance = randomUUID();
   /** Callers with running requests only, so it has no more entries than the gateway has requests. */
   const held = new Map<string, Set<number>>();
@@ -52,25 +50,6 @@ export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningR
       for (let i = 0; i < all.length; i += batchMax)
         leases.renew(callerId, all.slice(i, i + batchMax)).catch(() => undefined);
     }
-  };
-
-  /** Released slots that Redis may still hold. */
-  let unreleased: Unreleased[] = [];
-  let againTimer: NodeJS.Timeout | undefined;
-
-  const giveBack = (leases: Leases, { callerId, name, untilMs }: Unreleased): void => {
-    leases.release(callerId, name).catch(() => {
-      if (performance.now() >= untilMs || unreleased.length >= unreleasedMax) return;
-      unreleased.push({ callerId, name, untilMs });
-      againTimer ??= setTimeout(giveBackAgain, releaseAgainMs, leases).unref();
-    });
-  };
-  const giveBackAgain = (leases: Leases): void => {
-    againTimer = undefined;
-    const all = unreleased;
-    unreleased = [];
-    // While Redis is silent each of them fails at once, and is kept until its lease has ended.
-    for (const one of all) giveBack(leases, one);
   };
 
   const forget = (callerId: string, holder: number): boolean => {
@@ -92,11 +71,11 @@ export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningR
       const holder = requests;
       held.set(callerId, holders.add(holder));
       const { size: running } = holders;
-      if (leases === undefined) return { running, admitted: true, release: () => void forget(callerId, holder) };
+      if (leases === undefined || late === undefined)
+        return { running, admitted: true, release: () => void forget(callerId, holder) };
       timer ??= setInterval(renew, leaseMs / 3).unref();
       const release = (): void => {
-        if (!forget(callerId, holder)) return;
-        giveBack(leases, { callerId, name: nameOf(holder), untilMs: performance.now() + leaseMs });
+        if (forget(callerId, holder)) late.release(callerId, nameOf(holder));
       };
       if (kv.health() !== 'up') return { running, admitted: true, release };
       const admitted = leases.take(callerId, nameOf(holder), max).then(
@@ -112,7 +91,34 @@ export const createRunningRequests = ({ kv, leaseMs = leaseMsDefault }: RunningR
     },
     close: () => {
       clearInterval(timer);
-      clearTimeout(againTimer);
+      late?.close();
     },
+  };
+};
+
+/** `untilMs`: then its lease has ended. */
+type Unreleased = { callerId: string; name: string; untilMs: number };
+
+/** Releases slots in Redis, and once more those whose release met its silence, until their leases have ended. */
+const createLateReleases = (leases: Leases, leaseMs: number) => {
+  let unreleased: Unreleased[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  const release = (slot: Unreleased): void => {
+    leases.release(slot.callerId, slot.name).catch(() => {
+      if (performance.now() >= slot.untilMs || unreleased.length >= unreleasedMax) return;
+      unreleased.push(slot);
+      timer ??= setTimeout(releaseAll, releaseAgainMs).unref();
+    });
+  };
+  const releaseAll = (): void => {
+    timer = undefined;
+    const all = unreleased;
+    unreleased = [];
+    for (const slot of all) release(slot);
+  };
+  return {
+    release: (callerId: string, name: string): void =>
+      release({ callerId, name, untilMs: performance.now() + leaseMs }),
+    close: (): void => clearTimeout(timer),
   };
 };

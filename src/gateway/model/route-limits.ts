@@ -32,7 +32,7 @@ export const limitMembers = {
     .optional()
     .meta({
       description:
-        'Where a request names its tenant, for `tenantLimits`: `{shop}` for a parameter of the path, `?shop` for one of the query. Callers with exactly one tenant need it not',
+        'Where a request names its tenant, for `tenantLimits`: `{shop}` for a parameter of the path, `?shop` for one of the query. It is not needed for callers with exactly one tenant',
     }),
 };
 

@@ -131,6 +131,11 @@ describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
       [['migrate'], { DATABASE_URL: lenient.urlOf(name) }, 'DATABASE_DIRECT_URL'],
       [['config', 'check'], { ...direct, DATABASE_DIRECT_URL: lenient.urlOf(name) }, 'it must be the address of the'],
       [['start'], { ...direct, DATABASE_DIRECT_URL: databaseUrl(database.ownerUrl, 'postgres') }, 'another database'],
+      [
+        ['config', 'check'],
+        { ...direct, DATABASE_DIRECT_URL: databaseUrl(database.ownerUrl, 'postgres') },
+        'another database',
+      ],
     ];
     try {
       for (const [command, env, reason] of cases) {

@@ -24,7 +24,7 @@ export const tlsSettings = z
     ),
     key_file: file('Private key of that certificate (PEM, without a passphrase)', 'ORDERPASS_TLS_KEY_FILE'),
     client_ca_file: file(
-      'Authorities (PEM) of client certificates, which the public listener then requests; one that none of them signed is refused (unless ORDERPASS_CLIENT_CERTIFICATES is on), none is accepted',
+      'Authorities (PEM) of client certificates, which the public listener then requests. A certificate that none of them signed is refused (unless ORDERPASS_CLIENT_CERTIFICATES is on); a client without a certificate is let in',
       'ORDERPASS_TLS_CLIENT_CA_FILE',
     ),
     redirect_port: z.coerce.number().int().min(1).max(65_535).optional().meta({
