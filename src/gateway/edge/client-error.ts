@@ -76,6 +76,12 @@ export const createOnClientError = (deps: ClientErrorDeps): OnClientError => {
       socket.end(() => socket.destroy());
       return;
     }
+    if (current?.req.complete === true) {
+      // Bytes behind a request that is being served. A refusal would be read as its answer (RFC 9112 section 9.3.2); the
+      // connection ends with that answer instead.
+      current.shouldKeepAlive = false;
+      return;
+    }
     refuse(deps, socket, faultFor(error), headOf(current, error.rawPacket));
   };
 };
@@ -111,7 +117,7 @@ const refuse = (deps: ClientErrorDeps, socket: Socket, fault: Fault, head: Broke
 
 /** An error inside a body belongs to the request of that body; any other error, to a request that was not parsed. */
 const headOf = (current: CurrentResponse | undefined, packet: Buffer | undefined): BrokenHead => {
-  if (current === undefined || current.req.complete) return readBrokenHead(packet);
+  if (current === undefined) return readBrokenHead(packet);
   const { req } = current;
   const [path = '', search = ''] = (req.url ?? '').split(/\?(.*)/s, 2);
   return { method: req.method ?? '', path, search, req };

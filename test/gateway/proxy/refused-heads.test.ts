@@ -252,3 +252,27 @@ test('F-36 what the parser refuses leaves in the dialect of its caller', async (
   const nothing = parse(await sendRaw(door.port, '\u0016\u0003\u0001 no HTTP at all\r\n\r\n'));
   await expectOwn(nothing, 400, 'VALIDATION_ERROR');
 });
+
+test.each(['GET', 'POST'])(
+  'wrong bytes behind a %s that is being served: its answer comes, and then the connection ends',
+  async (method) => {
+    const body = method === 'POST' ? '{}' : '';
+    const request = [
+      `${method} ${method === 'POST' ? '/api/order/create' : '/api/orders/list'} HTTP/1.1`,
+      'Host: x',
+      ...Object.entries(door.asClient).map(([name, value]) => `${name}: ${value}`),
+      ...(body === '' ? [] : ['Content-Type: application/json', `Content-Length: ${body.length}`]),
+    ].join('\r\n');
+    const held = Promise.withResolvers<() => void>();
+    upstream.answer = (_req, res) => held.resolve(() => void res.writeHead(200).end('{"success":true}'));
+    const text = `${request}\r\n\r\n${body}no request\r\n\r\n`;
+    const answering = sendRaw(door.port, text);
+    // The gateway has read the wrong bytes with the same packet as the request.
+    (await held.promise)();
+    const answer = await answering;
+    expect(answer.match(/^HTTP\/1\.1 /gm)).toHaveLength(1);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(answer.toLowerCase()).toContain('connection: close');
+    expect(answer).toContain('{"success":true}');
+  },
+);

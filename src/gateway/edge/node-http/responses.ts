@@ -11,7 +11,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-export type CurrentResponse = Pick<ServerResponse, 'headersSent'> & { req: IncomingMessage };
+export type CurrentResponse = Pick<ServerResponse, 'headersSent' | 'shouldKeepAlive'> & { req: IncomingMessage };
 
 /** The response that is due on this connection; undefined between two requests. */
 export const currentResponseOf = (socket: Socket): CurrentResponse | undefined =>
