@@ -98,6 +98,7 @@ test('contradictory values are refused with a reason', async () => {
     absent: [['create', '--email', 'c@e.com', '--role', 'owner', '--restaurant', 'rst_x'], 1, 'no restaurant rst_x'],
     link: [['link', '--email', 'cy@example.com'], 1, 'There is no user cy@example.com'],
     codes: [['remove-totp', '--email', 'ada@example.com'], 1, 'no second factor'],
+    passkeys: [['remove-passkeys', '--email', 'ada@example.com'], 1, 'no passkey'],
   };
   await Promise.all(
     Object.values(answers).map(async ([args, code, text]) => {
@@ -107,7 +108,7 @@ test('contradictory values are refused with a reason', async () => {
     }),
   );
   const help = await runCommand(['user', '--help'], env);
-  for (const name of ['create', 'link', 'set', 'list', 'disable', 'enable', 'remove-totp'])
+  for (const name of ['create', 'link', 'set', 'list', 'disable', 'enable', 'remove-totp', 'remove-passkeys'])
     expect(help.stdout).toContain(name);
 });
 

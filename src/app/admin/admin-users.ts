@@ -31,6 +31,7 @@ export const createUsersAdmin = ({ installation, settings, actor, credentials }:
     disable: (email: string) => users.disable(actor, email),
     enable: (email: string) => users.enable(actor, email),
     removeTotp: (email: string) => users.removeTotp(actor, email),
+    removePasskeys: (email: string) => users.removePasskeys(actor, email),
     list: users.list,
   };
 };

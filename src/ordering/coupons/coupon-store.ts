@@ -39,6 +39,16 @@ export const giveUseBack = async (tx: Kysely<unknown>, restuid: string, code: st
     where restuid = ${restuid} and code = ${canonical(code)}`.execute(tx);
 };
 
+/**
+ * Erases an email from the coupons that only its customer may use. They have no use left, and one that a cancelled order gives
+ * back is for no email: a later owner of the address must not inherit them.
+ */
+export const eraseCouponEmail = async (tx: Kysely<unknown>, restuid: string, email: string): Promise<void> => {
+  await sql`
+    update ordering.coupons set valid_email = '', quantity = 0
+    where restuid = ${restuid} and lower(valid_email) = lower(${email})`.execute(tx);
+};
+
 /** False when the restaurant already has a coupon with this code. */
 export const insertCoupon = async (
   tx: Kysely<unknown>,

@@ -1,5 +1,6 @@
 /** customer/remove (interface 11.2): erases the personal members. Orders and ledger keep the uid of the customer. */
 import type { Kysely } from 'kysely';
+import { eraseCouponEmail } from '../coupons/coupon-store.ts';
 import type { CustomerAddress } from '../customers/customer.ts';
 import { recordCustomerChange } from '../customers/customer-event.ts';
 import { eraseCustomer, lockCustomer } from '../customers/customer-store.ts';
@@ -15,6 +16,7 @@ export const removeCustomer = async (
   const customer = await lockCustomer(tx, restuid, address);
   if (customer === undefined) return false;
   await eraseCustomer(tx, restuid, customer.uid, now);
+  if (customer.email !== null) await eraseCouponEmail(tx, restuid, customer.email);
   await forgetClient(tx, restuid, customer.uid);
   const seq = customer.seq + 1;
   await recordCustomerChange(tx, {

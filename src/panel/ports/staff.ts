@@ -146,8 +146,6 @@ type PasskeyPorts = {
   rename(userId: string, id: string, name: string, address: string): Promise<boolean>;
   /** Ends the user's other sessions that a passkey opened. Returns false when the user has no such passkey. */
   remove(userId: string, id: string, session: { id: string; address: string }): Promise<boolean>;
-  /** Removes all passkeys of a user and ends the sessions. */
-  removeAll(actor: string, userId: string): Promise<void>;
   beginSignIn(): BegunPasskey;
   signIn(state: string | undefined, answer: string, visitor: Visitor): Promise<SignInResult>;
 };
@@ -197,6 +195,8 @@ type UserPorts = {
   disable(actor: string, email: string): Promise<unknown>;
   enable(actor: string, email: string): Promise<unknown>;
   removeTotp(actor: string, email: string): Promise<unknown>;
+  /** Removes all passkeys of a user and ends the sessions. */
+  removePasskeys(actor: string, email: string): Promise<unknown>;
   /** A text that differs after a change of an account or a session. */
   mark(): Promise<string>;
 };

@@ -15,7 +15,6 @@ import type { SignIn, SignInResult, Visitor } from '../sign-in/sign-in.ts';
 import type { Throttle } from '../sign-in/throttle.ts';
 import {
   deletePasskey,
-  deletePasskeys,
   findPasskey,
   insertPasskey,
   listPasskeys,
@@ -149,20 +148,6 @@ const removals = ({ db, clock, record }: PasskeysDeps) => ({
         details: { passkey_id: id, name, sessions_ended: ended },
       });
       return true;
-    }),
-  /** For a user who has lost them. Ends every session. */
-  removeAll: (actor: string, userId: string): Promise<void> =>
-    inTransaction(db, async (tx) => {
-      const user = await lockUser(tx, userId);
-      if (user === undefined) return;
-      const removed = await deletePasskeys(tx, userId);
-      const ended = await deleteSessions(tx, userId);
-      await record(tx, clock.now(), {
-        action: 'user.passkey_removed',
-        outcome: 'success',
-        actor,
-        details: { user_id: userId, email: user.email, removed, sessions_ended: ended },
-      });
     }),
 });
 

@@ -36,3 +36,7 @@ export const readAttempts = async (db: Kysely<unknown>, digest: Buffer, now: Dat
 export const takeBack = async (db: Kysely<unknown>, digest: Buffer): Promise<void> => {
   await sql`update panel.attempts set count = greatest(0, count - 1) where digest = ${digest}`.execute(db);
 };
+
+export const forgetAttempts = async (db: Kysely<unknown>, digest: Buffer): Promise<void> => {
+  await sql`delete from panel.attempts where digest = ${digest}`.execute(db);
+};

@@ -6,12 +6,12 @@
  *
  * One-time and recovery codes have counts of their own for the account, over all addresses and browsers, in growing windows.
  * A code is asked only after a right first factor or within a session, so strangers cannot use these counts up, and what
- * strangers used up does not refuse a code. A right password does not reset them.
+ * strangers used up does not refuse a code. A right password does not reset them; a link that an administrator makes does.
  */
 import type { Kysely } from 'kysely';
 import { type Clock, minuteMs } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { countAttempt, readAttempts, takeBack } from './attempt-store.ts';
+import { countAttempt, forgetAttempts, readAttempts, takeBack } from './attempt-store.ts';
 import { isKnownBrowser } from './known-browser-store.ts';
 
 export type Attempt = { email: string; userId: string | undefined; address: string; browser: string | undefined };
@@ -70,10 +70,10 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
           ['account', digestOf('account', attempt.email)],
         ];
   const codeWindows = ['codeFirst', 'codeHour', 'codeDay'] as const;
+  const codeDigests = (user: string): [Window, Buffer][] =>
+    codeWindows.map((window) => [window, digestOf(window, user)]);
   const windowsFor = (guessed: Guessed, attempt: Attempt, known: boolean): [Window, Buffer][] =>
-    guessed === 'password'
-      ? windowsOf(attempt, known)
-      : codeWindows.map((window) => [window, digestOf(window, attempt.userId ?? attempt.email)]);
+    guessed === 'password' ? windowsOf(attempt, known) : codeDigests(attempt.userId ?? attempt.email);
   return {
     browserDigest,
     ...otherCounts({ db, clock }, digestOf),
@@ -96,6 +96,9 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
           return { kind: 'wait', seconds: secondsUntil(endsAt), isFirst: count === attemptsMax + 1 };
       }
       return { kind: 'allowed', isKnown: known };
+    },
+    forgetCodes: async (tx: Kysely<unknown>, userId: string): Promise<void> => {
+      for (const [, digest] of codeDigests(userId)) await forgetAttempts(tx, digest);
     },
     /**
      * Takes back the count of a right attempt. Counts of earlier wrong attempts stay, or a right one would reset them

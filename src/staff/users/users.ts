@@ -24,8 +24,10 @@ import {
   setRole,
   type UserRow,
 } from '../accounts/user-store.ts';
+import { deletePasskeys } from '../passkeys/passkey-store.ts';
 import { removeTotp } from '../second-factor/totp-store.ts';
 import { deleteSessions } from '../sessions/session-store.ts';
+import { createThrottle } from '../sign-in/throttle.ts';
 
 export type UsersDeps = {
   db: Kysely<unknown>;
@@ -77,6 +79,7 @@ const userReads = ({ db }: UsersDeps) => ({
 
 /** New users and their one-time links. */
 const invitations = (deps: UsersDeps) => {
+  const throttle = createThrottle(deps);
   const { db, clock, record } = deps;
   return {
     /** Throws VALIDATION_ERROR, or CONFLICT when a user with this email exists. */
@@ -105,11 +108,16 @@ const invitations = (deps: UsersDeps) => {
         return { ...showUser(user), ...link };
       });
     },
-    /** Creates a one-time link and ends the previous one. Its user sets a new password and is signed in. */
+    /**
+     * Creates a one-time link and ends the previous one. Its user sets a new password and is signed in. Wrong codes count for
+     * nothing then: who knew the former password may have used up the attempts. A link that a visitor asked for has no such
+     * effect, or who reads the mail could guess codes without end.
+     */
     makeLink: (actor: string, email: string): Promise<ShownUser & OneTimeLink> =>
       change(deps, email, async (tx, user, now) => {
         if (user.disabledAt !== undefined) throw new Fault('CONFLICT', `${user.email} is disabled`);
         const link = await makeLink(deps, tx, user.id, now);
+        await throttle.forgetCodes(tx, user.id);
         await record(tx, now, event(actor, user, 'user.link_made'));
         return { ...showUser(user), ...link };
       }),
@@ -191,6 +199,15 @@ const accountChanges = (deps: UsersDeps) => {
         await removeTotp(tx, user.id);
         await record(tx, now, event(actor, user, 'user.totp_removed'));
         return showUser({ ...user, totpSince: undefined });
+      }),
+    /** For a user who has lost them, or whose passkeys belong to a former host name of the panel. Ends every session. */
+    removePasskeys: (actor: string, email: string): Promise<ShownUser> =>
+      change(deps, email, async (tx, user, now) => {
+        const removed = await deletePasskeys(tx, user.id);
+        if (removed === 0) throw new Fault('CONFLICT', `${user.email} has no passkey`);
+        const sessions_ended = await deleteSessions(tx, user.id);
+        await record(tx, now, event(actor, user, 'user.passkey_removed', { removed, sessions_ended }));
+        return showUser({ ...user, passkeys: 0 });
       }),
   };
 };

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGenerator, type NewGenerator } from '#src/ordering/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -97,6 +98,21 @@ test('A-112 an unknown coupon is NOT_FOUND, one that does not hold is CANNOT_APP
   core.clock.set('2026-03-01T23:30:00.000Z');
   expect((await apply((await coupon({ validFrom: '2026-03-02', validWeekdays: [1] })).code)).status).toBe(200);
   core.clock.set('2026-03-01T11:00:00.000Z');
+});
+
+test('A-112 the removal of a customer erases the email of its coupons, which a later owner of the address cannot use', async () => {
+  const email = 'Leaving@example.com';
+  await earn(email, 1);
+  const { code } = await coupon({ quantity: 2 }, { valid_email: 'leaving@Example.com' });
+  const { code: other } = await coupon({}, { valid_email: 'staying@example.com' });
+  expect((await apply(code, { email })).status).toBe(200);
+  expect((await shop.call('POST', '/customer/remove', { body: { email } })).status).toBe(200);
+  const { rows } =
+    await sql`select code from ordering.coupons where lower(valid_email) = ${email.toLowerCase()}`.execute(core.db);
+  expect(rows).toEqual([]);
+  await shop.call('POST', '/customer/create', { body: { email } });
+  expect((await apply(code, { email })).json.error).toBe('CANNOT_APPLY');
+  expect((await apply(other, { email: 'staying@example.com' })).status).toBe(200);
 });
 
 test('of the last use of a coupon only one of many parallel applications gets it', async () => {

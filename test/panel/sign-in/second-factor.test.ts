@@ -178,6 +178,23 @@ test('F-27 wrong codes are counted for the account, whatever the address, and th
   expect(await enter(visitor, nextCode(key))).toBe(303);
 });
 
+test('F-27 a link that an administrator makes ends the wait for codes that who knew the password has guessed', async () => {
+  panel.pass(24 * 60 * minute);
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  for (const address of ['198.18.4', '198.18.5', '198.18.6']) {
+    await guessCodes(user.email, 11, address);
+    panel.pass(61 * minute);
+  }
+  expect(await guessCodes(user.email, 11, '198.18.7')).toContain('wait');
+  const link = new URL((await panel.users.makeLink('cli:test', user.email)).link);
+  const visitor = panel.visitor('198.18.8.1');
+  const token = link.searchParams.get('token') ?? '';
+  const fresh = 'another seven unlikely words';
+  expect((await visitor.post('/panel/link', { token, password: fresh, again: fresh }, '')).status).toBe(303);
+  expect(await enter(visitor, nextCode(key))).toBe(303);
+});
+
 test('F-27 on the account page right passwords between wrong codes reset nothing', async () => {
   panel.pass(24 * 60 * minute);
   const user = await makeUser();

@@ -27,6 +27,7 @@ export const userCommands = (program: Command, output: Output): void => {
   addSet(group, output);
   addStates(group, output);
   addRemoveTotp(group, output);
+  addRemovePasskeys(group, output);
   group
     .command('list')
     .description('accounts, sorted by email')
@@ -99,6 +100,18 @@ const addRemoveTotp = (group: Command, output: Output): void => {
     .requiredOption('--email <email>', 'email of the account')
     .action(async ({ email }: { email: string }, command: Command) => {
       output.result(toWire(await withAdmin(command, (admin) => admin.users.removeTotp(email))));
+    });
+};
+
+const addRemovePasskeys = (group: Command, output: Output): void => {
+  group
+    .command('remove-passkeys')
+    .description(
+      'remove the passkeys of a user who lost them, or whose passkeys belong to a former host name of the panel; ends every session',
+    )
+    .requiredOption('--email <email>', 'email of the account')
+    .action(async ({ email }: { email: string }, command: Command) => {
+      output.result(toWire(await withAdmin(command, (admin) => admin.users.removePasskeys(email))));
     });
 };
 

@@ -96,7 +96,7 @@ export const usersPages: readonly Page[] = [
   question('end-sessions', ({ users: t }) => t.endSessions),
   change('enable', ({ ports, actor }, email) => ports.staff.users.enable(actor, email)),
   change('remove-totp', ({ ports, actor }, email) => ports.staff.users.removeTotp(actor, email)),
-  change('remove-passkeys', ({ ports, actor, params }) => ports.staff.passkeys.removeAll(actor, params.user ?? '')),
+  change('remove-passkeys', ({ ports, actor }, email) => ports.staff.users.removePasskeys(actor, email)),
   change('end-session', ({ ports, actor, address, params, form }) =>
     ports.staff.own.endSession(params.user ?? '', form.get('session') ?? '', { actor, address }),
   ),
