@@ -3,6 +3,7 @@
  * gets the code of a failure and never an address, a text or an answer of the server, which may repeat them.
  */
 import { createTransport } from 'nodemailer';
+import { minuteMs } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createSemaphore } from '#src/platform/semaphore.ts';
 import type { MailSettings } from './mail-settings.ts';
@@ -13,10 +14,17 @@ type Mail = {
   text: string;
   /** For the Message-ID, as `local@host`: two copies of a mail have the same. Default: a new one. */
   id?: string;
+  /** Time that the server has, from the connection to its answer. Default: 15 s, for which a page waits. */
+  waitMs?: number;
+  /** Ends the attempt. */
+  signal?: AbortSignal;
 };
 
 export type Mailer = {
-  /** Never rejects. `failed`: the server did not take the mail, was not reached in time, or too many mails wait. */
+  /**
+   * Never rejects. `failed`: the server refused the mail, was not reached or did not answer in time, or too many mails wait. A mail
+   * whose answer did not come in time may arrive all the same (RFC 5321 section 4.5.3.2.6).
+   */
   send(mail: Mail): Promise<'sent' | 'failed'>;
 };
 
@@ -26,6 +34,9 @@ const waitingMax = 100;
 const waitMsMax = 20 * secondMs;
 const silenceMsMax = 8 * secondMs;
 const sendMsMax = 15 * secondMs;
+
+/** For mails that nothing waits for: servers that look through a mail answer late, and a copy would be sent else. */
+export const lateAnswerMs = minuteMs;
 
 const loopbackHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
@@ -37,8 +48,9 @@ export const createMailer = (
   if (address === undefined || from === undefined) return undefined;
   const options = transportOf(new URL(address));
   const semaphore = createSemaphore({ atOnceMax, waitingMax, waitMsMax });
-  const deliver = async ({ to, subject, text, id }: Mail): Promise<void> => {
-    const transport = createTransport(options);
+  const deliver = async ({ to, subject, text, id, waitMs = sendMsMax, signal }: Mail): Promise<void> => {
+    // Each phase until the mail has left has its own bound; the signal bounds all and closes the connection.
+    const transport = createTransport({ ...options, socketTimeout: waitMs });
     try {
       const headers = { 'auto-submitted': 'auto-generated' };
       const mail = {
@@ -48,8 +60,9 @@ export const createMailer = (
         text,
         headers,
         ...(id === undefined ? undefined : { messageId: `<${id}>` }),
+        signal: AbortSignal.any([AbortSignal.timeout(waitMs), ...(signal === undefined ? [] : [signal])]),
       };
-      await within(transport.sendMail(mail), sendMsMax);
+      await transport.sendMail(mail);
     } finally {
       transport.close();
     }
@@ -89,25 +102,10 @@ const transportOf = (url: URL) => {
       : { auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) } }),
     connectionTimeout: silenceMsMax,
     greetingTimeout: silenceMsMax,
-    socketTimeout: silenceMsMax,
     dnsTimeout: silenceMsMax,
     disableFileAccess: true,
     disableUrlAccess: true,
   };
-};
-
-const within = async (work: Promise<unknown>, ms: number): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(Object.assign(new Error('too late'), { code: 'ETIMEDOUT' })), ms);
-  });
-  // The transport is closed by the caller, so what it still reports belongs to no request.
-  work.catch(() => undefined);
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 };
 
 /** Such as EAUTH or ECONNECTION; the message would repeat addresses. */

@@ -10,7 +10,7 @@ import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { mailLanguage } from '../mail/mail-texts.ts';
-import type { Mailer } from '../mail/mailer.ts';
+import { lateAnswerMs, type Mailer } from '../mail/mailer.ts';
 import { isNoticeKind, mayGet, type NoticeKind, type NoticeSources } from './notice.ts';
 import { secretLabel, urlLabel } from './notice-settings.ts';
 import {
@@ -107,7 +107,11 @@ const createSendOne = ({ db, box, clock, log, mailer, post, sign, origin }: Noti
     const { subject, text } = noticeText(mailLanguage(notice.language ?? undefined), { kind, facts, origin });
     if (notice.channel === 'mail')
       return (
-        (await mailer?.send({ to: notice.email, subject, text, id: `${id}@${new URL(origin).hostname}` })) === 'sent'
+        (await mailer?.send({
+          ...{ to: notice.email, subject, text, signal },
+          id: `${id}@${new URL(origin).hostname}`,
+          waitMs: lateAnswerMs,
+        })) === 'sent'
       );
     if (notice.url === null) return false;
     const body = JSON.stringify({

@@ -15,6 +15,7 @@ export const startMailServer = async (account: { user: string; password: string 
   /** Mails that were received in full while the answer was held. */
   const unanswered: ReceivedMail[] = [];
   let holdsAnswer = false;
+  let answerHeld = (): void => undefined;
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS'],
     allowInsecureAuth: true,
@@ -35,6 +36,7 @@ export const startMailServer = async (account: { user: string; password: string 
         const mail = { from, to: session.envelope.rcptTo.map(({ address }) => address), raw, ...read(raw) };
         if (holdsAnswer) {
           unanswered.push(mail);
+          answerHeld = done;
           return;
         }
         mails.push(mail);
@@ -52,6 +54,8 @@ export const startMailServer = async (account: { user: string; password: string 
     holdAnswer: (on: boolean): void => {
       holdsAnswer = on;
     },
+    /** Answers the last of them. */
+    answerHeld: (): void => answerHeld(),
     /** Refuses mail to this address from now on. */
     refuse: (address: string) => refused.add(address),
     /** Answers no recipient from now on. */

@@ -62,7 +62,8 @@ export const factor = {
 
 export const notices = {
   title: 'Notices',
-  about: 'Orderpass sends each notice once, shortly after it happens.',
+  about:
+    'Orderpass sends each notice shortly after it happens. Where the receiving server gives no answer, it sends the notice again.',
   none: 'You get no notices.',
   notSent: 'None of these is sent: choose an address for them, or mail if this installation sends mail.',
   change: 'Change notices',

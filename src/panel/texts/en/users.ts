@@ -22,7 +22,7 @@ export const users = {
   linkHanded: 'I have passed it on',
   linkMailed: (email: string) => `A one-time link was sent to ${email}. It works within a day.`,
   linkNotMailed: (email: string) =>
-    `The mail server did not take the mail to ${email}. Pass the link on in another way.`,
+    `The mail server refused the mail to ${email} or gave no answer in time; it may still arrive. Pass the link on in another way.`,
   changeAccess: 'Role and restaurants',
   accessTitle: (email: string) => `Role and restaurants of ${email}`,
   accessIntro: 'A change holds at once, also in sessions that are open.',

@@ -65,7 +65,7 @@ export const factor: Texts['factor'] = {
 
 export const notices: Texts['notices'] = {
   title: 'Avvisi',
-  about: 'Orderpass invia ogni avviso una volta sola, poco dopo il fatto.',
+  about: 'Orderpass invia ogni avviso poco dopo il fatto. Se il server che lo riceve non risponde, lo invia di nuovo.',
   none: 'Non ricevi avvisi.',
   notSent:
     'Nessuno di questi viene inviato: scegli un indirizzo, oppure l’email se questa installazione ha un server di posta.',

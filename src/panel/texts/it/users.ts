@@ -23,7 +23,7 @@ export const users: Texts['users'] = {
   linkHanded: 'L’ho consegnato',
   linkMailed: (email) => `Un link monouso è stato inviato a ${email}. Vale un giorno.`,
   linkNotMailed: (email) =>
-    `Il server di posta non ha accettato il messaggio per ${email}. Consegna il link in un altro modo.`,
+    `Il server di posta ha rifiutato il messaggio per ${email} o non ha risposto in tempo; potrebbe arrivare lo stesso. Consegna il link in un altro modo.`,
   changeAccess: 'Ruolo e ristoranti',
   accessTitle: (email) => `Ruolo e ristoranti di ${email}`,
   accessIntro: 'La modifica vale subito, anche nelle sessioni aperte.',
