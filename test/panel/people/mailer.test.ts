@@ -9,11 +9,15 @@ import { startMailServer } from '../harness/mail-server.ts';
 const log = pino({ level: 'silent' });
 const mail = { to: 'ada@example.com', subject: 'Hello', text: 'Hello' };
 
-test('the connection to a server that never ends its greeting is closed when the time of the mail is over', async () => {
+test('the connection to a server that never ends an answer is closed when the time of the mail is over', async () => {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    const timer = setInterval(() => socket.write('220-one moment\r\n'), 200);
+    let timer: NodeJS.Timeout | undefined;
+    socket.write('220 here\r\n');
+    socket.once('data', () => {
+      timer = setInterval(() => socket.write('250-one moment\r\n'), 200);
+    });
     socket
       .on('error', () => undefined)
       .on('close', () => {
