@@ -4,7 +4,7 @@
  * transaction: producers are not what is measured. `signatures`: what message signatures (RFC 9421) cost of the rate to the
  * 1,000, in turn with deliveries without. `headers`: what headers cost the main thread, with the thread that signs and
  * without, in processor time, which other work on the machine changes less than a rate. `latency`: from commit to arrival, idle and at half load. `backlog`: both beside
- * 1,000,000 waiting deliveries. Named parts run alone. Exit code 1 when a goal is missed.
+ * 1,000,000 waiting deliveries. `kills`: from commit to first arrival while workers are killed. Named parts run alone. Exit code 1 when a goal is missed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signatureSchemes } from '#src/webhooks/index.ts';
@@ -12,6 +12,7 @@ import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from 
 import { eventBody, type Harness, openHarness } from './kit/webhook-harness.ts';
 import { addBacklog } from './kit/webhooks/backlog.ts';
 import { measureHeaders } from './kit/webhooks/header-cost.ts';
+import { measureKills } from './kit/webhooks/kills.ts';
 
 const goals = {
   ratioMin: 0.6,
@@ -21,6 +22,7 @@ const goals = {
   /** With a commit every 10 ms. */
   loadP99MsMax: 20,
   backlogCostMax: 1.3,
+  killsP99MsMax: 5_000,
 };
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
@@ -30,6 +32,8 @@ const eventsPerRound = Number(process.env.BENCH_EVENTS ?? 10_000);
 const probesPerRound = 200;
 const probeGapMs = 25;
 const receiversCount = 1_000;
+const killsCount = Number(process.env.BENCH_KILLS ?? 12);
+const killedTenants = 200;
 const backlogCount = Number(process.env.BENCH_BACKLOG ?? 1_000_000);
 const secret = 'whsec_b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0LTAwMDE=';
 
@@ -251,6 +255,18 @@ const benchHeaders = async (url: string): Promise<void> => {
   }
 };
 
+const benchKills = async (parts: Parts, harness: Harness): Promise<void> => {
+  const tenants = many.slice(0, killedTenants);
+  for (const [number, tenant] of tenants.entries())
+    await harness.addEndpoint(tenant, `http://127.0.0.1:${parts.ports[number]}/probe`);
+  const took = await measureKills({ harness, receivers: parts.receivers, tenants, kills: killsCount });
+  figure(`${killsCount} kills of workers: events`, took.length);
+  const p99 = percentile(took, 0.99);
+  figure('commit to first arrival, p50, ms', percentile(took, 0.5));
+  figure('the same, p99, ms', p99, atMost(p99, goals.killsP99MsMax));
+  figure('the same, longest, ms', Math.max(...took));
+};
+
 const named = process.argv.slice(2);
 const wants = (part: string): boolean => named.length === 0 || named.includes(part);
 const benchDeliveries = async (url: string): Promise<void> => {
@@ -270,6 +286,12 @@ const benchDeliveries = async (url: string): Promise<void> => {
   print(
     `${rounds} rounds, ${eventsPerRound} deliveries each; worker and bare loop beside receivers and store, ${pinned}`,
   );
+  if (wants('kills')) {
+    const harness = await openHarness(url, 'bench_kills');
+    closers.push(() => harness.close());
+    await benchKills(parts, harness);
+  }
+  if (!['rate', 'signatures', 'latency', 'backlog'].some(wants)) return;
   const harness = await harnessOf('bench');
   const fullRate = wants('rate') ? await benchRate(parts, harness) : undefined;
   if (wants('signatures')) await benchSignatures(parts, harness);
@@ -282,7 +304,7 @@ try {
   closers.push(() => stopPart(store));
   const url = String(store.ready.url);
   if (wants('headers')) await benchHeaders(url);
-  if (['rate', 'signatures', 'latency', 'backlog'].some(wants)) await benchDeliveries(url);
+  if (['kills', 'rate', 'signatures', 'latency', 'backlog'].some(wants)) await benchDeliveries(url);
 } finally {
   for (const close of closers.reverse()) await close().catch(() => undefined);
 }
