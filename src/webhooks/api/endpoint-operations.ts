@@ -130,6 +130,7 @@ const updateOperation = (api: Api) =>
     method: 'POST',
     path: '/webhook/update',
     summary: 'Changes what is named; enabled true enables again',
+    isSecret: true,
     errors: ['NOT_FOUND'],
     params: updateParams(Object.keys(api.kindScopes)),
     answer: one,

@@ -8,7 +8,7 @@ import type { Kysely } from 'kysely';
 import type { ClaimedEvent } from '#src/platform/db/outbox/outbox-queue.ts';
 import { withCommit } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
-import { remembered } from '../pacing/bounds.ts';
+import { dispatching, remembered } from '../pacing/bounds.ts';
 import { lockSubscribed, type NewDelivery, type Subscribed } from '../queue/delivery-store.ts';
 import { type EntityQueue, findUnfinishedQueues, lockEntityQueues } from '../queue/entity-queue-store.ts';
 
@@ -80,12 +80,24 @@ export const createFindRecipients = (): FindRecipients => {
   };
 };
 
+/** Of the first events only where there are too many targets; the others wait for the next batch. */
 const targetsOf = (events: readonly ClaimedEvent[], receivers: Receivers, now: Date): Target[][] =>
-  events.map((event) =>
-    (receivers.get(event.tenant) ?? [])
-      .filter(({ kinds }) => kinds.includes(event.kind))
-      .map(({ endpointUid }) => ({ uid: newId('dlv', now.getTime()), endpointUid, event })),
+  firstOf(
+    events.map((event) =>
+      (receivers.get(event.tenant) ?? [])
+        .filter(({ kinds }) => kinds.includes(event.kind))
+        .map(({ endpointUid }) => ({ uid: newId('dlv', now.getTime()), endpointUid, event })),
+    ),
   );
+
+const firstOf = (targets: Target[][]): Target[][] => {
+  let count = 0;
+  const end = targets.findIndex(({ length }, index) => {
+    count += length;
+    return index > 0 && count > dispatching.deliveriesMax;
+  });
+  return end === -1 ? targets : targets.slice(0, end);
+};
 
 /**
  * Locks the entity queues and returns the names of those with an unfinished delivery. The first event of an entity has

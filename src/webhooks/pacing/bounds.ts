@@ -20,6 +20,11 @@ export const remembered = {
 export const dispatching = {
   /** chosen: one batch stays far below the time in which the lock of the dispatcher would hold up a second worker. */
   batchMax: 200,
+  /**
+   * chosen: deliveries of one batch, each of which may lock its entity queue: the lock table of PostgreSQL has room for about
+   * 7,700 locks of all transactions by default.
+   */
+  deliveriesMax: 2_000,
   /** chosen: while few deliveries find slots, the dispatcher reads few events, since it reads them again in the next batch. */
   batchMin: 32,
   /** chosen: after the last event the dispatcher polls so long by itself, so that the floors of its queues rise. */

@@ -43,6 +43,24 @@ test('a claimed client id that the store cannot hold is refused, and the audit o
   expect((await postToken(harness.url, { grant_type, ...pick(client) })).status).toBe(200);
 });
 
+test('a client id that the store cannot hold beside an assertion of an issuer is refused at every OAuth endpoint', async () => {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const client_assertion = `${part({ alg: 'RS256' })}.${part({ iss: 'https://issuer.example', sub: 'build' })}.AAAA`;
+  const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+  const form = { client_id: '\u0000', client_assertion_type, client_assertion };
+  for (const [path, more] of [
+    ['token', { grant_type: 'client_credentials' }],
+    ['revoke', { token: 'x' }],
+    ['introspect', { token: 'x' }],
+  ] as const) {
+    const refused = await sendRequest(harness.url, 'POST', `/api/oauth/${path}`, {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ ...form, ...more }).toString(),
+    });
+    expect([path, refused.status, refused.json.error]).toEqual([path, 401, 'invalid_client']);
+  }
+});
+
 test('an event with text that PostgreSQL cannot store is written with a replacement', () => {
   const at = new Date(0);
   expect(storableEvent({ at, name: 'a\u0000b', half: '\ud800', tenants: ['x', '\u0000'], none: null })).toEqual({

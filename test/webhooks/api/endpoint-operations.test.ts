@@ -263,6 +263,21 @@ test('a repeated creation gets the same answer byte for byte, with the secret, a
   for (const { row } of rows) expect(row).not.toContain('b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0');
 });
 
+test('no secret of a login that is changed with an Idempotency-Key is stored in clear', async () => {
+  const caller = newClient();
+  const { uid } = await api.endpoint(url, {}, caller);
+  const auth = { type: 'header', name: 'X-Partner', value: 'value-of-the-login-in-clear' };
+  const key = { 'idempotency-key': 'update-login' };
+  const changed = await api.post('/webhook/update', { uid, auth }, caller, key);
+  expect(changed.status).toBe(200);
+  const again = await api.post('/webhook/update', { uid, auth }, caller, key);
+  expect([again.text, again.headers.get('idempotent-replayed')]).toEqual([changed.text, 'true']);
+  const { rows } = await sql<{ row: string }>`
+    select receipt::text as row from platform.receipts as receipt where key = 'update-login'`.execute(api.db);
+  expect(rows).toHaveLength(1);
+  for (const { row } of rows) expect(row).not.toContain('in-clear');
+});
+
 test('A-135 a test is one immediate attempt, also while the endpoint is disabled, and stores nothing', async () => {
   const caller = newClient();
   const receiver = await api.receiver((response) => void response.writeHead(503, { 'retry-after': '7' }).end('busy'));

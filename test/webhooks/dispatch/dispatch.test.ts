@@ -82,6 +82,31 @@ test('an event without a subscriber makes no delivery; an endpoint receives even
   expect(entities(receiver)).toEqual(['cus_2']);
 });
 
+test('known entities of a tenant with many endpoints are dispatched, though all their queues need more locks than PostgreSQL has', async () => {
+  const receiver = await open();
+  const { endpointUid } = await engine.addEndpoint(receiver.url);
+  const { rows } = await sql<{ locks: number }>`
+    select current_setting('max_locks_per_transaction')::int
+      * (current_setting('max_connections')::int + current_setting('max_prepared_transactions')::int + 40) as locks`.execute(
+    engine.db,
+  );
+  const endpoints = Math.ceil((1.6 * (rows[0]?.locks ?? 0)) / 200);
+  await sql`
+    insert into webhooks.endpoints select (jsonb_populate_record(one, jsonb_build_object('uid', one.uid || n))).*
+    from webhooks.endpoints one, generate_series(2, ${endpoints}::int) n where uid = ${endpointUid}`.execute(engine.db);
+  await sql`
+    insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)
+    select 'evt_known_' || n, ${tenant}, 'customers', 'customer.changed', 'cus_known_' || n, 2, 1, ${engine.clock.now()}, '{}'
+    from generate_series(1, 200) as n`.execute(engine.db);
+  engine.startWorker();
+  await until(async () => {
+    const { rows: made } = await sql<{ count: number }>`select count(*)::int from webhooks.deliveries`.execute(
+      engine.db,
+    );
+    return made[0]?.count === 200 * endpoints;
+  });
+});
+
 test('a worker whose database connections are all cut goes on', async () => {
   const receiver = await open();
   await engine.addEndpoint(receiver.url);

@@ -3,6 +3,7 @@
  * reports add no rows. The caller has proven that the value was issued here.
  */
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import { lockChanges } from '../../audit/chain/open-chain.ts';
 import type { NewAuditEvent } from '../../audit/event/event.ts';
 import { lockEpoch, raiseTokenEpoch } from '../lookup/epoch-store.ts';
 import { leakMarginMs } from '../lookup/records.ts';
@@ -95,7 +96,9 @@ const endToken = (
   inTransaction(deps.db, async (tx) => {
     const now = deps.clock.now();
     const about = { token_id: jti, client_id: clientId };
-    // The lock serialises revocations, so that one report of several at once ends the token.
+    // The chain before the epoch, as every other change locks them. The epoch serialises revocations, so that one report of
+    // several at once ends the token.
+    await lockChanges(tx, deps.box, now);
     await lockEpoch(tx);
     if (await isTokenRevoked(tx, jti)) {
       if (await markTokenLeaked(tx, jti, now)) await noteReport(deps, tx, report, false, about);

@@ -50,6 +50,7 @@ export const isOfIssuer = (assertion: string): boolean => {
 export const createVerifyWorkload = (deps: VerifyWorkloadDeps): VerifyWorkload => {
   const { db, clock, keys } = deps;
   return async (assertion, clientId) => {
+    if (clientId !== undefined && !isClientId(clientId)) return { kind: 'unknown' };
     const read = readUnverified(assertion);
     if (read === undefined) return { kind: 'unknown' };
     const { header, payload } = read;
