@@ -47,7 +47,9 @@ export const createMailer = (
 ): Mailer | undefined => {
   if (address === undefined || from === undefined) return undefined;
   const options = transportOf(new URL(address));
-  const semaphore = createSemaphore({ atOnceMax, waitingMax, waitMsMax });
+  const bounds = { atOnceMax, waitingMax, waitMsMax };
+  // Mails that may take a minute must not keep back those for which a page waits.
+  const [paged, late] = [createSemaphore(bounds), createSemaphore(bounds)];
   const deliver = async ({ to, subject, text, id, waitMs = sendMsMax, signal }: Mail): Promise<void> => {
     // Each phase until the mail has left has its own bound; the signal bounds all and closes the connection.
     const transport = createTransport({ ...options, socketTimeout: waitMs });
@@ -69,7 +71,8 @@ export const createMailer = (
   };
   return {
     send: async (mail) => {
-      const release = await semaphore.acquire(new AbortController().signal);
+      const queue = mail.waitMs === undefined ? paged : late;
+      const release = await queue.acquire(mail.signal ?? new AbortController().signal);
       if (release === undefined) {
         log.warn({ reason: 'queue full' }, 'a mail was not sent');
         return 'failed';

@@ -52,3 +52,17 @@ test('a server that answers late but within the time of the mail has taken it, a
   stopping.abort();
   expect(await cut).toBe('failed');
 });
+
+test('a page mails its link while notices wait for a server that gives no answer', async () => {
+  const server = await startMailServer({ user: 'shop', password: 'secret' });
+  onTestFinished(() => server.close());
+  const mailer = createMailer({ smtp_url: server.url, smtp_from: 'shop@example.com' }, log);
+  server.holdAnswer(true);
+  const stopping = new AbortController();
+  const notices = Array.from({ length: 8 }, () => mailer?.send({ ...mail, waitMs: 120_000, signal: stopping.signal }));
+  await until(() => server.unanswered.length === 4);
+  server.holdAnswer(false);
+  expect(await mailer?.send(mail)).toBe('sent');
+  stopping.abort();
+  expect(await Promise.all(notices)).toEqual(Array(8).fill('failed'));
+});
