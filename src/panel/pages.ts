@@ -8,7 +8,7 @@ import { eventsPath } from './live/page-topics.ts';
 import type { Topic } from './live/topic.ts';
 import { orderingPages } from './ordering/pages.ts';
 import { orderingTopics } from './ordering/topics.ts';
-import { createHomePages } from './overview/home-page.ts';
+import { homePages } from './overview/home-page.ts';
 import { searchPages } from './overview/search-page.ts';
 import { overviewTopics } from './overview/topics.ts';
 import type { Page } from './page/page.ts';
@@ -51,7 +51,7 @@ const areaPages: readonly Page[] = [
 /** The event stream. Each topic has its own roles, so every role may open the stream itself. */
 const eventsPage: Page = { method: 'GET', path: eventsPath, roles, handle: () => ({ kind: 'events' }) };
 
-export const allPages: readonly Page[] = [...createHomePages(areaPages), ...areaPages, ...accountPages, eventsPage];
+export const allPages: readonly Page[] = [...homePages, ...areaPages, ...accountPages, eventsPage];
 
 /** Pages that need no session. */
 export const allPublicPages: readonly PublicPage[] = [

@@ -50,7 +50,7 @@ const claims: readonly (readonly [claim: string, ...titles: string[]])[] = [
   ],
   [
     'adds a week of orders, webhooks and refusals',
-    'a first start with --demo-data has a week of orders, webhooks and refusals, and a second one adds nothing',
+    'A-582 a first start with --demo-data has a week of orders, webhooks and refusals, which pages show, and a second one adds nothing',
   ],
   [
     'are allowed only with `ORDERPASS_ALLOW_PRIVATE_TARGETS=true`',

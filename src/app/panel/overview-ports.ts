@@ -70,9 +70,11 @@ export const createOverviewPorts = ({ installation }: Pick<PortDeps, 'installati
   installation: async () => {
     const { store, clock } = installation;
     const found = await searchRestaurants(store.db, { search: '', before: undefined, limit: searchedRestaurants + 1 });
-    // Sandboxes come after all others.
-    const real = found.map(({ uid }) => uid).filter((uid) => !isSandboxId(uid));
-    const known = real.slice(0, searchedRestaurants);
+    const all = found.map(({ uid }) => uid);
+    // Sandboxes come after all others. An installation that has nothing else, such as the demo, shows them.
+    const real = all.filter((uid) => !isSandboxId(uid));
+    const counted = real.length > 0 ? real : all;
+    const known = counted.slice(0, searchedRestaurants);
     const now = clock.now();
     const from = new Date(Math.floor(now.getTime() / dayMs) * dayMs);
     const until = new Date(now.getTime() + 1);
@@ -84,7 +86,8 @@ export const createOverviewPorts = ({ installation }: Pick<PortDeps, 'installati
       ...(await attentionOf(installation, known)),
       orders: counts.reduce((sum, count) => sum + count, 0),
       hasMoreOrders: counts.some((count) => count >= ordersCountMax),
-      looked: real.length > known.length ? known.length : undefined,
+      looked: counted.length > known.length ? known.length : undefined,
+      leavesOutSandboxes: counted.length < all.length,
     };
   },
   ...callerFigures(installation),

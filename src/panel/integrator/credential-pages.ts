@@ -189,7 +189,7 @@ const askRetire = async (view: View, problem?: string): Promise<Answer> => {
     title: t.retireTitle(secret.id, client.name),
     status: problem === undefined ? 200 : 422,
     body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
-<p>${t.retireAdvice[advice]}</p>${lastWarning(view, client, secret)}
+${lastWarning(view, client, secret) || html`<p>${t.retireAdvice[advice]}</p>`}
 <form method="post" action="${pathOfOwnClient(client.clientId, `/secrets/${encodeURIComponent(secret.id)}/retire`)}" class="card narrow">${csrfField}
 ${advice !== 'safe' && html`<label class="check"><input type="checkbox" name="force" value="yes">${t.retireForce}</label>`}
 <div class="row"><button class="danger">${t.retire}</button><a class="button" href="${back}">${texts.support.cancel}</a></div></form>`,

@@ -38,8 +38,10 @@ export const liveAdminCards = async (view: View): Promise<Html> => {
 
 const figureCards = async (view: View): Promise<Html> => {
   const { overview } = view.ports;
-  const { failing, ending, orders, hasMoreOrders, looked } = await overview.installation();
-  const note = looked === undefined ? undefined : view.texts.overview.lookedNewest(looked);
+  const { failing, ending, orders, hasMoreOrders, looked, leavesOutSandboxes } = await overview.installation();
+  const t = view.texts.overview;
+  const notes = [looked !== undefined && t.lookedNewest(looked), leavesOutSandboxes && t.noSandboxes];
+  const note = notes.filter((text) => text !== false).join(' ') || undefined;
   const attention = { failing, ending, path: restaurantsPath, note };
   const short = shortCard(
     view,

@@ -1,19 +1,19 @@
-/** The start page: figures and open points of the user's role, or its pages as links for a role without them. */
+/** The start page: figures and open points of the user's role. */
 import { refreshOn } from '../live/refresh-on.ts';
 import { fragment, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { type Role, roles } from '../ports/role.ts';
-import { linksOf } from '../view/navigation.ts';
 import { adminCards, liveAdminCards } from './admin-cards.ts';
 import { cardId } from './card.ts';
+import { contactCards } from './contact-cards.ts';
 import { ownerCards } from './owner-cards.ts';
 import { liveSecurityCards, securityCards } from './security-cards.ts';
 import { supportCards } from './support-cards.ts';
 import { overviewTopic } from './topics.ts';
 
-/** A role without cards has the links alone. */
-const cardsOf: Readonly<Partial<Record<Role, (view: View) => Promise<Html>>>> = {
+const cardsOf: Readonly<Record<Role, (view: View) => Promise<Html>>> = {
+  contact: contactCards,
   owner: ownerCards,
   support: supportCards,
   security: securityCards,
@@ -30,21 +30,21 @@ const liveCardsOf: Readonly<Partial<Record<Role, { ids: readonly string[]; cards
 
 const homePath = '/panel';
 
-/** The cards of the role, if it has some, in an element that keeps them up to date. */
-const cards = async (view: View): Promise<Html | undefined> => {
+/** The cards of the role. Where they are live, the element around them keeps them up to date. */
+const cards = async (view: View): Promise<Html> => {
   const { role } = view.user;
-  const shown = await cardsOf[role]?.(view);
-  if (shown === undefined) return undefined;
-  const live = liveCardsOf[role];
-  const refresh =
-    live === undefined
-      ? refreshOn('overview', homePath, overviewTopic)
-      : html`hx-get="${homePath}" hx-trigger="sse:${overviewTopic}" hx-swap="none" hx-select-oob="${live.ids.map((id) => `#${cardId(id)}`).join(',')}"`;
-  return html`<div id="overview" ${refresh}>${shown}</div>`;
+  const shown = await cardsOf[role](view);
+  return html`<div id="overview" ${role !== 'contact' && refresh(role)}>${shown}</div>`;
 };
 
-/** `others`: the pages that may appear as links. */
-export const createHomePages = (others: readonly Page[]): readonly Page[] => [
+const refresh = (role: Role): Html => {
+  const live = liveCardsOf[role];
+  return live === undefined
+    ? refreshOn('overview', homePath, overviewTopic)
+    : html`hx-get="${homePath}" hx-trigger="sse:${overviewTopic}" hx-swap="none" hx-select-oob="${live.ids.map((id) => `#${cardId(id)}`).join(',')}"`;
+};
+
+export const homePages: readonly Page[] = [
   {
     method: 'GET',
     path: '',
@@ -54,13 +54,7 @@ export const createHomePages = (others: readonly Page[]): readonly Page[] => [
     handle: async (view) => {
       const live = view.wantsFragment ? liveCardsOf[view.user.role] : undefined;
       if (live !== undefined) return fragment(await live.cards(view));
-      return page({ title: view.texts.frame.home, body: (await cards(view)) ?? pageLinks(view, others) });
+      return page({ title: view.texts.frame.home, body: await cards(view) });
     },
   },
 ];
-
-/** The pages of the navigation, for a role without cards. */
-const pageLinks = ({ user, texts, path }: View, others: readonly Page[]): Html => {
-  const links = linksOf(others, { role: user.role, texts, path, params: {} });
-  return html`<nav aria-label="${texts.frame.home}"><ul class="cards">${links.map((item) => html`<li><a class="card" href="${item.path}">${item.label}</a></li>`)}</ul></nav>`;
-};

@@ -45,6 +45,8 @@ export type InstallationFigures = Pick<OwnerFigures, 'failing' | 'ending'> & {
   hasMoreOrders: boolean;
   /** How many were looked at, where there are more restaurants; undefined when all were. */
   looked: number | undefined;
+  /** There are sandboxes, which are not counted. They are where there is no real restaurant. */
+  leavesOutSandboxes: boolean;
 };
 
 /** A client, one of its secrets, or a key: `restuid` is that of a key, `client` that of a client or secret. */

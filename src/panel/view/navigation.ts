@@ -53,7 +53,7 @@ const itemsOf = (pages: readonly Page[], { texts, path, params }: Place): NavIte
 };
 
 /** The pages with `nav` that need no parameter, in their order. */
-export const linksOf = (pages: readonly Page[], place: Place): NavItem[] =>
+const linksOf = (pages: readonly Page[], place: Place): NavItem[] =>
   itemsOf(
     shownTo(pages, place.role).filter(({ path }) => !path.includes('/:')),
     place,

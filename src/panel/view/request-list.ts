@@ -155,7 +155,7 @@ const row = (
     html`${badge(toneOf(request), status === null ? t.noAnswer : String(status))}${code !== null && html` <code>${code}</code>`}`,
     t.milliseconds(durationMs),
     restaurant === null ? '–' : (names.get(restaurant) ?? html`<code>${restaurant}</code>`),
-    html`<code>${requestId}</code>${
+    html`<code class="whole">${requestId}</code>${
       explainPath !== undefined &&
       isExplained(request) &&
       html`<br><a href="${explainPath(requestId)}">${t.explain}<span class="visually-hidden"> ${requestId}</span></a>`

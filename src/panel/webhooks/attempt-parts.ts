@@ -11,7 +11,7 @@ export const attemptResult = (
   { status, failure, totalMs }: Pick<DeliveryAttempt, 'status' | 'failure' | 'totalMs'>,
 ): Html => {
   const t = texts.restaurant.deliveries;
-  return html`${status ?? (failure === null ? t.confirmed : t.shortFailures[failure])} · ${totalMs} ms`;
+  return html`${status ?? (failure === null ? t.confirmed : t.shortFailures[failure])} · ${totalMs}\u00a0ms`;
 };
 
 /** The reason of a failure, and the response if there was one. */

@@ -69,7 +69,7 @@ const contradictions = `
       or d.created > now() or d.created < now() - interval '8 days'
   union all select 'event ' || e.id from outbox.events e where e.created > now()`;
 
-test('a first start with --demo-data has a week of orders, webhooks and refusals, and a second one adds nothing', async () => {
+test('A-582 a first start with --demo-data has a week of orders, webhooks and refusals, which pages show, and a second one adds nothing', async () => {
   const env = newFolder();
   const first = await start(env, '--demo-data');
   expect(first.errors()).toBe('');
@@ -115,6 +115,14 @@ test('a first start with --demo-data has a week of orders, webhooks and refusals
   await expectPagesOfYear(env, second, first.output());
 }, 900_000);
 
+/** The demo restaurant is a sandbox, and nothing else is there. */
+const expectShownToAdmins = async (program: RunningProgram, cookie: string): Promise<void> => {
+  const text = await (await fetch(`${program.url}/panel`, { headers: { cookie } })).text();
+  const card = /<section class="card" id="failing-card"[\s\S]*?<\/section>/.exec(text)?.[0];
+  expect(card).toContain('127.0.0.1:9/orders');
+  expect(text).not.toContain('Sandboxes are left out.');
+};
+
 /**
  * Each page that a link leads to, with a year of data: all of administrators, and what the other roles see at other addresses or
  * in another form, as the start page.
@@ -126,6 +134,7 @@ const expectPagesOfYear = async (
 ): Promise<void> => {
   const pages: [name: string, address: string, cookie: string][] = [];
   for (const [role, { cookie }] of await makeAccounts(program, env, firstOutput)) {
+    if (role === 'admin') await expectShownToAdmins(program, cookie);
     const found = await crawl(
       program.url,
       cookie,

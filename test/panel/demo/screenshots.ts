@@ -11,7 +11,7 @@ import { makeDataDir, type RunningProgram, root, startProgram } from '../../supp
 import { until } from '../../support/until.ts';
 import { crawl } from '../harness/crawl.ts';
 import { type Account, makeAccount, makeAccounts, type Role } from './accounts.ts';
-import { password } from './cookie-of.ts';
+import { openPage, speak } from './open-page.ts';
 
 const languages = ['en', 'it'] as const;
 type Language = (typeof languages)[number];
@@ -30,25 +30,6 @@ const looksOf = (role: Role, language: Language): readonly Look[] => {
   if (language !== 'en' || (role !== 'admin' && role !== 'contact')) return both;
   const dark: Look = { width: 1280, colorScheme: 'dark' };
   return role === 'admin' ? [...both, dark, { width: 320, colorScheme: 'light' }] : [...both, dark];
-};
-
-const openPage = async (browser: Browser, program: RunningProgram, { email }: Account): Promise<Page> => {
-  const context = await browser.newContext();
-  context.setDefaultTimeout(120_000);
-  const page = await context.newPage();
-  await page.goto(`${program.url}/panel/sign-in`);
-  await page.locator('input[name=email]').fill(email);
-  await page.locator('input[name=password]').fill(password);
-  await page.locator('input[name=password]').press('Enter');
-  await page.waitForURL(`${program.url}/panel`);
-  return page;
-};
-
-const speak = async (page: Page, program: RunningProgram, language: string): Promise<void> => {
-  await page.goto(`${program.url}/panel`);
-  const csrf = await page.locator('input[name=csrf]').first().inputValue();
-  const headers = { origin: program.url };
-  await page.request.post(`${program.url}/panel/language`, { form: { csrf, language }, headers });
 };
 
 const fileOf = (path: string): string => path.replaceAll(/[/:]+/g, '-').replace(/^-|-$/g, '') || 'start';

@@ -2,8 +2,7 @@
  * The real program with a panel, users of each role and a browser, for the tests of every area. Tests of pages skip where
  * `browserBinary` is undefined, since no Chromium is installed.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
@@ -11,6 +10,7 @@ import { launchBrowser } from '../../support/browser.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { makeDataDir, type RunningProgram, root, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
+import { violationsOf } from './axe.ts';
 
 export { browserBinary } from '../../support/browser.ts';
 
@@ -141,8 +141,6 @@ export const startPanelHarness = async (env: Record<string, string> = {}) => {
   };
 };
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
 /** On a wide screen; on a phone what it holds is in the menu of the page. */
 export const openAccountMenu = (page: Page): Promise<void> => page.locator('.account-button').click();
 
@@ -153,8 +151,6 @@ export const expectAccessible = async (
   page: Page,
   schemes: readonly ColorScheme[] = ['light', 'dark'],
 ): Promise<void> => {
-  // Over the debugging protocol, which the content policy does not hold for.
-  if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axeSource);
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme });
     // A part of a page that is fetched again is paler for a moment; what is wrong stays wrong.
@@ -167,15 +163,6 @@ export const expectAccessible = async (
     expect(found, colorScheme).toEqual([]);
   }
   await page.emulateMedia({ colorScheme: null });
-};
-
-const violationsOf = async (page: Page): Promise<string[]> => {
-  const found = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as {
-    violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
-  };
-  return found.violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join('; ')}`,
-  );
 };
 
 const artefacts = join(root, 'test/artefacts');

@@ -228,6 +228,23 @@ test('a contact reads why a request of the client was refused, the usage of its 
   await harness.command('client', 'grant', '--client-id', own.id, '--restaurant', restuid);
 });
 
+test('A-581 the start page of a contact shows each client with its state, its use of today, its newest refusal and its failing endpoints, as far as the client may read them', async () => {
+  const homeOf = async (email: string): Promise<string> => {
+    const { text } = await visitor(await harness.cookieOf({ email, password })).get('');
+    return text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+  };
+  await harness.command('client', 'limits', '--client-id', own.id, '--day', '1000');
+  await until(async () =>
+    / Requests today \(UTC\) [1-9]\d* \d+% of the units of the day used /.test(await homeOf('bob@example.com')),
+  );
+  await until(async () => (await homeOf('bob@example.com')).includes('Endpoints that fail 1 '));
+  expect(await homeOf('bob@example.com')).toContain(' State Active ');
+  const narrow = await homeOf('nia@example.com');
+  expect(narrow).toMatch(/ Narrow Delivery State Active .* Newest refusal INSUFFICIENT_SCOPE /);
+  expect(narrow).not.toContain('Endpoints that fail');
+  await harness.command('client', 'limits', '--client-id', own.id, '--day', 'none');
+});
+
 test.skipIf(browserBinary === undefined)(
   'a contact of several clients sets the password in a browser, switches between them, and has pages without barriers',
   async () => {
@@ -252,6 +269,8 @@ test.skipIf(browserBinary === undefined)(
       await page.goto(`${harness.url}/panel/portal/${own.id}${name}`);
       await checkPage(page, `portal${name.replace('/', '-')}`);
     }
+    await page.goto(`${harness.url}/panel`);
+    await checkPage(page, 'portal-start');
     expect(problems).toEqual([]);
   },
 );

@@ -563,3 +563,10 @@ test.skipIf(browserBinary === undefined)(
     expect(problems).toEqual([]);
   },
 );
+
+test('A-582 where sandboxes are left out, the start page of administrators says so', async () => {
+  expect(plain(await cardOf('admin', 'short'))).not.toContain('Sandboxes are left out.');
+  await harness.command('restaurant', 'create', '--name', 'Trial', '--sandbox');
+  for (const id of ['short', 'failing', 'ending'])
+    expect(plain(await cardOf('admin', id))).toContain('Sandboxes are left out.');
+});

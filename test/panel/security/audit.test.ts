@@ -318,7 +318,9 @@ test.skipIf(browserBinary === undefined)(
 test.skipIf(browserBinary === undefined)(
   'A-556 the times of policies, signals and certificates have seconds and a switch to UTC',
   async () => {
-    const cookie = await harness.cookieOf(await harness.user('admin'));
+    const admin = await harness.user('admin');
+    const cookie = await harness.cookieOf(admin);
+    const { page } = await harness.signIn(admin);
     await harness.database.pool.query(
       `insert into gateway.signal_streams (stream_id, client_id, issuer, delivery, status, created, next_try, pushed_at, failed_at)
      values ('str_one', $1, 'http://localhost', 'poll', 'paused', now(), now(), now(), now())`,
@@ -332,6 +334,9 @@ test.skipIf(browserBinary === undefined)(
       const text = await (await fetch(`${harness.url}/panel/${path}`, { headers: { cookie } })).text();
       expect(text, path).toContain('data-times="utc"');
       expect(text, path).not.toContain('data-style="moment"');
+      await page.goto(`${harness.url}/panel/${path}`);
+      const line = `getComputedStyle(document.querySelector('.times [aria-pressed=true]')).textDecorationLine`;
+      expect(await page.evaluate(line), path).toBe('underline');
     }
   },
 );

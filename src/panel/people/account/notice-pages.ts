@@ -3,6 +3,7 @@ import { type Answer, page, redirect } from '../../page/answer.ts';
 import { type Html, html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
 import { roles } from '../../ports/role.ts';
+import { breakable } from '../../view/breakable.ts';
 import { fieldNote } from '../../view/field.ts';
 import { secretOnce } from '../../view/secret-once.ts';
 import { time } from '../../view/time.ts';
@@ -91,7 +92,7 @@ ${ports.staff.notices
   )}
 </fieldset>
 <fieldset><legend>${t.where}</legend>
-<label class="check"><input type="checkbox" name="mail"${mail && html` checked`}>${t.mail(user.email)}</label>
+<label class="check"><input type="checkbox" name="mail"${mail && html` checked`}>${breakable(t.mail(user.email))}</label>
 ${!ports.staff.mail.isOn && html`<p class="hint">${t.mailOff}</p>`}
 ${
   stored.urlOrigin !== undefined &&

@@ -37,7 +37,7 @@ export const menu = {
   noClient: 'The operator of this server',
   import: 'Import',
   revert: 'Earlier version restored',
-  modes: { replace: 'Import of the whole menu', merge: 'Import of a part' },
+  modes: { replace: 'Import of the whole menu', merge: 'Partial import' },
   states: { planned: 'Plan', running: 'Running', applied: 'Done', failed: 'Failed' },
   expired: 'Plan, expired',
   meanings: {

@@ -9,6 +9,7 @@ export const overview = {
   looked: (count: number, all: number): string =>
     `Only the first ${count} of your ${all} restaurants, by name, were looked at.`,
   lookedNewest: (count: number): string => `Only the newest ${count} restaurants were looked at.`,
+  noSandboxes: 'Sandboxes are left out.',
   steps: {
     title: (name: string) => `First steps of ${name}`,
     intro: (done: number, all: number) => `${done} of ${all} are done. This list goes away when all are.`,
@@ -124,6 +125,14 @@ export const overview = {
     dryRuns: 'Refused by trial scopes',
     orders: 'Orders today (UTC)',
     show: 'Clients',
+  },
+  own: {
+    requests: 'Requests today (UTC)',
+    limited: 'Refused by a limit today',
+    refusal: 'Newest refusal',
+    noRefusal: (days: number) => `none in ${days} days`,
+    endpoints: 'Endpoints that fail',
+    more: (count: number, all: number) => `The first ${count} of your ${all} API clients are shown.`,
   },
   program: {
     title: 'Running processes',

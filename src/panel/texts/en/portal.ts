@@ -96,7 +96,7 @@ export const portal = {
     remove: 'Remove',
     removeTitle: (email: string, name: string) => `Remove ${email} as a contact of ${name}?`,
     removeText:
-      'With the next click the person no longer sees this client. Secrets that the person knows and keys that the person holds still work: rotate the secrets, and remove the public keys and certificates that the person added.',
+      'From the next click on, the person does not see this client. Secrets that the person knows and keys that the person holds still work: rotate the secrets, and remove the public keys and certificates that the person added.',
     addedText: 'The person added these credentials, and each works until you remove it:',
     addedKey: 'Public key',
     endedBy: 'The command that removes it:',

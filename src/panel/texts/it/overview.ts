@@ -8,6 +8,7 @@ export const overview: Texts['overview'] = {
   atLeast: (count, max) => (count >= max ? `${max}+` : String(count)),
   looked: (count, all) => `Controllati solo i primi ${count} dei tuoi ${all} ristoranti, per nome.`,
   lookedNewest: (count) => `Controllati solo i ${count} ristoranti più recenti.`,
+  noSandboxes: 'Le sandbox sono escluse.',
   steps: {
     title: (name) => `Primi passi di ${name}`,
     intro: (done, all) => `Completati ${done} su ${all}. L’elenco sparisce quando sono tutti completati.`,
@@ -124,6 +125,14 @@ export const overview: Texts['overview'] = {
     dryRuns: 'Rifiutati dai permessi in prova',
     orders: 'Ordini di oggi (UTC)',
     show: 'Client',
+  },
+  own: {
+    requests: 'Richieste di oggi (UTC)',
+    limited: 'Rifiutate oggi per un limite',
+    refusal: 'Ultimo rifiuto',
+    noRefusal: (days) => `nessuno negli ultimi ${days} giorni`,
+    endpoints: 'Endpoint con errori',
+    more: (count, all) => `Sono mostrati i primi ${count} dei tuoi ${all} client API.`,
   },
   program: {
     title: 'Processi attivi',

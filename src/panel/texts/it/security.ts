@@ -113,7 +113,7 @@ export const security: Texts['security'] = {
     value: 'Chiave API, segreto di un client, token di accesso o certificato (PEM)',
     stays:
       'Il valore resta in questo browser: qui ne viene calcolato l’hash e si inviano solo lo SHA-256 e l’id pubblico. La consultazione viene registrata.',
-    trace: 'Mostra come è stato usato',
+    trace: 'Mostra come è stata usata',
     needsScript:
       'Questa pagina ha bisogno di JavaScript per calcolare l’hash nel browser. Senza, usa la riga di comando: orderpass audit who',
     unknownValue:
