@@ -8,8 +8,10 @@ const excluded = [
   ...(process.env.TEST_HA === 'on' ? [] : ['test/ha/**']),
   // Two builds of the image take minutes, and need the package sources (npm run test:image).
   ...(process.env.TEST_IMAGE === 'on' ? [] : ['test/conformance/image/**']),
-  // Thousands of runs of axe in a browser take many minutes (npm run test:pages).
-  ...(process.env.TEST_PAGES === 'on' ? [] : ['test/panel/demo/every-page.test.ts']),
+  // Thousands of runs of axe in a browser, and pages with a year of data, take many minutes (npm run test:pages).
+  ...(process.env.TEST_PAGES === 'on'
+    ? []
+    : ['test/panel/demo/every-page.test.ts', 'test/panel/demo/year-of-data.test.ts']),
 ];
 
 /** These test programs and commands, which are processes of their own, from outside. */
