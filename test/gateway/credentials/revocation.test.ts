@@ -122,6 +122,40 @@ test('a gateway that starts later refuses tokens that were revoked before', asyn
   await door.close();
 });
 
+test('a gateway whose clock was ahead refuses revoked tokens after its clock is set right', async () => {
+  const [token, good] = [await tokenOf(harness.url, client), await tokenOf(harness.url, client)];
+  expect((await revoke({ token, ...client })).status).toBe(200);
+  harness.clock.move(3_700_000);
+  const door = await harness.openDoor();
+  expect(await use(token, door.url)).toBe(401);
+  harness.clock.move(-3_700_000);
+  expect([await use(token, door.url), await use(good, door.url)]).toEqual([401, 200]);
+  // The next revocation makes the gateway read all of them.
+  expect((await revoke({ token: await tokenOf(harness.url, client), ...client })).status).toBe(200);
+  await isWithinASecond(() => use(token, door.url), 401);
+  await door.close();
+});
+
+test('a revocation that is read while the clock is ahead is known after the clock is set right, from memory again after the next', async () => {
+  const { db } = harness.database;
+  const revokeToken = createRevokeToken({ db, box: harness.box, clock: harness.clock });
+  const revoked = createRevokedTokens({ db, clock: harness.clock });
+  const load = async (): Promise<void> => revoked.load((await readEpoch(db)).tokens);
+  const expiresMs = harness.clock.now().getTime() + 60_000;
+  const end = (jti: string): Promise<unknown> =>
+    revokeToken({ jti, clientId: client.client_id, expiresMs }, { reason: 'test', actor: 'test' });
+  await load();
+  harness.clock.move(61_000);
+  await end('read ahead');
+  await load();
+  expect(revoked.has('read ahead')).toBe(false);
+  harness.clock.move(-61_000);
+  expect([await revoked.has('read ahead'), await revoked.has('unknown')]).toEqual([true, false]);
+  await end('next');
+  await load();
+  expect([revoked.has('read ahead'), revoked.has('next'), revoked.has('unknown')]).toEqual([true, true, false]);
+});
+
 test('revoking a token does not clear the remembered keys and clients of a gateway', async () => {
   const { pool } = harness.database;
   const epoch = async () => (await pool.query('select epoch, token_epoch from gateway.credential_epoch')).rows[0];
