@@ -48,6 +48,27 @@ test('A-042 a client revokes its token: 200 without a body, refused at once, and
   expect(await use(other)).toBe(200);
 });
 
+test('A-042 a token that is revoked again and again, also at the same time, has one event and one row of history', async () => {
+  const token = await tokenOf(harness.url, client);
+  const jti = decodeJwt(token).jti;
+  const rowsOf = async (): Promise<unknown[]> => {
+    const { pool } = harness.database;
+    const events = await pool.query(
+      "select 1 from gateway.audit_events where token_id = $1 and action = 'token.revoked'",
+      [jti],
+    );
+    const states = await pool.query(
+      "select actor from gateway.credential_changes where kind = 'token' and credential = $1",
+      [jti],
+    );
+    return [events.rowCount, states.rows];
+  };
+  const replies = await Promise.all(Array.from({ length: 8 }, () => revoke({ token, ...client })));
+  expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
+  for (let i = 0; i < 3; i += 1) expect((await revoke({ token, ...client })).status).toBe(200);
+  expect(await rowsOf()).toEqual([1, [{ actor: client.client_id }]]);
+});
+
 test('A-042 revoking an unknown, changed or expired token is also 200', async () => {
   const token = await tokenOf(harness.url, client);
   for (const value of ['x', 'a.b.c', token.slice(0, -8), 'x'.repeat(10_000)]) {
