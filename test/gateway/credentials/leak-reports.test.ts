@@ -39,8 +39,8 @@ const shown = ({ status, json, headers }: Reply) => {
   const { 'x-request-id': _id, date: _date, ...rest } = headers;
   return { status, json, headers: rest };
 };
-const reasonOf = async (holder: Headers, refused: Reply): Promise<unknown> => {
-  const { json } = await get(holder, `/api/whoami/denials/${String(refused.headers['x-request-id'])}`);
+const reasonOf = async (holder: Headers, refused: Reply, url = harness.url): Promise<unknown> => {
+  const { json } = await get(holder, `/api/whoami/denials/${String(refused.headers['x-request-id'])}`, url);
   return json.denial;
 };
 const eventsOf = async (credential: string) =>
@@ -128,6 +128,26 @@ test('A-384 a reported access token ends alone; one that was revoked or has expi
   await report({ token: leaked });
   expect((await eventsOf(jti)).filter(({ action }) => action === 'leak.reported')).toHaveLength(1);
   expect((await get(bearer(other))).status).toBe(200);
+});
+
+test('A-384 a token that was revoked before its report is denied as reported at every gateway, with the time of the report', async () => {
+  const client = await harness.createClient([await harness.createTenant()]);
+  const doors = [harness.url, second.url];
+  for (const token of [await tokenOf(harness.url, client), await tokenOf(harness.url, client)]) {
+    await postToken(harness.url, { token, ...pick(client) }, {}, '/api/oauth/revoke');
+    const reasonAt = async (url: string): Promise<unknown> =>
+      reasonOf(clientHeaders(client), await get(bearer(token), read, url), url);
+    for (const url of doors) {
+      await isWithinASecond(async () => (await get(bearer(token), read, url)).status, 401);
+      expect(await reasonAt(url)).toMatchObject({ reason: 'token_revoked' });
+    }
+    await report({ token });
+    for (const url of doors) {
+      const isReported = async (): Promise<boolean> => JSON.stringify(await reasonAt(url)).includes('"leak_reported"');
+      await until(isReported, 10_000);
+      expect(await reasonAt(url)).toMatchObject({ detail: { reported_iso: expect.any(String) } });
+    }
+  }
 });
 
 test('A-385 known and unknown values get one answer, at times that do not depend on the value', async () => {
