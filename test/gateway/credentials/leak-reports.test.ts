@@ -5,6 +5,7 @@ import { crc32 } from 'node:zlib';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../../support/program.ts';
+import { makeProof, newProofKey } from '../../support/proofs.ts';
 import { isWithinASecond, until } from '../../support/until.ts';
 import {
   bearer,
@@ -110,6 +111,39 @@ test('A-384 a reported secret in its overlap ends with the tokens of its client;
   await until(async () => (await get(bearer(await tokenOf(second.url, fresh)))).status === 200);
   const secret = (await harness.credentials.showClient(old.client_id)).secrets.find(({ state }) => state === 'revoked');
   expect(secret).toMatchObject({ reason: 'ended by a leak report' });
+});
+
+test('A-384 a token request that waits beside the report of its secret gets no token that outlives the report', async () => {
+  const client = await harness.createClient([await harness.createTenant()]);
+  const door = await harness.openDoor({ settings: { dpop: 'on' } });
+  const key = newProofKey();
+  const proof = (target: string, more: { token?: string } = {}): Promise<string> =>
+    makeProof(key, {
+      method: target === read ? 'GET' : 'POST',
+      url: harness.url + target,
+      now: harness.clock.now(),
+      ...more,
+    });
+  const { pool } = harness.database;
+  const holder = await pool.connect();
+  await holder.query('begin; lock table gateway.used_proofs in access exclusive mode');
+  const target = '/api/oauth/token';
+  const fields = { grant_type: 'client_credentials', ...pick(client) };
+  const asked = postToken(door.url, fields, { dpop: await proof(target) });
+  const waits = `select 1 from pg_locks where relation = 'gateway.used_proofs'::regclass and not granted
+    and database = (select oid from pg_database where datname = current_database())`;
+  await until(async () => (await pool.query(waits)).rows.length > 0);
+  await report({ token: client.client_secret });
+  // The request gets its token when the time within which tokens of its client are refused is over.
+  harness.clock.move(3_000);
+  await holder.query('commit');
+  holder.release();
+  const { status, json } = await asked;
+  expect([status, json.token_type]).toEqual([200, 'DPoP']);
+  const token = String(json.access_token);
+  const use = await get({ authorization: `DPoP ${token}`, dpop: await proof(read, { token }) }, read, door.url);
+  expect([use.status, use.json.error]).toEqual([401, 'invalid_token']);
+  await door.close();
 });
 
 test('A-384 a reported access token ends alone; one that was revoked or has expired stays ended', async () => {
