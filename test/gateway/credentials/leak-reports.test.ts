@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { whileLocked } from '../../support/contention.ts';
 import { root } from '../../support/program.ts';
 import { makeProof, newProofKey } from '../../support/proofs.ts';
 import { isWithinASecond, until } from '../../support/until.ts';
@@ -124,21 +125,20 @@ test('A-384 a token request that waits beside the report of its secret gets no t
       now: harness.clock.now(),
       ...more,
     });
-  const { pool } = harness.database;
-  const holder = await pool.connect();
-  await holder.query('begin; lock table gateway.used_proofs in access exclusive mode');
   const target = '/api/oauth/token';
   const fields = { grant_type: 'client_credentials', ...pick(client) };
-  const asked = postToken(door.url, fields, { dpop: await proof(target) });
-  const waits = `select 1 from pg_locks where relation = 'gateway.used_proofs'::regclass and not granted
-    and database = (select oid from pg_database where datname = current_database())`;
-  await until(async () => (await pool.query(waits)).rows.length > 0);
-  await report({ token: client.client_secret });
-  // The request gets its token when the time within which tokens of its client are refused is over.
-  harness.clock.move(3_000);
-  await holder.query('commit');
-  holder.release();
-  const { status, json } = await asked;
+  const dpop = await proof(target);
+  const { status, json } = await whileLocked(
+    harness.database.db,
+    sql`lock table gateway.used_proofs in access exclusive mode`,
+    1,
+    () => postToken(door.url, fields, { dpop }),
+    async () => {
+      await report({ token: client.client_secret });
+      // The request gets its token when the time within which tokens of its client are refused is over.
+      harness.clock.move(3_000);
+    },
+  );
   expect([status, json.token_type]).toEqual([200, 'DPoP']);
   const token = String(json.access_token);
   const use = await get({ authorization: `DPoP ${token}`, dpop: await proof(read, { token }) }, read, door.url);
@@ -181,6 +181,26 @@ test('A-384 a token that was revoked before its report is denied as reported at 
       await until(isReported, 10_000);
       expect(await reasonAt(url)).toMatchObject({ detail: { reported_iso: expect.any(String) } });
     }
+  }
+});
+
+test('A-384 the end of a token locks the chain of the audit before the epoch, as other changes do, so that they do not block each other', async () => {
+  const client = await harness.createClient([await harness.createTenant()]);
+  const ends = [
+    (token: string) => report({ token }),
+    (token: string) => postToken(harness.url, { token, ...pick(client) }, {}, '/api/oauth/revoke'),
+  ];
+  for (const end of ends) {
+    const token = await tokenOf(harness.url, client);
+    const { status } = await whileLocked(
+      harness.database.db,
+      sql`select from gateway.audit_chains for update`,
+      1,
+      () => end(token),
+      () => harness.database.pool.query('select from gateway.credential_epoch for update nowait'),
+    );
+    expect(Math.floor(status / 100)).toBe(2);
+    expect((await get(bearer(token))).status).toBe(401);
   }
 });
 
