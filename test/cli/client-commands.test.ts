@@ -189,6 +189,8 @@ test('token revoke reads the token from standard input; a token of another issue
   expect(revoked.stderr).toBe('');
   expect(JSON.parse(revoked.stdout)).toMatchObject({ client_id: clientId, revoked: true, jti: expect.any(String) });
   await until(async () => (await byToken(value)) === 401);
+  const again = await runInput(['token', 'revoke', '--json'], value);
+  expect(JSON.parse(again.stdout)).toEqual({ ...JSON.parse(revoked.stdout), revoked: false });
   for (const [input, code] of [
     ['garbage', 1],
     [`${value.slice(0, -6)}AAAAAA`, 1],

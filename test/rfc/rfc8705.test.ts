@@ -203,6 +203,13 @@ test('A-365 RFC 8705 2.2: a registered certificate authenticates; several overla
   await expect.poll(async () => (await use(first, one)).status).toBe(401);
   expect(await ask(id, one)).toEqual(refused);
   expect((await use(second, two)).status).toBe(200);
+  // Registered again, it has new tokens, and those that its removal ended stay ended.
+  await command('client', 'add-certificate', '--client-id', id, '--file', fileOf('one.crt', one));
+  await expect.poll(async () => (await ask(id, one)).status).toBe(200);
+  expect((await use(first, one)).status).toBe(401);
+  const usesNew = async (): Promise<number> => (await use(await tokenOf({ id, pair: one }), one)).status;
+  await expect.poll(usesNew, { timeout: 10_000 }).toBe(200);
+  expect((await use(first, one)).status).toBe(401);
   const until = new Date(Date.now() - 1_000);
   const expired = own.issue({ use: 'client', until });
   await command('client', 'add-certificate', '--client-id', id, '--thumbprint', thumbprintOf(expired));

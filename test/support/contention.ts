@@ -12,7 +12,7 @@ export const whileLocked = async <T>(
   lock: RawBuilder<unknown>,
   waitersMin: number,
   start: () => Promise<T>,
-  meanwhile: () => void = () => undefined,
+  meanwhile: () => unknown = () => undefined,
 ): Promise<T> => {
   let started: Promise<T> | undefined;
   await inTransaction(db, async (tx) => {
@@ -28,7 +28,7 @@ export const whileLocked = async <T>(
       await sql`select pg_stat_clear_snapshot()`.execute(tx);
       return (rows[0]?.waiting ?? 0) >= waitersMin;
     });
-    meanwhile();
+    await meanwhile();
   });
   if (started === undefined) throw new Error('nothing was started');
   return started;

@@ -46,7 +46,7 @@ export const createCheckToken = ({ credentials, principals, rulesOf, clock }: Ch
     if (record === undefined) throw notValid();
     if (record.disabled) throw notValid(undefined, { callerId: record.clientId, reason: 'client_disabled' });
     if (!record.mayUseTokens || !isBoundEnough(token, record)) throw notValid();
-    if (token.x5t !== undefined && endedCertificate(record, token.x5t, clock.now().getTime()))
+    if (token.x5t !== undefined && endedCertificate(record, token.x5t, token.issuedMs, clock.now().getTime()))
       throw tokenRevoked(record, undefined);
     // A token that was exchanged ends with the first one of its chain.
     const issuedMs = token.limits?.firstIssuedMs ?? token.issuedMs;

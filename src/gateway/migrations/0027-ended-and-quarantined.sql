@@ -9,3 +9,5 @@ create index api_keys_quarantined on gateway.api_keys (key_id)
   where quarantined_reason is not null and revoked_at is null;
 create index client_secrets_quarantined on gateway.client_secrets (secret_id)
   where quarantined_reason is not null and revoked_at is null;
+-- The last removal of a certificate that was registered again: the tokens of before stay ended.
+alter table gateway.client_certificates add column ended_before timestamptz;

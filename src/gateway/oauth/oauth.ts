@@ -137,6 +137,8 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
       tokenPath,
       async (ctx) => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
+        // The client proves itself after this time: what ends the proof while the request waits ends its token too.
+        const issuedAt = deps.clock.now();
         const proven = await authenticate(ctx, form);
         requireRights(proven.client);
         const jkt = await bind(ctx, proven.client, proven.certificate !== undefined);
@@ -144,7 +146,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
         const isExchange = form.grant_type === exchangeGrant;
         const subject = isExchange ? await readSubject(form, proven.client, { jkt, x5t }) : undefined;
         const { access_token, ...made } = await traced(spanOf(ctx), 'issue token', () =>
-          issue(form, proven.client, { jkt, x5t }, subject),
+          issue(form, proven.client, { jkt, x5t, issuedAt }, subject),
         );
         const { scope } = made;
         await traced(spanOf(ctx), 'write audit', () => deps.audit.issued(ctx, proven, { access_token, scope }));

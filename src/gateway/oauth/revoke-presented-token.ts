@@ -8,7 +8,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { createRevokeToken } from '../credentials/change/revoke-token.ts';
 import { listSigningKeys } from './keys/signing-key-store.ts';
 
-/** `revoked` false: it had ended by itself. */
+/** `revoked` false: it had expired, or was revoked before. */
 export type PresentedToken = { jti: string; clientId: string; expires: Date; revoked: boolean };
 
 /** Every gateway refuses the token within a second. VALIDATION_ERROR for a token that this installation did not issue. */
@@ -21,11 +21,9 @@ export const revokePresentedToken = async (
   const { jti, client_id: clientId, exp } = payload;
   if (typeof jti !== 'string' || typeof clientId !== 'string' || exp === undefined) throw notOurs();
   const expires = new Date(exp * 1000);
-  if (!ended) {
-    const revoke = createRevokeToken(deps);
-    await revoke({ jti, clientId, expiresMs: expires.getTime() }, { reason: 'revoked by an operator', actor });
-  }
-  return { jti, clientId, expires, revoked: !ended };
+  const by = { reason: 'revoked by an operator', actor };
+  const revoked = !ended && (await createRevokeToken(deps)({ jti, clientId, expiresMs: expires.getTime() }, by));
+  return { jti, clientId, expires, revoked };
 };
 
 const readToken = async (

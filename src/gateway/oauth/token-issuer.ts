@@ -2,7 +2,6 @@
  * Issues an access token (RFC 9068) to a client that has authenticated itself (authenticate-client.ts, for all endpoints).
  * Grants, resources and scopes are those of the gateway's own tables; provider/token-maker.ts writes the token.
  */
-import type { Clock } from '#src/platform/clock.ts';
 import { tokenLengthMax } from '../access/bearer-tokens.ts';
 import { type AccessDetail, fromClaim, narrowDetails, toClaim } from '../access/rights/access-details.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
@@ -19,7 +18,6 @@ import type { Form } from './read-token-request.ts';
 
 export type TokenIssuerDeps = {
   origin: string;
-  clock: Clock;
   settings: Pick<OAuthSettings, 'token_lifetime'>;
   /** Names of all scopes, in the sequence of the current route table. */
   allScopes: () => readonly string[];
@@ -31,13 +29,16 @@ export type TokenIssuerDeps = {
 };
 
 /**
- * Rejects with the refusal of RFC 6749 section 5.2 or RFC 8707 section 2, or with whatever failed. `client`: it has proven
- * itself. `binding`: what the token is bound to. `subject`: the token that it is exchanged for.
+ * Thumbprints of the key (RFC 9449) and of the certificate (RFC 8705) that the token is bound to; undefined: it is bound to none.
+ * `issuedAt`: a time before the client was read, by which revocations take the token (access/check-token.ts).
  */
-/** Thumbprints of the key (RFC 9449) and of the certificate (RFC 8705); undefined: it is bound to none. */
-type Binding = { jkt: string | undefined; x5t: string | undefined };
+type Terms = { jkt: string | undefined; x5t: string | undefined; issuedAt: Date };
 
-export type IssueToken = (form: Form, client: ClientRecord, binding: Binding, subject?: Subject) => Promise<MadeToken>;
+/**
+ * Rejects with the refusal of RFC 6749 section 5.2 or RFC 8707 section 2, or with whatever failed. `client`: it has proven
+ * itself. `subject`: the token that it is exchanged for.
+ */
+export type IssueToken = (form: Form, client: ClientRecord, terms: Terms, subject?: Subject) => Promise<MadeToken>;
 
 export const tokenPath = tokenRoute.path;
 
@@ -45,7 +46,7 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
   // Loaded beside the rest of the start: of a command's time it would take a fifth, and no command issues tokens.
   const loading = import('./provider/token-maker.ts');
   let made: { key: SigningKey; makeToken: MakeToken } | undefined;
-  return async (form, client, binding, subject) => {
+  return async (form, client, terms, subject) => {
     const held = subject?.token.limits;
     const audiences = settleAudiences(deps, form.resource, held?.audiences);
     const scope = settleScope(deps.allScopes(), form.scope, client, subject);
@@ -61,7 +62,7 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
     }
     const token = await made.makeToken(client, {
       scope,
-      ...binding,
+      ...terms,
       audiences,
       details,
       ...(subject && lineageOf(subject)),

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { whileLocked } from '../../support/contention.ts';
 import { root } from '../../support/program.ts';
+import { makeProof, newProofKey } from '../../support/proofs.ts';
 import { isWithinASecond, until } from '../../support/until.ts';
 import {
   bearer,
@@ -39,8 +41,8 @@ const shown = ({ status, json, headers }: Reply) => {
   const { 'x-request-id': _id, date: _date, ...rest } = headers;
   return { status, json, headers: rest };
 };
-const reasonOf = async (holder: Headers, refused: Reply): Promise<unknown> => {
-  const { json } = await get(holder, `/api/whoami/denials/${String(refused.headers['x-request-id'])}`);
+const reasonOf = async (holder: Headers, refused: Reply, url = harness.url): Promise<unknown> => {
+  const { json } = await get(holder, `/api/whoami/denials/${String(refused.headers['x-request-id'])}`, url);
   return json.denial;
 };
 const eventsOf = async (credential: string) =>
@@ -112,6 +114,38 @@ test('A-384 a reported secret in its overlap ends with the tokens of its client;
   expect(secret).toMatchObject({ reason: 'ended by a leak report' });
 });
 
+test('A-384 a token request that waits beside the report of its secret gets no token that outlives the report', async () => {
+  const client = await harness.createClient([await harness.createTenant()]);
+  const door = await harness.openDoor({ settings: { dpop: 'on' } });
+  const key = newProofKey();
+  const proof = (target: string, more: { token?: string } = {}): Promise<string> =>
+    makeProof(key, {
+      method: target === read ? 'GET' : 'POST',
+      url: harness.url + target,
+      now: harness.clock.now(),
+      ...more,
+    });
+  const target = '/api/oauth/token';
+  const fields = { grant_type: 'client_credentials', ...pick(client) };
+  const dpop = await proof(target);
+  const { status, json } = await whileLocked(
+    harness.database.db,
+    sql`lock table gateway.used_proofs in access exclusive mode`,
+    1,
+    () => postToken(door.url, fields, { dpop }),
+    async () => {
+      await report({ token: client.client_secret });
+      // The request gets its token when the time within which tokens of its client are refused is over.
+      harness.clock.move(3_000);
+    },
+  );
+  expect([status, json.token_type]).toEqual([200, 'DPoP']);
+  const token = String(json.access_token);
+  const use = await get({ authorization: `DPoP ${token}`, dpop: await proof(read, { token }) }, read, door.url);
+  expect([use.status, use.json.error]).toEqual([401, 'invalid_token']);
+  await door.close();
+});
+
 test('A-384 a reported access token ends alone; one that was revoked or has expired stays ended', async () => {
   const client = await harness.createClient([await harness.createTenant()]);
   const [leaked, other] = [await tokenOf(harness.url, client), await tokenOf(harness.url, client)];
@@ -128,6 +162,46 @@ test('A-384 a reported access token ends alone; one that was revoked or has expi
   await report({ token: leaked });
   expect((await eventsOf(jti)).filter(({ action }) => action === 'leak.reported')).toHaveLength(1);
   expect((await get(bearer(other))).status).toBe(200);
+});
+
+test('A-384 a token that was revoked before its report is denied as reported at every gateway, with the time of the report', async () => {
+  const client = await harness.createClient([await harness.createTenant()]);
+  const doors = [harness.url, second.url];
+  for (const token of [await tokenOf(harness.url, client), await tokenOf(harness.url, client)]) {
+    await postToken(harness.url, { token, ...pick(client) }, {}, '/api/oauth/revoke');
+    const reasonAt = async (url: string): Promise<unknown> =>
+      reasonOf(clientHeaders(client), await get(bearer(token), read, url), url);
+    for (const url of doors) {
+      await isWithinASecond(async () => (await get(bearer(token), read, url)).status, 401);
+      expect(await reasonAt(url)).toMatchObject({ reason: 'token_revoked' });
+    }
+    await report({ token });
+    for (const url of doors) {
+      const isReported = async (): Promise<boolean> => JSON.stringify(await reasonAt(url)).includes('"leak_reported"');
+      await until(isReported, 10_000);
+      expect(await reasonAt(url)).toMatchObject({ detail: { reported_iso: expect.any(String) } });
+    }
+  }
+});
+
+test('A-384 the end of a token locks the chain of the audit before the epoch, as other changes do, so that they do not block each other', async () => {
+  const client = await harness.createClient([await harness.createTenant()]);
+  const ends = [
+    (token: string) => report({ token }),
+    (token: string) => postToken(harness.url, { token, ...pick(client) }, {}, '/api/oauth/revoke'),
+  ];
+  for (const end of ends) {
+    const token = await tokenOf(harness.url, client);
+    const { status } = await whileLocked(
+      harness.database.db,
+      sql`select from gateway.audit_chains for update`,
+      1,
+      () => end(token),
+      () => harness.database.pool.query('select from gateway.credential_epoch for update nowait'),
+    );
+    expect(Math.floor(status / 100)).toBe(2);
+    expect((await get(bearer(token))).status).toBe(401);
+  }
 });
 
 test('A-385 known and unknown values get one answer, at times that do not depend on the value', async () => {

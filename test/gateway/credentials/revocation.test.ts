@@ -48,6 +48,27 @@ test('A-042 a client revokes its token: 200 without a body, refused at once, and
   expect(await use(other)).toBe(200);
 });
 
+test('A-042 a token that is revoked again and again, also at the same time, has one event and one row of history', async () => {
+  const token = await tokenOf(harness.url, client);
+  const jti = decodeJwt(token).jti;
+  const rowsOf = async (): Promise<unknown[]> => {
+    const { pool } = harness.database;
+    const events = await pool.query(
+      "select 1 from gateway.audit_events where token_id = $1 and action = 'token.revoked'",
+      [jti],
+    );
+    const states = await pool.query(
+      "select actor from gateway.credential_changes where kind = 'token' and credential = $1",
+      [jti],
+    );
+    return [events.rowCount, states.rows];
+  };
+  const replies = await Promise.all(Array.from({ length: 8 }, () => revoke({ token, ...client })));
+  expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
+  for (let i = 0; i < 3; i += 1) expect((await revoke({ token, ...client })).status).toBe(200);
+  expect(await rowsOf()).toEqual([1, [{ actor: client.client_id }]]);
+});
+
 test('A-042 revoking an unknown, changed or expired token is also 200', async () => {
   const token = await tokenOf(harness.url, client);
   for (const value of ['x', 'a.b.c', token.slice(0, -8), 'x'.repeat(10_000)]) {
@@ -120,6 +141,40 @@ test('a gateway that starts later refuses tokens that were revoked before', asyn
   expect(await use(token, door.url)).toBe(401);
   expect(await use(await tokenOf(door.url, client), door.url)).toBe(200);
   await door.close();
+});
+
+test('a gateway whose clock was ahead refuses revoked tokens after its clock is set right', async () => {
+  const [token, good] = [await tokenOf(harness.url, client), await tokenOf(harness.url, client)];
+  expect((await revoke({ token, ...client })).status).toBe(200);
+  harness.clock.move(3_700_000);
+  const door = await harness.openDoor();
+  expect(await use(token, door.url)).toBe(401);
+  harness.clock.move(-3_700_000);
+  expect([await use(token, door.url), await use(good, door.url)]).toEqual([401, 200]);
+  // The next revocation makes the gateway read all of them.
+  expect((await revoke({ token: await tokenOf(harness.url, client), ...client })).status).toBe(200);
+  await isWithinASecond(() => use(token, door.url), 401);
+  await door.close();
+});
+
+test('a revocation that is read while the clock is ahead is known after the clock is set right, from memory again after the next', async () => {
+  const { db } = harness.database;
+  const revokeToken = createRevokeToken({ db, box: harness.box, clock: harness.clock });
+  const revoked = createRevokedTokens({ db, clock: harness.clock });
+  const load = async (): Promise<void> => revoked.load((await readEpoch(db)).tokens);
+  const expiresMs = harness.clock.now().getTime() + 60_000;
+  const end = (jti: string): Promise<unknown> =>
+    revokeToken({ jti, clientId: client.client_id, expiresMs }, { reason: 'test', actor: 'test' });
+  await load();
+  harness.clock.move(61_000);
+  await end('read ahead');
+  await load();
+  expect(revoked.has('read ahead')).toBe(false);
+  harness.clock.move(-61_000);
+  expect([await revoked.has('read ahead'), await revoked.has('unknown')]).toEqual([true, false]);
+  await end('next');
+  await load();
+  expect([revoked.has('read ahead'), revoked.has('next'), revoked.has('unknown')]).toEqual([true, true, false]);
 });
 
 test('revoking a token does not clear the remembered keys and clients of a gateway', async () => {

@@ -151,6 +151,10 @@ test('A-484 a tool refuses a foreign restaurant, an address outside the networks
     return [result.isError, JSON.parse(textOf(result)).error];
   };
   expect(await codeOf({ restuid })).toEqual([true, 'UNAUTHORIZED']);
+  // With a key too the argument is wrong, not the credential.
+  const { api_key: key = '' } = await runJson(['key', 'create', '--name', 'Bounded', '--restaurant', own], env);
+  const ofKey = await post(program.url, { 'x-api-key': key }, callOf('orders_list', { restuid }));
+  expect([ofKey.status, JSON.parse(textOf(ofKey.json.result))]).toMatchObject([200, { error: 'INVALID_KEY' }]);
   expect(await codeOf({})).toEqual([false, undefined]);
   await runJson(['client', 'limits', String(made.client_id), '--day', '1'], env);
   await until(async () => (await codeOf({}))[1] === 'RATE_LIMIT_EXCEEDED');

@@ -155,6 +155,21 @@ test('A-315 a refusal of the operation is the result of the tool, with the body 
   expect(JSON.parse(textOf(result))).toMatchObject({ error: 'CUSTOMER_NOT_FOUND', message: 'No such customer' });
 });
 
+test('A-315 a 401 of the operation is the result of the tool, since the credential goes on', async () => {
+  door.upstream.answer = (req, res) => {
+    req.resume();
+    res
+      .writeHead(401, { 'content-type': 'application/json', 'www-authenticate': 'Bearer realm="till"' })
+      .end('{"error":"TILL_LOGIN","message":"The till asks for a login of its own"}');
+  };
+  for (const headers of [door.asKey, door.asBearer, door.asClient]) {
+    const reply = await post(door.url, headers, callOf('orders_list'));
+    expect([reply.status, reply.headers['www-authenticate']]).toEqual([200, undefined]);
+    expect(reply.json.result.isError).toBe(true);
+    expect(textOf(reply.json.result)).toContain('The till asks for a login of its own');
+  }
+});
+
 test('a tool that does not exist, and arguments that are no object, are errors of the protocol', async () => {
   const unknown = await post(door.url, door.asBearer, callOf('no_such_tool'));
   expect(unknown.json.error.code).toBe(-32_602);

@@ -1,6 +1,6 @@
 /** The keys of trusted issuers: rotated, remembered over an outage, bounded, and never read from where they must not be (interface 28). */
 import { generateKeyPairSync } from 'node:crypto';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { type Door, type Harness, openHarness, postToken } from '../harness/gateway-harness.ts';
@@ -102,17 +102,39 @@ test('A-391 known keys outlive an outage of their issuer for 4 hours; then login
   await door.close();
 });
 
-test('A-391 a key that the issuer removed is refused when its keys are read again', async () => {
+test('A-391 a key that the issuer removed is refused to every login that finds the keys older than 10 minutes', async () => {
   const door = await harness.openDoor();
   expect((await login(door)).status).toBe(200);
   const [removed, kept] = [issuer.current, issuer.published];
   issuer.published = [(await issuer.makeKey('next')).jwk];
   harness.clock.move(11 * 60_000);
-  // The login that finds the keys old has them read beside it.
-  await login(door);
+  const held: (() => void)[] = [];
+  issuer.answer = (req, res) => void held.push(() => good(req, res));
   const ofRemoved = async () => login(door, clientId, await issuer.sign(claims, { key: removed }));
-  await until(async () => (await ofRemoved()).status === 401);
+  const logins = [ofRemoved(), ofRemoved()];
+  await until(() => held.length > 0);
+  logins.push(ofRemoved());
+  issuer.answer = good;
+  for (const answer of held) answer();
+  expect((await Promise.all(logins)).map(({ status }) => status)).toEqual([401, 401, 401]);
   issuer.published = kept;
+  await door.close();
+});
+
+test('A-391 while the keys of an issuer cannot be read, logins do not wait for each further attempt', async () => {
+  const door = await harness.openDoor();
+  expect((await login(door)).status).toBe(200);
+  issuer.answer = (_req, res) => void res.writeHead(500).end();
+  harness.clock.move(11 * 60_000);
+  expect((await login(door)).status).toBe(200);
+  const attempts: ServerResponse[] = [];
+  issuer.answer = (_req, res) => void attempts.push(res);
+  harness.clock.move(16_000);
+  expect((await login(door)).status).toBe(200);
+  await until(() => attempts.length > 0);
+  // The attempt of this login still waits for its answer.
+  expect(attempts.map(({ destroyed }) => destroyed)).toEqual([false]);
+  attempts[0]?.writeHead(500).end();
   await door.close();
 });
 

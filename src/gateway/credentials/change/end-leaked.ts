@@ -7,7 +7,7 @@ import { lockChanges } from '../../audit/chain/open-chain.ts';
 import type { NewAuditEvent } from '../../audit/event/event.ts';
 import { lockEpoch, raiseTokenEpoch } from '../lookup/epoch-store.ts';
 import { leakMarginMs } from '../lookup/records.ts';
-import { insertRevokedToken, isTokenRevoked } from '../lookup/revoked-token-store.ts';
+import { insertRevokedToken, isTokenRevoked, renewRevokedToken } from '../lookup/revoked-token-store.ts';
 import { longestTokenSeconds } from '../show/token-end-store.ts';
 import type { CredentialsDeps } from '../state/credentials-deps.ts';
 import { markKeyLeaked, markSecretLeaked, markTokenLeaked } from '../state/leak-store.ts';
@@ -101,7 +101,11 @@ const endToken = (
     await lockChanges(tx, deps.box, now);
     await lockEpoch(tx);
     if (await isTokenRevoked(tx, jti)) {
-      if (await markTokenLeaked(tx, jti, now)) await noteReport(deps, tx, report, false, about);
+      if (await markTokenLeaked(tx, jti, now)) {
+        await noteReport(deps, tx, report, false, about);
+        // Gateways read the row again, for the reason of their denials.
+        await renewRevokedToken(tx, jti, await raiseTokenEpoch(tx));
+      }
       return 'known';
     }
     await insertStateChange(tx, {

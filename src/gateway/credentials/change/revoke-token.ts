@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import { lockChanges } from '../../audit/chain/open-chain.ts';
 import { appendChange } from '../../audit/record/append-change.ts';
 import { recordSignals } from '../../audit/signals/events/record-signals.ts';
 import { lockEpoch, raiseTokenEpoch } from '../lookup/epoch-store.ts';
@@ -12,24 +13,29 @@ import { insertStateChange } from '../state/state-store.ts';
 type RevokedToken = { jti: string; clientId: string; expiresMs: number };
 
 /**
- * `by`: reason and actor. When it resolves, the revocation is committed, and every gateway reads it within a second.
+ * `by`: reason and actor. When it resolves, the revocation is committed, and every gateway reads it within a second. False: the
+ * token was revoked before. Then nothing is written, so that repeated calls add no rows and the first reason stays.
  */
-export type RevokeToken = (token: RevokedToken, by: { reason: string; actor: string }) => Promise<void>;
+export type RevokeToken = (token: RevokedToken, by: { reason: string; actor: string }) => Promise<boolean>;
 
 export const createRevokeToken =
   ({ db, box, clock }: { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock }): RevokeToken =>
   ({ jti, clientId, expiresMs }, by) =>
     inTransaction(db, async (tx) => {
+      // Without a lock first, so that repeated calls wait for no other change.
+      if (await isTokenRevoked(tx, jti)) return false;
       const now = clock.now();
       await deleteEndedRevocations(tx, now);
+      // The chain before the epoch, as every other change locks them. The epoch serialises the revocations.
+      await lockChanges(tx, box, now);
+      await lockEpoch(tx);
+      if (await isTokenRevoked(tx, jti)) return false;
       await insertStateChange(tx, { kind: 'token', credential: jti, state: 'revoked', ...by, at: now });
       const event = { action: 'token.revoked', token_id: jti, client_id: clientId, ...by } as const;
       await recordSignals(tx, event, now);
       await appendChange(tx, box, now, event);
-      // Locked late, because the epoch stays locked to the end of the transaction. The lock serialises the revocations.
-      await lockEpoch(tx);
       // Each epoch number has a row, by which a gateway checks that the store still holds the history it has read.
-      if (await isTokenRevoked(tx, jti)) return;
       const state = await raiseTokenEpoch(tx);
       await insertRevokedToken(tx, { jti, clientId, expires: new Date(expiresMs) }, state, now);
+      return true;
     });

@@ -37,7 +37,13 @@ export type SecretRow = {
 };
 
 /** `ended`: removed. */
-export type CertificateRow = { thumbprint: string; expiresMs: number | null; ended: boolean };
+/** `endedBeforeMs`: it was removed then, and registered again; null: it never was. */
+export type CertificateRow = {
+  thumbprint: string;
+  expiresMs: number | null;
+  ended: boolean;
+  endedBeforeMs: number | null;
+};
 
 export type ClientKeyRow = { keyId: string; jwk: Readonly<Record<string, unknown>> };
 
@@ -120,6 +126,7 @@ export const findClient = async (db: Db, clientId: string): Promise<Found<Client
       (select coalesce(json_agg(json_build_object('id', k.key_id, 'jwk', k.jwk) order by k.created, k.key_id), '[]')
        from gateway.client_keys k where k.client_id = c.client_id and k.revoked_at is null) as keys,
       (select coalesce(json_agg(json_build_object('thumbprint', x.thumbprint, 'ended', x.revoked_at is not null,
+         'endedBeforeMs', floor(extract(epoch from x.ended_before) * 1000),
          'expiresMs', floor(extract(epoch from x.expires) * 1000)) order by x.created, x.thumbprint), '[]')
        from gateway.client_certificates x where x.client_id = c.client_id) as certificates,
       (select coalesce(json_agg(json_build_object('id', t.id, 'enabled', t.api_enabled,

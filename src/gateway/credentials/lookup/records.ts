@@ -98,13 +98,27 @@ const toClientKey = ({ keyId, jwk }: ClientKeyRow): ClientKey => ({
 export const liveCertificate = ({ certificates }: ClientRecord, thumbprint: string, nowMs: number): boolean =>
   certificates.some((one) => one.thumbprint === thumbprint && !one.ended && !isOver(one.expiresMs, nowMs));
 
-/** True for one that was registered and is no more, so that tokens which are bound to it end with it. */
-export const endedCertificate = ({ certificates }: ClientRecord, thumbprint: string, nowMs: number): boolean =>
-  certificates.some((one) => one.thumbprint === thumbprint && (one.ended || isOver(one.expiresMs, nowMs)));
+/**
+ * True when the tokens of `issuedMs` that are bound to the certificate have ended: it was registered and is no more, or it was
+ * removed after they were issued and registered again.
+ */
+export const endedCertificate = (
+  { certificates }: ClientRecord,
+  thumbprint: string,
+  issuedMs: number,
+  nowMs: number,
+): boolean =>
+  certificates.some(
+    (one) =>
+      one.thumbprint === thumbprint &&
+      (one.ended ||
+        isOver(one.expiresMs, nowMs) ||
+        (one.endedBeforeMs !== null && issuedMs < one.endedBeforeMs + leakMarginMs)),
+  );
 
 /**
- * After a report of a leaked secret, tokens of its client that are issued within this time are refused too: until then a
- * gateway may issue one for the secret, since gateways learn of a change within a second.
+ * After a report of a leaked secret, tokens of its client that are issued within this time are refused too, and after the removal
+ * of a certificate tokens that are bound to it: until then a gateway may issue one, since gateways read a change within a second.
  */
 export const leakMarginMs = 2_000;
 

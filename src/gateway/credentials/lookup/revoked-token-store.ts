@@ -20,6 +20,14 @@ export const insertRevokedToken = async (
     on conflict (jti) do nothing`.execute(tx);
 };
 
+/**
+ * Makes gateways read the row again. `state`: from `raiseTokenEpoch` in this transaction. The earlier number loses its row, so a
+ * gateway that knows only this number reads all rows.
+ */
+export const renewRevokedToken = async (tx: Db, jti: string, { epoch, mark }: EpochPart): Promise<void> => {
+  await sql`update gateway.revoked_tokens set epoch = ${epoch}, mark = ${mark} where jti = ${jti}`.execute(tx);
+};
+
 export type ListedRevocation = {
   jti: string;
   expiresMs: number;

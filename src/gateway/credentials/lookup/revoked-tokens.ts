@@ -1,7 +1,8 @@
 /**
  * Holds the ids of revoked tokens that have not expired in memory, so that a check needs no store. New revocations are
  * read when the token epoch moves (confirm-epoch.ts). With more than `entriesMax` ids the memory is incomplete, and the
- * store is asked about ids that it does not hold.
+ * store is asked about ids that it does not hold. It is incomplete too when the clock is set back, because the ids of tokens
+ * that had expired by the wrong time are not in memory.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -44,10 +45,15 @@ export const createRevokedTokens = (deps: RevokedTokensDeps): RevokedTokens => {
   let known: EpochPart | undefined;
   let version = 0;
   let complete = true;
+  /** Tokens that end before this time may be missing, ms. */
+  let leftOutMs = Number.NEGATIVE_INFINITY;
   let begun = 0;
   let applied = 0;
 
+  const isWhole = (nowMs: number): boolean => complete && nowMs >= leftOutMs;
+
   const sweep = (nowMs: number): void => {
+    leftOutMs = Math.max(leftOutMs, nowMs);
     for (const [jti, expiresMs] of revoked) {
       if (expiresMs > nowMs) continue;
       revoked.delete(jti);
@@ -83,7 +89,7 @@ export const createRevokedTokens = (deps: RevokedTokensDeps): RevokedTokens => {
   return {
     version: () => version,
     leakedMs: (jti) => leaked.get(jti),
-    has: (jti) => revoked.has(jti) || (complete ? false : isTokenRevoked(db, jti)),
+    has: (jti) => revoked.has(jti) || (isWhole(clock.now().getTime()) ? false : isTokenRevoked(db, jti)),
     load: async (state, anew = false) => {
       const before = known;
       if (!anew && before?.epoch === state.epoch && before.mark === state.mark) return;
@@ -91,15 +97,16 @@ export const createRevokedTokens = (deps: RevokedTokensDeps): RevokedTokens => {
       const reading = begun;
       const now = clock.now();
       if (!complete) sweep(now.getTime());
-      // With enough room again, everything is read to become complete.
-      const triesAll = !complete && revoked.size <= entriesMax / 2;
+      // With enough room, everything is read to become complete.
+      const triesAll = !isWhole(now.getTime()) && revoked.size <= entriesMax / 2;
       const more = before === undefined || anew || triesAll ? undefined : await readOn(before, now);
       const rows = more ?? (await readAll(now));
       // Readings may overtake each other; an older one is discarded.
       if (reading < applied) return;
       applied = reading;
       if (before !== undefined) observe(rows, before, now.getTime());
-      if (more === undefined) [revoked, leaked] = [new Map(), new Map()];
+      if (more === undefined) [revoked, leaked, leftOutMs] = [new Map(), new Map(), now.getTime()];
+      leftOutMs = Math.max(leftOutMs, now.getTime());
       const fits = remember(rows, now.getTime());
       complete = fits && (complete || more === undefined);
       known = state;

@@ -16,13 +16,14 @@ export type NewCertificateRow = {
 const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boolean> =>
   ((await statement.execute(db)).numAffectedRows ?? 0n) > 0n;
 
-/** False when it is registered already. One that was removed is registered again. */
+/** False when it is registered already. One that was removed is registered again, and keeps the time of its removal. */
 export const insertCertificate = (tx: Db, row: NewCertificateRow): Promise<boolean> =>
   changed(
     sql`insert into gateway.client_certificates as old (client_id, thumbprint, subject, created, expires)
         values (${row.clientId}, ${row.thumbprint}, ${row.subject}, ${row.created}, ${row.expires})
         on conflict (client_id, thumbprint) do update
-        set subject = excluded.subject, created = excluded.created, expires = excluded.expires, revoked_at = null
+        set subject = excluded.subject, created = excluded.created, expires = excluded.expires, ended_before = old.revoked_at,
+          revoked_at = null
         where old.revoked_at is not null`,
     tx,
   );

@@ -1,6 +1,6 @@
 /**
- * Remembers a document of another server. One request at a time reads it, callers never wait for a document that is merely old, and
- * it outlives an outage of its server up to a bound.
+ * Remembers a document of another server. One request at a time reads it. A caller waits for a reading of an old document, so that
+ * what the server removed is not used any more; while readings fail the document is used, and callers do not wait.
  */
 
 export type Remembered<T> = {
@@ -20,7 +20,7 @@ type RememberedDeps<T> = {
   /** Called for each failed attempt. */
   onFailed: (error: unknown) => void;
   bounds: {
-    /** Age after which it is read again, beside the request that finds it. */
+    /** Age after which it is read again. After a failed reading, callers of this time do not wait for another one. */
     freshMs: number;
     /** Age after which it is not used any more. */
     keptMs: number;
@@ -39,6 +39,8 @@ export const createRememberedDocument = <T>({
 }: RememberedDeps<T>): RememberedDocument<T> => {
   let known: { document: T; readAtMs: number } | undefined;
   let triedAtMs = Number.NEGATIVE_INFINITY;
+  /** When the last attempt ended. */
+  let endedAtMs = Number.NEGATIVE_INFINITY;
   let isFailing = false;
   let loading: Promise<void> | undefined;
 
@@ -56,6 +58,7 @@ export const createRememberedDocument = <T>({
       isFailing = true;
       onFailed(error);
     } finally {
+      endedAtMs = elapsedMs();
       loading = undefined;
     }
   };
@@ -72,7 +75,10 @@ export const createRememberedDocument = <T>({
     read: async (fits) => {
       if (known !== undefined && elapsedMs() - known.readAtMs >= bounds.keptMs) known = undefined;
       if (known === undefined || !fits(known.document)) await attempt();
-      else if (isPast(known.readAtMs, bounds.freshMs)) void attempt();
+      else if (isPast(known.readAtMs, bounds.freshMs)) {
+        const running = attempt();
+        if (isPast(endedAtMs, bounds.freshMs)) await running;
+      }
       return { document: known?.document, isFailing };
     },
   };

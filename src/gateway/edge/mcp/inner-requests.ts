@@ -28,6 +28,8 @@ export type InnerAnswer = {
   body: Buffer;
   /** The answer is longer, and its rest was not read. */
   isCut: boolean;
+  /** The gateway passed the request on, so the operation answered, or failed to. False: the gateway refused the request. */
+  isOfOperation: boolean;
   /** The limits that the request met. */
   rate: RateStanding | undefined;
 };
@@ -71,7 +73,8 @@ export const createSendInner = (
       const answer = await send(near, made, { within, signal });
       const { body, isCut } = await readUpTo(answer, bytesMax);
       isWhole = !isCut;
-      return { status: answer.statusCode ?? 0, headers: answer.headers, body, isCut, rate: connection.inner?.rate };
+      const { rate, answered: isOfOperation = false } = connection.inner ?? {};
+      return { status: answer.statusCode ?? 0, headers: answer.headers, body, isCut, isOfOperation, rate };
     } finally {
       near.destroy();
       // While `far` has bytes that `near` did not read, the end of `near` does not close it, and its response never ends.

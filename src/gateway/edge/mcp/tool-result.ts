@@ -15,11 +15,11 @@ export const errorResult = (text: string): ToolResult => ({ content: [{ type: 't
 
 /**
  * A refusal that the credential causes and another one would end: it becomes the status of the HTTP answer, by which a client
- * gets a new token (MCP, Authorization; RFC 6750 section 3.1). Undefined: the answer is for the agent. A 401 of a service behind
- * the gateway never arrives here as one.
+ * gets a new token (MCP, Authorization; RFC 6750 section 3.1). Undefined: the answer is for the agent. A 401 of the operation does
+ * not end the credential: with an API key, for example, it is about the named tenant.
  */
-export const credentialRefusal = ({ status, body }: InnerAnswer): Fault | undefined => {
-  if (status !== 401 && status !== 403) return undefined;
+export const credentialRefusal = ({ status, body, isOfOperation }: InnerAnswer): Fault | undefined => {
+  if (status !== 403 && (status !== 401 || isOfOperation)) return undefined;
   const refusal = parsed(body) ?? {};
   const missing = listOf(refusal.missing_scopes).filter((scope) => typeof scope === 'string');
   if (status === 403) return missing.length === 0 ? undefined : insufficientScope(missing);

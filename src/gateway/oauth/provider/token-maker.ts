@@ -15,7 +15,6 @@
  */
 import Provider, { type Adapter, type ClientMetadata, type Configuration } from 'oidc-provider';
 import { isSandboxId } from '#src/contract/sandbox.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import type { ClientRecord } from '../../credentials/lookup/records.ts';
 import type { SigningKey } from '../keys/signing-keys.ts';
 import { TokenKey } from './token-key.ts';
@@ -43,17 +42,18 @@ export type TokenContent = {
   lineage?: { ancestors: readonly string[]; ancestors_iat: number };
   /** Unix time of its end at the latest. */
   endSeconds?: number;
+  /** By the clock by which tokens are checked and revoked, since that of this machine may be another. */
+  issuedAt: Date;
   /** A shorter lifetime than the configured one. */
   wantedSeconds?: number | undefined;
 };
 
 export type MakeToken = (client: ClientRecord, content: TokenContent) => Promise<MadeToken>;
 
-/** `clock`: the one by which tokens are checked and revoked, since that of this machine may be another. */
-type TokenMakerDeps = { origin: string; lifetimeS: number; key: SigningKey; clock: Clock };
+type TokenMakerDeps = { origin: string; lifetimeS: number; key: SigningKey };
 
 export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
-  const { origin, key, clock } = deps;
+  const { origin, key } = deps;
   const lineages = new WeakMap<object, object>();
   const provider = new Provider(origin, createConfiguration(deps, lineages));
   // The records of the cache are the same object until the client changes.
@@ -66,7 +66,7 @@ export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
     return client;
   };
   return async (record, content) => {
-    const { scope, jkt, x5t, audiences, details, lineage, endSeconds } = content;
+    const { scope, jkt, x5t, audiences, details, lineage, endSeconds, issuedAt } = content;
     const resourceServer = {
       scope,
       // The model reads `scope`; its type wants both.
@@ -84,14 +84,14 @@ export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
     // Releases that do not know these claims refuse a list, and with it a token that would be worth more to them.
     if (audiences !== undefined) token.aud = audiences.length === 1 ? audiences[0] : audiences;
     else if (details !== undefined || lineage !== undefined) token.aud = [origin];
-    const nowSeconds = Math.floor(clock.now().getTime() / 1000);
+    const issuedSeconds = Math.floor(issuedAt.getTime() / 1000);
     const seconds = Math.min(token.expiration, content.wantedSeconds ?? Number.POSITIVE_INFINITY);
-    token.iat = nowSeconds;
-    token.exp = Math.min(nowSeconds + seconds, endSeconds ?? Number.POSITIVE_INFINITY);
+    token.iat = issuedSeconds;
+    token.exp = Math.min(issuedSeconds + seconds, endSeconds ?? Number.POSITIVE_INFINITY);
     const access_token = await token.save();
     return {
       access_token,
-      expires_in: token.exp - nowSeconds,
+      expires_in: token.exp - issuedSeconds,
       scope,
       ...(details && { authorization_details: details }),
     };
