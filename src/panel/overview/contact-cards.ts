@@ -39,7 +39,7 @@ const clientCard = async (view: View, clientId: string): Promise<Html> => {
 <dt>${t.requests}</dt><dd>${today?.requests ?? 0}${usedShares(view, caller)}</dd>
 ${today !== undefined && today.limited > 0 && html`<dt>${t.limited}</dt><dd>${today.limited}</dd>`}
 ${await refusalRow(view, client)}${await endpointsRow(view, client)}</dl>`,
-    link: { path: pathOfOwnClient(clientId), label: texts.portal.overview },
+    link: { path: pathOfOwnClient(clientId), label: t.show },
   });
 };
 

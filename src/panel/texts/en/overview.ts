@@ -132,6 +132,7 @@ export const overview = {
     refusal: 'Newest refusal',
     noRefusal: (days: number) => `none in ${days} days`,
     endpoints: 'Endpoints that fail',
+    show: 'Show the client',
     more: (count: number, all: number) => `The first ${count} of your ${all} API clients are shown.`,
   },
   program: {

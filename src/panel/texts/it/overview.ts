@@ -132,6 +132,7 @@ export const overview: Texts['overview'] = {
     refusal: 'Ultimo rifiuto',
     noRefusal: (days) => `nessuno negli ultimi ${days} giorni`,
     endpoints: 'Endpoint con errori',
+    show: 'Mostra il client',
     more: (count, all) => `Sono mostrati i primi ${count} dei tuoi ${all} client API.`,
   },
   program: {
