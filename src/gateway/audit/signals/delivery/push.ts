@@ -105,12 +105,13 @@ const pushStream = async (deps: PushDeps, by: string, leased: Leased, signal: Ab
   /** Undefined until an attempt has ended. */
   let failures: number | undefined;
   try {
-    for (const event of await readEvents(db, streamId, eventsMax)) {
-      // Read anew before each event, so that a changed address or status holds for the next one.
+    for (let pushed = 0; pushed < eventsMax; pushed += 1) {
+      // Read anew before each event, so that a changed address, status or right holds for the next one.
       const stream = signal.aborted ? undefined : await renewLease(db, streamId, leaseOf(deps, by));
       if (stream === undefined) break;
       tried = stream;
-      if (stream.status !== 'enabled' && event.type.includes('/caep/')) break;
+      const [event] = await readEvents(db, streamId, 1);
+      if (event === undefined) break;
       const outcome = await pushEvent(deps, stream, event, signal);
       // The end of this worker cut the attempt: it does not count.
       if (outcome === 'cut') break;
