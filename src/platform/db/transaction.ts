@@ -142,7 +142,7 @@ export const isTransient = (error: unknown): boolean => {
   return messages.test(error.message);
 };
 
-/** The connection ended before the answer. The server says so itself when it stops, and a pooler when it lost the server. */
+/** The connection ended before the answer; also by a message of a server that stops, or of a pooler that lost the server. */
 const isUnanswered = (error: unknown): boolean =>
   isTransient(error) && !(error instanceof Error && 'severity' in error && !/^(08|57P0[12])/.test(codeOf(error)));
 
