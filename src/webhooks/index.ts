@@ -35,7 +35,7 @@ import { looking } from './pacing/bounds.ts';
 import { createRedeliver } from './redeliver/redeliver.ts';
 import { createSend } from './send/send.ts';
 import { type SignText, signText } from './signing/message-signature.ts';
-import { endpointSecretLabel } from './signing/opened-secrets.ts';
+import { secretTexts } from './signing/opened-secrets.ts';
 import { createSignedHeaders } from './signing/signed-headers.ts';
 import { createThreadSigner, type ThreadSigner } from './signing/thread-signer.ts';
 import { resolverFor } from './target/resolve.ts';
@@ -210,10 +210,7 @@ const createDelivering = (
     send: observe(createFailingSend(db, send)),
     random: deps.random ?? Math.random,
     headersFor,
-    secretsOf: (delivery) => {
-      const sealed = [delivery.secret, ...(delivery.previousSecret === null ? [] : [delivery.previousSecret])];
-      return sealed.map((secret) => deps.box.open(secret, endpointSecretLabel(delivery.endpointUid)));
-    },
+    secretsOf: (delivery) => secretTexts(deps.box, delivery),
     isWithheld,
     areRightsKnown: isKnown,
     onDisabled,
@@ -270,10 +267,10 @@ type WebhookApiDeps = SendingDeps & {
 export const createWebhookApi = (
   deps: WebhookApiDeps,
 ): { operations: Operation[]; byName: WebhookOperations; changes: ChangeEndpoints; close(): Promise<void> } => {
-  const { clock, settings, kindScopes, datesOf } = deps;
+  const { settings, kindScopes, datesOf } = deps;
   const { send, close, headersFor } = sendingWith(deps);
   const { signature_header: signatureHeader } = settings;
-  const testEndpoint = createTestEndpoint({ send, clock, headersFor });
+  const testEndpoint = createTestEndpoint({ ...deps, send, headersFor });
   const changes = createChangeEndpoints({ ...deps, testEndpoint, signatureHeader });
   const byName = operationsWith({
     changes,

@@ -127,7 +127,7 @@ const countReloads = (metrics: Metrics): GatewayMetrics['reloaded'] => {
 const countDroppedRequests = (metrics: Metrics): GatewayMetrics['requestsDropped'] => {
   const dropped = metrics.counter(
     'request_log_dropped_total',
-    'Requests that their callers do not find in their own list: queue (too many waited for the store), caller (too many of one caller in an hour), store (it refused them)',
+    'Requests that their callers do not find in their own list: queue (too many waited for the store), caller (too many of one caller in an hour), store (it refused them, or did not confirm their counts)',
     ['reason'],
   );
   const children = {

@@ -4,6 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
+import { sendOnce } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { addDryRunCounts, type DryRunCount } from './dry-run-store.ts';
@@ -32,7 +33,10 @@ export const createDryRunLog = ({ db, clock, log }: DryRunLogDeps): DryRunLog =>
     const written = counts;
     counts = new Map();
     try {
-      await addDryRunCounts(db, [...written.values()], clock.now());
+      const rows = [...written.values()];
+      // Not repeated when it was not confirmed, so that no count is too high.
+      if (!(await sendOnce(db, (connection) => addDryRunCounts(connection, rows, clock.now()))))
+        log.warn('the connection ended before the store confirmed the counts of scope dry runs');
     } catch (error) {
       log.warn({ err: error }, 'cannot write the counts of scope dry runs; trying again');
       for (const [key, entry] of written) {

@@ -141,3 +141,28 @@ export const isTransient = (error: unknown): boolean => {
   if (code === 'ENOENT' && 'syscall' in error && error.syscall === 'connect') return true;
   return messages.test(error.message);
 };
+
+/** The connection ended before the answer; also by a message of a server that stops, or of a pooler that lost the server. */
+const isUnanswered = (error: unknown): boolean =>
+  isTransient(error) && !(error instanceof Error && 'severity' in error && !/^(08|57P0[12])/.test(codeOf(error)));
+
+/**
+ * Sends one statement that must not be repeated once it is committed, such as one that adds to counts. False: its connection
+ * ended before the answer, so it may have been committed. Rejects when it was not.
+ */
+export const sendOnce = async (
+  db: Kysely<unknown>,
+  statement: (connection: Kysely<unknown>) => Promise<void>,
+): Promise<boolean> => {
+  let isSent = false;
+  try {
+    await db.connection().execute((connection) => {
+      isSent = true;
+      return statement(connection);
+    });
+    return true;
+  } catch (error) {
+    if (isSent && isUnanswered(error)) return false;
+    throw error;
+  }
+};

@@ -1,6 +1,7 @@
-/** Endpoints in PostgreSQL. A removed one keeps its row, without its secrets, for the log of its deliveries. */
+/** Endpoints in PostgreSQL. A removed one keeps its row, without its secrets, as long as the log has deliveries of it. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Listed, type ListQuery, readList } from '#src/platform/db/bounded-list.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Endpoint, EndpointHealth, Viewer } from './endpoint.ts';
 
 const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
@@ -165,6 +166,28 @@ export const markRemoved = async (tx: Kysely<unknown>, uid: string, now: Date): 
       previous_secret_expires = null, auth = null, auth_shown = null
     where uid = ${uid}`.execute(tx);
 };
+
+/**
+ * Deletes endpoints that were removed before and of which the log has nothing more, at most `limit`; returns how many. Each
+ * list of deliveries looks at every endpoint of its tenant, so the rows of many removed ones would make it slow.
+ */
+export const deleteRemoved = (db: Kysely<unknown>, before: Date, limit: number): Promise<number> =>
+  inTransaction(db, async (tx) => {
+    // The limit of the subquery keeps it a look into an index for each endpoint, however many deliveries there are.
+    const { rows } = await sql<{ uid: string }>`
+      select uid from webhooks.endpoints as endpoint left join lateral (
+        select true as has_any from webhooks.deliveries as delivery
+        where delivery.tenant = endpoint.tenant and delivery.endpoint_uid = endpoint.uid limit 1
+      ) as logged on true
+      where removed < ${before} and cancel_through is null and has_any is null
+        and not exists (select from webhooks.redeliveries where endpoint_uid = endpoint.uid)
+      limit ${limit}`.execute(tx);
+    const uids = rows.map(({ uid }) => uid);
+    for (const table of ['ready', 'digests', 'endpoint_health'])
+      await sql`delete from webhooks.${sql.id(table)} where endpoint_uid = any(${uids}::text[])`.execute(tx);
+    await sql`delete from webhooks.endpoints where uid = any(${uids}::text[])`.execute(tx);
+    return uids.length;
+  });
 
 /** Deletes secrets whose overlap is over. Returns how many. */
 export const dropPreviousSecrets = async (db: Kysely<unknown>, now: Date): Promise<number> => {

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
 import type { Connection } from './connections.ts';
+import { cutResponse, responseBytesMax } from './redact-response.ts';
 import type { Failure, SendResult } from './send-result.ts';
 import type { TimeLimit } from './time-limits.ts';
 
@@ -19,8 +20,6 @@ type PostOutcome = Pick<SendResult, 'status' | 'failure' | 'retryAfter' | 'respo
   reusable: boolean;
 };
 
-/** Interface 12.5, attempt. */
-const responseBytesMax = 16 * 1024;
 /**
  * chosen: time for the rest of a response whose status is known. A delivery needs only the status, and other attempts
  * need the slot.
@@ -107,12 +106,8 @@ const failureOf = (status: number): Failure | null => {
 };
 
 /** Text within the bound in UTF-8. PostgreSQL stores no U+0000, and each invalid byte becomes three. */
-const printable = (bytes: Buffer): string => {
-  const text = bytes.subarray(0, responseBytesMax).toString('utf8').replaceAll('\0', '\ufffd');
-  if (Buffer.byteLength(text) <= responseBytesMax) return text;
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(responseBytesMax));
-  return text.slice(0, read);
-};
+const printable = (bytes: Buffer): string =>
+  cutResponse(bytes.subarray(0, responseBytesMax).toString('utf8').replaceAll('\0', '\ufffd'));
 
 const classify = (error: unknown): Failure => {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -28,3 +28,14 @@ export const createOpenedSecrets = (box: Pick<SecretBox, 'open'>): OpenedSecrets
     return keys;
   };
 };
+
+type Sealed = { endpointUid: string; secret: Buffer; previousSecret: Buffer | null };
+
+/** The secret of an endpoint and the previous one as their owner knows them. */
+export const secretTexts = (
+  box: Pick<SecretBox, 'open'>,
+  { endpointUid, secret, previousSecret }: Sealed,
+): readonly string[] =>
+  [secret, previousSecret].flatMap((sealed) =>
+    sealed === null ? [] : [box.open(sealed, endpointSecretLabel(endpointUid))],
+  );

@@ -2,7 +2,7 @@
  * Keeps events, their places in the feed, deliveries and attempts for 30 days (interface 12.4). The tables are
  * partitioned by the week of the event. A week that ended 30 days ago is dropped as a whole from all of them, and the
  * weeks ahead are made. Before that, unfinished deliveries and undispatched events of the week are cancelled, so that
- * nothing waits for them.
+ * nothing waits for them. A removed endpoint goes when no delivery of it is left.
  */
 import type { Kysely } from 'kysely';
 import { type Clock, dayMs, hourMs } from '#src/platform/clock.ts';
@@ -19,6 +19,7 @@ import {
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
+import { deleteRemoved } from '../endpoints/endpoint-store.ts';
 import { lockEntityQueues, releaseNext } from '../queue/entity-queue-store.ts';
 import { readersGraceMs, retentionMs } from '../queue/retention-period.ts';
 import { dropRedeliveries } from '../redeliver/redelivery-store.ts';
@@ -43,6 +44,8 @@ const everyMs = hourMs;
 /** chosen: rows in one transaction, so that it stays short. */
 const pieceMax = 500;
 const straysMax = 1_000;
+/** chosen: by then whatever found the endpoint before it was removed has ended. */
+const removedMs = dayMs;
 
 export const createDeliveryRetention = (deps: RetainDeps): Service => ({
   name: 'webhook-retention',
@@ -81,6 +84,8 @@ export const retain = async ({ db, clock, log }: RetainDeps, signal: AbortSignal
   for (const table of tables)
     while (!signal.aborted && (await deleteStrays(db, table, before, straysMax)) === straysMax);
   await dropRedeliveries(db, before);
+  const removedBefore = new Date(now.getTime() - removedMs);
+  while (!signal.aborted && (await deleteRemoved(db, removedBefore, pieceMax)) === pieceMax);
   if (dropped.length > 0) log.info({ weeks: dropped }, 'events and deliveries older than 30 days were dropped');
   return dropped;
 };

@@ -3,11 +3,13 @@ import { buildEventBody, tenantMember } from '#src/contract/event.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { AuthorizedSend } from '../auth/authorized-send.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { LoggedAttempt } from '../log/delivery-log-store.ts';
 import { parseRetryAfter } from '../pacing/retry-schedule.ts';
 import { redactResponse } from '../send/redact-response.ts';
+import { secretTexts } from '../signing/opened-secrets.ts';
 import type { SignedHeaders } from '../signing/signed-headers.ts';
 
 /** The body of an example; `event` is its type. */
@@ -16,13 +18,18 @@ export type EventExample = Readonly<Record<string, unknown>> & { readonly event:
 /** Without an example the event is `webhook.test`. */
 export type TestEndpoint = (endpoint: Endpoint, signal: AbortSignal, example?: EventExample) => Promise<LoggedAttempt>;
 
-type TestEndpointDeps = { send: AuthorizedSend; clock: Clock; headersFor: SignedHeaders };
+type TestEndpointDeps = {
+  send: AuthorizedSend;
+  clock: Clock;
+  box: Pick<SecretBox, 'open'>;
+  headersFor: SignedHeaders;
+};
 
 /** chosen: tests at once in this process; each may take as long as an attempt. */
 const atOnceMax = 64;
 
 /** Throws OVERLOADED. */
-export const createTestEndpoint = ({ send, clock, headersFor }: TestEndpointDeps): TestEndpoint => {
+export const createTestEndpoint = (deps: TestEndpointDeps): TestEndpoint => {
   let running = 0;
   return async (endpoint, signal, example) => {
     if (running >= atOnceMax)
@@ -31,7 +38,7 @@ export const createTestEndpoint = ({ send, clock, headersFor }: TestEndpointDeps
       });
     running += 1;
     try {
-      return await attempt({ send, clock, headersFor }, endpoint, signal, example);
+      return await attempt(deps, endpoint, signal, example);
     } finally {
       running -= 1;
     }
@@ -58,7 +65,7 @@ const exampleBody = ({ tenant }: Endpoint, id: string, created: Date, example: E
   });
 
 const attempt = async (
-  { send, clock, headersFor }: TestEndpointDeps,
+  { send, clock, box, headersFor }: TestEndpointDeps,
   endpoint: Endpoint,
   signal: AbortSignal,
   example: EventExample | undefined,
@@ -85,7 +92,7 @@ const attempt = async (
     status,
     failure,
     retryAfterSeconds: asked ?? null,
-    response: response === null ? null : redactResponse(response, []),
+    response: response === null ? null : redactResponse(response, secretTexts(box, delivery)),
     dnsMs: timings.dns,
     connectMs: timings.connect,
     tlsMs: timings.tls,

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gatewaySettings } from '#src/gateway/index.ts';
 import { rateLimited } from '#src/gateway/model/faults.ts';
+import { createDryRunLog } from '#src/gateway/policy/dry-run-log.ts';
 import { createExchange } from '#src/gateway/request/exchange.ts';
 import { createDenialLog } from '#src/gateway/whoami/denial-log.ts';
 import { createRequestDays } from '#src/gateway/whoami/requests/request-days.ts';
@@ -12,7 +13,7 @@ import { createDatabase } from '#src/platform/db/pool.ts';
 import { until } from '../../support/until.ts';
 import { type Door, type Harness, openHarness, read } from '../harness/gateway-harness.ts';
 import { type Headers, type Reply, sendRequest } from '../harness/public-door.ts';
-import { openStoreLine } from '../harness/store-line.ts';
+import { openStoreLine, type StoreLine } from '../harness/store-line.ts';
 import { requestsOf, untilListed, usageOf, walk } from './request-harness.ts';
 
 const write = '/api/customer/create';
@@ -161,6 +162,136 @@ test('A-294 a batch that the store refuses is dropped and counted, and later req
   answered(answeredWrite('opc_refused', 'req_r2'), 200);
   await writer.run(AbortSignal.abort());
   expect(await stored('opc_refused')).toBe(1);
+});
+
+/**
+ * Ends the connection after the store has committed what `begin` writes and before its answer. `held`: makes that write wait.
+ * `written`: finds it.
+ */
+const cutAtCommit = async (
+  line: StoreLine,
+  { held, written, begin }: { held: string; written: string; begin: () => unknown },
+): Promise<void> => {
+  const { pool } = harness.database;
+  const holder = await pool.connect();
+  try {
+    await holder.query('begin');
+    await holder.query(held);
+    await begin();
+    const waits = `select from pg_stat_activity
+      where datname = current_database() and application_name = 'test-line' and wait_event_type = 'Lock'`;
+    await until(async () => (await pool.query(waits)).rows.length > 0);
+    line.slow(600_000);
+    await holder.query('commit');
+  } finally {
+    holder.release();
+  }
+  await until(async () => (await pool.query(written)).rows.length > 0);
+  await line.cut();
+  line.slow(0);
+  await line.restore();
+};
+
+test('a connection to the store that ends at the commit makes no count of requests too high', async () => {
+  const { id, headers } = await makeKey();
+  const line = await openStoreLine(harness.database.url);
+  const door = await harness.openDoor({ pool: line.pool });
+  const counted = async (): Promise<number> =>
+    Number(
+      (await harness.database.pool.query('select sum(requests) from gateway.caller_usage where caller = $1', [id]))
+        .rows[0]?.sum,
+    );
+  let accepted = 0;
+  const use = async (): Promise<void> => {
+    if ((await post(door.url, headers)).status === 200) accepted += 1;
+  };
+  try {
+    await until(async () => {
+      await use();
+      return accepted === 1;
+    });
+    await until(async () => (await counted()) === 1);
+    await cutAtCommit(line, {
+      held: 'lock table gateway.caller_usage in exclusive mode',
+      written: `select from gateway.caller_usage where caller = '${id}' having sum(requests) > 1`,
+      begin: async () => {
+        for (let i = 0; i < 3; i += 1) await use();
+      },
+    });
+    const before = accepted;
+    await until(async () => {
+      await use();
+      return accepted > before;
+    });
+    await until(async () => (await counted()) >= accepted);
+    expect(await counted()).toBe(accepted);
+  } finally {
+    await door.close();
+    await line.close();
+  }
+});
+
+test('a connection to the store that ends at the commit makes no count of an hour too high, and is counted', async () => {
+  const line = await openStoreLine(harness.database.url);
+  const drops: [string, number][] = [];
+  const dropped: Dropped = (reason, count) => drops.push([reason, count]);
+  const db = createDatabase(line.pool);
+  const now = harness.clock.now();
+  const { answered, writer } = createRequestLog({ db, clock: { now: () => now }, log, nowMs: () => 5, dropped });
+  const row = `from gateway.request_hours where caller = 'opc_cut'`;
+  const answer = (count: number): void => {
+    for (let i = 0; i < count; i += 1) answered(answeredWrite('opc_cut', `req_cut${count}${i}`), 200);
+  };
+  const writes = async (): Promise<unknown> =>
+    (await harness.database.pool.query(`select sum(writes)::int as sum ${row}`)).rows[0]?.sum;
+  try {
+    answer(1);
+    await writer.run(AbortSignal.abort());
+    answer(3);
+    let running: unknown;
+    await cutAtCommit(line, {
+      held: `select ${row} for update`,
+      written: `select ${row} and writes = 4`,
+      begin: () => {
+        running = writer.run(AbortSignal.abort());
+      },
+    });
+    await running;
+    answer(2);
+    await writer.run(AbortSignal.abort());
+    expect([await writes(), drops]).toEqual([6, [['store', 3]]]);
+  } finally {
+    await line.close();
+  }
+});
+
+test('a connection to the store that ends at the commit makes no count of a dry run of scopes too high', async () => {
+  const line = await openStoreLine(harness.database.url);
+  const { note, service } = createDryRunLog({ db: createDatabase(line.pool), clock: harness.clock, log });
+  const call = (count: number): void => {
+    for (let i = 0; i < count; i += 1) note('orders.list', 'opc_dry', 'read:orders');
+  };
+  const row = `from gateway.policy_dry_run where caller = 'opc_dry'`;
+  const calls = async (): Promise<number> =>
+    Number((await harness.database.pool.query(`select calls ${row}`)).rows[0]?.calls);
+  const stop = new AbortController();
+  const running = service.run(stop.signal);
+  try {
+    call(1);
+    await until(async () => (await calls()) === 1);
+    await cutAtCommit(line, {
+      held: `select ${row} for update`,
+      written: `select ${row} and calls = 4`,
+      begin: () => call(3),
+    });
+    call(2);
+    await until(async () => (await calls()) !== 4);
+    expect(await calls()).toBe(6);
+  } finally {
+    stop.abort();
+    await running;
+    await line.close();
+  }
 });
 
 test('A-511 denials that come while a store hangs count to the bound of the queue together with those that it writes', async () => {

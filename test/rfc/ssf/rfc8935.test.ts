@@ -3,6 +3,7 @@
  * receiver verifies events with the key set that the metadata names.
  */
 import { randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -193,6 +194,58 @@ test('A-423 RFC 8935 2.3: kill -9 of the worker between a commit and its push lo
   const texts = reasons(await sets());
   expect(texts.filter((text) => text === 'in flight').length).toBe(2);
   expect(texts.at(-1)).toBe('without a worker');
+});
+
+/** Sets failures of a stream without its worker, and reads how it is. */
+const setFailures = (id: string, failures: number) =>
+  database.pool.query('update gateway.signal_streams set failures = $2 where stream_id = $1', [id, failures]);
+const stateOf = async (id: string): Promise<{ failures: number; last_error: string | null; waits: boolean }> => {
+  const { rows } = await database.pool.query(
+    `select failures, last_error, next_try > now() + interval '2 seconds' as waits, leased_by
+     from gateway.signal_streams where stream_id = $1`,
+    [id],
+  );
+  return rows[0];
+};
+
+test('A-593 a receiver that sets a new address during a push that fails gets the event there at once', async () => {
+  const { client, call, id } = await newStream();
+  await setFailures(id, 9);
+  const held: ServerResponse[] = [];
+  receiver.behave((response, request) => {
+    if (request.path.endsWith(client.client_id)) held.push(response);
+    else response.writeHead(202).end();
+  });
+  await runJson(['client', 'rotate-secret', '--client-id', client.client_id], env);
+  await until(() => held.length === 1);
+  const endpoint_url = new URL(`/new/${id}`, receiver.url).href;
+  const delivery = { method: pushMethod, endpoint_url, authorization_header: authorization };
+  expect((await call('PATCH', 'streams', { stream_id: id, delivery })).status).toBe(200);
+  held[0]?.writeHead(503).end();
+  const arrived = () => receiver.received.some(({ path }) => path === `/new/${id}`);
+  await until(async () => arrived() || (await stateOf(id)).waits);
+  expect(arrived()).toBe(true);
+  await until(async () => (await stateOf(id)).failures === 0);
+  expect((await stateOf(id)).last_error).toBeNull();
+  receiver.behave(status(202));
+});
+
+test('A-594 the orderly end of a worker during a push is no failure of the receiver, and the next worker pushes at once', async () => {
+  const { client, id, requests } = await newStream();
+  await setFailures(id, 9);
+  let isHeld = true;
+  receiver.behave((response, request) => {
+    if (!isHeld || !request.path.endsWith(client.client_id)) response.writeHead(202).end();
+  });
+  await changeOf(client, 'during an update');
+  await until(() => requests().length === 1);
+  await worker.stop();
+  expect(await stateOf(id)).toEqual({ failures: 9, last_error: null, waits: false, leased_by: null });
+  isHeld = false;
+  worker = await startWorker();
+  await until(() => requests().length === 2);
+  await until(async () => (await stateOf(id)).failures === 0);
+  receiver.behave(status(202));
 });
 
 test('A-423 commands list, pause and delete streams, and set what a client gets', async () => {

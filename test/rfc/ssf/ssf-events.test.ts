@@ -1,4 +1,5 @@
 /** SSF 1.0 section 8.1.3 to 8.1.5: which events a receiver gets, and which not. */
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSignalAdmin } from '#src/gateway/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
@@ -61,6 +62,37 @@ test('A-420 an event of another client is not delivered, unless an operator gran
   const before = (await all.poll(streams[1])).size;
   await harness.credentials.addClientSecret(subject.client_id);
   expect((await all.poll(streams[1])).size).toBe(before);
+});
+
+test('A-596 events about other clients that wait go with the right to see them, by command, quarantine or end of the client', async () => {
+  const { db } = harness.door.database;
+  const admin = createSignalAdmin({ db, box: createSecretBox(masterKey), clock: systemClock, actor: 'cli:test' });
+  const subject = await harness.createClient();
+  /** Who the events are about that wait in the stream of a client with the right to all, after it was changed. */
+  const waitingAfter = async (change: (clientId: string) => Promise<unknown>): Promise<string[]> => {
+    const watcher = await harness.receiver();
+    const stream = await watcher.createStream();
+    await admin.setReach(watcher.clientId, 'all');
+    await harness.credentials.addClientSecret(subject.client_id);
+    await harness.credentials.addClientSecret(watcher.clientId);
+    expect((await verify(watcher, stream)).status).toBe(204);
+    await change(watcher.clientId);
+    const { rows } = await sql<{ subject: { sub?: string; id?: string } }>`
+      select subject from gateway.signal_events where stream_id = ${stream} order by position`.execute(db);
+    const names = new Map([
+      [watcher.clientId, 'own'],
+      [subject.client_id, 'other'],
+      [stream, 'stream'],
+    ]);
+    return rows.map(({ subject: { sub, id } }) => names.get(sub ?? id ?? '') ?? 'unknown');
+  };
+  const { credentials } = harness;
+  expect(await waitingAfter(async () => undefined)).toEqual(['other', 'own', 'stream']);
+  expect(await waitingAfter((id) => admin.setReach(id, 'all'))).toEqual(['other', 'own', 'stream']);
+  expect(await waitingAfter((id) => admin.setReach(id, 'own'))).toEqual(['own', 'stream']);
+  expect(await waitingAfter((id) => admin.setReach(id, 'off'))).toEqual(['stream']);
+  expect(await waitingAfter((id) => credentials.quarantine('client', id, 'stolen'))).toEqual(['own', 'stream', 'own']);
+  expect(await waitingAfter((id) => credentials.disableClient(id))).toEqual(['own', 'stream', 'own', 'own']);
 });
 
 test('A-445 a leak report reaches the receivers that may see the credential, with its reason and no value', async () => {

@@ -123,6 +123,49 @@ test('A-412 a header is sent with each delivery, and hidden where the receiver e
   expect(receiver.received.map(({ headers }) => headers['x-api-key'])).toEqual([value, value]);
 });
 
+test('A-591 secrets are hidden also where the receiver escapes them, or where the stored part ends within them', async () => {
+  const value = 'ab/cd+ef=gh"ij\\kl&mn <op> %41 qr';
+  const secret = 'secret/without-"the"&usual=form';
+  const escapes: Record<string, (text: string) => string> = {
+    plain: (text) => text,
+    json: JSON.stringify,
+    php: (text) => JSON.stringify(text).replaceAll('/', '\\/'),
+    codes: (text) => text.replace(/[^\w ]/g, (char) => `\\u00${char.charCodeAt(0).toString(16).toUpperCase()}`),
+    url: encodeURIComponent,
+    html: (text) =>
+      text
+        .replace(/[&<>"]/g, (char) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[char] ?? '&quot;')
+        .replaceAll('/', '&#x2F;')
+        .replaceAll('=', '&#61;'),
+  };
+  let answer = '';
+  const receiver = await api.receiver((response) => response.writeHead(500).end(answer));
+  const { uid } = await api.endpoint(receiver.url, { secret, auth: { type: 'header', name: 'X-Api-Key', value } });
+  const responseTo = (text: string): Promise<Json> => {
+    answer = text;
+    return testOf(uid);
+  };
+  const bare = (text: string): string => text.replaceAll(/^"|"$/g, '');
+  for (const [name, escaped] of Object.entries(escapes)) {
+    const [first, second] = [bare(escaped(value)), bare(escaped(secret))];
+    const { response } = await responseTo(`got ${first}, ${second} and 50% \\/ more`);
+    expect([name, response]).toEqual([name, 'got [redacted], [redacted] and 50% \\/ more']);
+    for (const length of [20, 21, 22, 23, 24, 25])
+      for (const cut of [first, second]) {
+        const { response } = await responseTo(`${'x'.repeat(16_384 - length)}${cut}`);
+        expect([name, length, response.replaceAll('x', '')]).toEqual([name, length, '[redacted]']);
+      }
+  }
+});
+
+test('A-592 a response stays within 16 KiB when what is hidden in it is shorter than what is shown instead', async () => {
+  const receiver = await api.receiver((response) => response.writeHead(500).end('e '.repeat(8_192)));
+  const { uid } = await api.endpoint(receiver.url, { auth: { type: 'header', name: 'X-Api-Key', value: 'e' } });
+  const { response } = await testOf(uid);
+  expect(response).toMatch(/^(\[redacted\] )+\S*$/);
+  expect(response).toHaveLength(16_384);
+});
+
 test('A-412 names with a meaning of their own and values that do not pass are refused', async () => {
   const url = 'http://127.0.0.1:2/hook';
   const refusalOf = async (name: string, value = 'v', more: object = {}): Promise<unknown> => {

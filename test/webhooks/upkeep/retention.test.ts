@@ -1,10 +1,12 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { removeEndpoint } from '#src/webhooks/endpoints/endpoints.ts';
 import { retain } from '#src/webhooks/upkeep/retain-deliveries.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
-import { type Engine, startEngine } from '../harness/engine.ts';
+import { type Engine, startEngine, tenant } from '../harness/engine.ts';
 
 let engine: Engine;
 let receiver: WebhookReceiver;
@@ -128,4 +130,34 @@ test('old rows outside of the weekly partitions are dropped too', async () => {
   engine.advance(7 * day);
   await retainNow();
   expect(await counts()).toEqual({ events: 0, waiting: 0, places: 0, deliveries: 0, attempts: 0 });
+});
+
+test('A-595 a removed endpoint is deleted when the log has no delivery of it any more', async () => {
+  const { endpointUid: used } = await engine.addEndpoint(receiver.url, { kinds: ['customers'] });
+  const { endpointUid: unused } = await engine.addEndpoint(receiver.url, { kinds: ['menu'] });
+  const stop = engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await finished(2);
+  for (const uid of [used, unused])
+    await inTransaction(engine.db, (tx) => removeEndpoint(tx, { tenant, client: undefined }, uid, engine.clock.now()));
+  const uidsIn = async (table: string, column = 'endpoint_uid'): Promise<string[]> => {
+    const { rows } = await sql<{ uid: string }>`
+      select ${sql.id(column)} as uid from webhooks.${sql.id(table)}`.execute(engine.db);
+    return rows.map(({ uid }) => uid);
+  };
+  const cancelling = () => sql`select from webhooks.endpoints where cancel_through is not null`.execute(engine.db);
+  await until(async () => (await cancelling()).rows.length === 0);
+  await stop();
+  const [stays = ''] = (await uidsIn('endpoints', 'uid')).filter((uid) => uid !== used && uid !== unused);
+
+  await retainNow();
+  expect(await uidsIn('endpoints', 'uid')).toHaveLength(3);
+  engine.advance(2 * day);
+  await retainNow();
+  expect((await uidsIn('endpoints', 'uid')).toSorted()).toEqual([stays, used].toSorted());
+  engine.advance(36 * day);
+  await retainNow();
+  expect(await counts()).toMatchObject({ deliveries: 0 });
+  expect(await uidsIn('endpoints', 'uid')).toEqual([stays]);
+  for (const table of ['ready', 'digests', 'endpoint_health']) expect(await uidsIn(table)).not.toContain(used);
 });

@@ -1,10 +1,12 @@
 /**
  * Counts what each credential uses by the day, in memory, and writes the counts in one statement every few seconds: a request
- * pays one look-up in a Map. Counts wait while the store is unreachable. A process that is stopped writes its counts; one that
- * is killed loses those of the last seconds. Quotas do not depend on them.
+ * pays one look-up in a Map. Counts wait while the store is unreachable. A write that was not confirmed is not repeated, so
+ * no count is too high. A process that is stopped writes its counts; one that is killed loses those of the last seconds.
+ * Quotas do not depend on them.
  */
 import type { Kysely } from 'kysely';
 import { type Clock, dayMs, hourMs } from '#src/platform/clock.ts';
+import { sendOnce } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { deleteOldLeases } from './quota-store.ts';
@@ -63,10 +65,14 @@ export const createUsageLog = ({ db, clock, log }: UsageLogDeps): UsageLog => {
     counted = new Map();
     for (let i = 0; i < rows.length; i += batchMax) {
       try {
-        await addUsage(db, rows.slice(i, i + batchMax));
+        const batch = rows.slice(i, i + batchMax);
+        if (!(await sendOnce(db, (connection) => addUsage(connection, batch))))
+          log.warn(
+            { callers: batch.length },
+            'the connection ended before the store confirmed what credentials used; it is not written again',
+          );
       } catch (error) {
         log.warn({ err: error, callers: rows.length - i }, 'cannot write what credentials used; trying again');
-        // A statement that failed wrote nothing.
         earlier = [...rows.slice(i), ...earlier];
         return;
       }

@@ -7,7 +7,7 @@
 import { randomInt } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { type Clock, hourMs } from '#src/platform/clock.ts';
-import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import { inTransaction, isTransient, sendOnce } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { type TokenRefusal, tokenRoute } from '../../model/traced-fault.ts';
@@ -176,12 +176,13 @@ const createWriter = ({ db, log, dropped }: RequestLogDeps, queue: RequestEntry[
       const batch = counts.splice(0, countBatchMax);
       try {
         await ensureDays(batch.map(({ hour }) => hour));
-        await addHours(db, batch);
+        // Not repeated when it was not confirmed, so that no count is too high.
+        if (!(await sendOnce(db, (connection) => addHours(connection, batch)))) dropped('store', requestsOf(batch));
       } catch (error) {
         days.clear();
-        // A statement that failed wrote nothing.
-        if (isTransient(error)) hours.keep([...batch, ...counts]);
-        else dropped('store', requestsOf(batch));
+        const isKept = isTransient(error);
+        if (!isKept) dropped('store', requestsOf(batch));
+        hours.keep(isKept ? [...batch, ...counts] : counts);
         throw error;
       }
     }

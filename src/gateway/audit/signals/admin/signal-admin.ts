@@ -6,6 +6,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { appendChange } from '../../record/append-change.ts';
 import { rotateSignalKey } from '../delivery/signal-keys.ts';
+import { deleteUnseen } from '../events/queue-store.ts';
 import { changeStatus } from '../stream/change-status.ts';
 import {
   deleteStream,
@@ -64,11 +65,12 @@ export const createSignalAdmin = ({ db, box, clock, actor }: Deps) => {
         await deleteStream(tx, streamId);
         await note(tx, stream.clientId, { stream: streamId, done: 'deleted' });
       }),
-    /** Holds for events from now on. */
+    /** Events that wait and that the client may not see any more are deleted. */
     setReach: (clientId: string, reach: Reach): Promise<void> =>
       inTransaction(db, async (tx) => {
         if (!(await updateReach(tx, clientId, reach === 'own' ? null : reach)))
           throw new Fault('NOT_FOUND', `There is no client ${clientId}`);
+        await deleteUnseen(tx, clientId);
         await note(tx, clientId, { done: 'reach', reach });
       }),
   };

@@ -10,7 +10,15 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { deleteEvents, type QueuedEvent, readEvents } from '../events/queue-store.ts';
 import { authorizationLabel } from '../stream/stream-config.ts';
-import { endLease, leaseStreams, type Pushed, renewLease, renewLeases, type Stream } from '../stream/stream-store.ts';
+import {
+  endLease,
+  type Leased,
+  leaseStreams,
+  type Pushed,
+  renewLease,
+  renewLeases,
+  type Stream,
+} from '../stream/stream-store.ts';
 import type { SignSet } from './sign-set.ts';
 import type { CountPush } from './signal-metrics.ts';
 
@@ -54,8 +62,9 @@ export const createSignalPush = (deps: PushDeps): Service => ({
     while (!signal.aborted) {
       const free = streamsMax - running.size;
       const leased = free > 0 ? await leaseStreams(deps.db, leaseOf(deps, by), free) : [];
-      for (const streamId of leased) {
-        const pushing = pushStream(deps, by, streamId, signal)
+      for (const stream of leased) {
+        const { streamId } = stream;
+        const pushing = pushStream(deps, by, stream, signal)
           .catch((err: unknown) => deps.log.warn({ err, stream_id: streamId }, 'a stream of signals was not pushed'))
           .finally(() => running.delete(streamId));
         running.set(streamId, pushing);
@@ -88,45 +97,59 @@ const leaseOf = ({ clock }: PushDeps, by: string) => {
   return { by, now, until: new Date(now.getTime() + leaseMs) };
 };
 
-const pushStream = async (deps: PushDeps, by: string, streamId: string, signal: AbortSignal): Promise<void> => {
+const pushStream = async (deps: PushDeps, by: string, leased: Leased, signal: AbortSignal): Promise<void> => {
   const { db, clock } = deps;
-  const end: Omit<Pushed, 'nextTry' | 'now'> = { failures: 0, pushedAt: null, error: null };
+  const { streamId } = leased;
+  const end: Pick<Pushed, 'pushedAt' | 'error'> = { pushedAt: null, error: null };
+  let tried: Leased = leased;
+  /** Undefined until an attempt has ended. */
+  let failures: number | undefined;
   try {
-    for (const event of await readEvents(db, streamId, eventsMax)) {
-      // Read anew before each event, so that a changed address or status holds for the next one.
+    for (let pushed = 0; pushed < eventsMax; pushed += 1) {
+      // Read anew before each event, so that a changed address, status or right holds for the next one.
       const stream = signal.aborted ? undefined : await renewLease(db, streamId, leaseOf(deps, by));
       if (stream === undefined) break;
-      end.failures = stream.failures;
-      if (stream.status !== 'enabled' && event.type.includes('/caep/')) break;
-      const { isOver, error } = await pushEvent(deps, stream, event, signal);
-      end.error = error ?? end.error;
-      if (!isOver) {
-        end.failures += 1;
-        break;
-      }
-      end.failures = 0;
-      if (error === undefined) end.pushedAt = clock.now();
+      tried = stream;
+      const [event] = await readEvents(db, streamId, 1);
+      if (event === undefined) break;
+      const outcome = await pushEvent(deps, stream, event, signal);
+      // The end of this worker cut the attempt: it does not count.
+      if (outcome === 'cut') break;
+      end.error = outcome.error ?? end.error;
+      failures = outcome.isOver ? 0 : (failures ?? stream.failures) + 1;
+      if (!outcome.isOver) break;
+      if (outcome.error === undefined) end.pushedAt = clock.now();
       await deleteEvents(db, streamId, [event.jti]);
     }
   } catch (error) {
     // Such as a sealed authorization that cannot be opened. Without a pause the stream would be tried again at once, for ever.
-    end.failures += 1;
+    failures = (failures ?? tried.failures) + 1;
     end.error = 'internal error, see the log of the worker';
     throw error;
   } finally {
-    const waitMs = end.failures === 0 ? 0 : Math.min(pauseMsMax, 500 * 2 ** Math.min(end.failures, 10));
     const now = clock.now();
-    await endLease(db, streamId, by, { ...end, nextTry: new Date(now.getTime() + waitMs), now });
+    await endLease(
+      db,
+      streamId,
+      by,
+      failures === undefined ? undefined : { ...end, tried, failures, nextTry: nextTryOf(failures, now), now },
+    );
   }
 };
 
-/** `isOver`: the receiver has the event, or refused it for good. `error`: it did not take it; shown to operators. */
+const nextTryOf = (failures: number, now: Date): Date =>
+  new Date(now.getTime() + (failures === 0 ? 0 : Math.min(pauseMsMax, 500 * 2 ** Math.min(failures, 10))));
+
+/**
+ * `isOver`: the receiver has the event, or refused it for good. `error`: it did not take it; shown to operators. `cut`: the end
+ * of this worker ended the attempt.
+ */
 const pushEvent = async (
   { box, log, send, sign, count }: PushDeps,
   stream: Stream,
   event: QueuedEvent,
   signal: AbortSignal,
-): Promise<{ isOver: boolean; error?: string }> => {
+): Promise<{ isOver: boolean; error?: string } | 'cut'> => {
   const { streamId, endpointUrl, authorizationSealed } = stream;
   if (endpointUrl === null) return { isOver: false };
   const authorization =
@@ -142,6 +165,7 @@ const pushEvent = async (
     count('delivered');
     return { isOver: true };
   }
+  if (status === null && signal.aborted) return 'cut';
   const refusal = status === 400 ? readError(response) : undefined;
   const about = { stream_id: streamId, jti: event.jti, status, failure };
   // Without the text of the receiver, which could repeat the authorization.

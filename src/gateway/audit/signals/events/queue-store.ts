@@ -51,6 +51,17 @@ export const insertSignal = async (
         select from gateway.signal_exclusions e where e.stream_id = s.stream_id and e.subject = n.subject)`.execute(tx);
 };
 
+/** Deletes the waiting events that the client may not see now, by the rule of `insertSignal`. Events about its stream stay. */
+export const deleteUnseen = async (tx: Db, clientId: string): Promise<void> => {
+  await sql`
+    delete from gateway.signal_events e using gateway.signal_streams s, gateway.clients c
+    where e.stream_id = s.stream_id and s.client_id = ${clientId} and c.client_id = s.client_id
+      and e.subject->>'format' <> 'opaque'
+      and (c.signals = 'off'
+        or (coalesce(e.subject->>'sub', e.subject->'user'->>'sub') is distinct from c.client_id
+          and (c.signals is null or c.disabled_at is not null or c.quarantined_reason is not null)))`.execute(tx);
+};
+
 /**
  * Tenants of the client, at most `limit`. Locks the client: grants change other rows, so of two at the same time each would
  * read a list without the other one.

@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
 import type { NewAuditEvent } from '../../event/event.ts';
-import { hasStreams, insertSignal, readTenantsOf } from './queue-store.ts';
+import { deleteUnseen, hasStreams, insertSignal, readTenantsOf } from './queue-store.ts';
 import { type Signal, signalsOf } from './signals-of.ts';
 
 /** chosen: a longer list is no claim of a token that a receiver compares; it reads whoami instead. */
@@ -20,6 +20,8 @@ export const recordSignals = async (tx: Kysely<unknown>, event: NewAuditEvent, n
     const about = { clientId, credentialId, session: signal.session ?? null };
     await insertSignal(tx, about, { id: newId('set', now.getTime()), txn, type: signal.type, payload, at: now });
   }
+  // A client that was quarantined or disabled sees its own events only, also of those that wait.
+  if (clientId !== null && /^client\.(state_changed|disabled)$/.test(event.action)) await deleteUnseen(tx, clientId);
 };
 
 const withClaims = async (

@@ -126,26 +126,34 @@ export const updateReach = async (tx: Db, clientId: string, reach: 'all' | 'off'
 
 type Lease = { by: string; until: Date; now: Date };
 
+/** `nextTry` tells whether the stream was changed meanwhile: each change sets it. */
+export type Leased = { streamId: string; failures: number; nextTry: Date };
+
 /** Push streams with an event to send that no other worker holds. */
-export const leaseStreams = async (db: Db, { by, until, now }: Lease, limit: number): Promise<string[]> => {
-  const { rows } = await sql<{ stream_id: string }>`
-    update gateway.signal_streams set leased_by = ${by}, lease_until = ${until}
-    where stream_id in (
-      select stream_id from gateway.signal_streams s
-      where delivery = 'push' and next_try <= ${now} and (lease_until is null or lease_until <= ${now})
-        and exists (
-          select from gateway.signal_events e where e.stream_id = s.stream_id and (s.status = 'enabled' or e.always))
-      order by next_try limit ${limit} for update skip locked)
-    returning stream_id`.execute(db);
-  return rows.map(({ stream_id }) => stream_id);
-};
+export const leaseStreams = async (db: Db, { by, until, now }: Lease, limit: number): Promise<Leased[]> =>
+  (
+    await sql<Leased>`
+      update gateway.signal_streams set leased_by = ${by}, lease_until = ${until}
+      where stream_id in (
+        select stream_id from gateway.signal_streams s
+        where delivery = 'push' and next_try <= ${now} and (lease_until is null or lease_until <= ${now})
+          and exists (
+            select from gateway.signal_events e where e.stream_id = s.stream_id and (s.status = 'enabled' or e.always))
+        order by next_try limit ${limit} for update skip locked)
+      returning stream_id as "streamId", failures, next_try as "nextTry"`.execute(db)
+  ).rows;
 
 /** Undefined: the lease is another worker's, or the stream is gone or no longer pushed. */
-export const renewLease = async (db: Db, streamId: string, { by, until }: Lease): Promise<Stream | undefined> =>
+export const renewLease = async (
+  db: Db,
+  streamId: string,
+  { by, until }: Lease,
+): Promise<(Stream & Leased) | undefined> =>
   (
-    await sql<Stream>`
+    await sql<Stream & Leased>`
       update gateway.signal_streams set lease_until = ${until}
-      where stream_id = ${streamId} and leased_by = ${by} and delivery = 'push' returning ${columns}`.execute(db)
+      where stream_id = ${streamId} and leased_by = ${by} and delivery = 'push'
+      returning ${columns}, next_try as "nextTry"`.execute(db)
   ).rows[0];
 
 /** Of those of `streamIds` that this worker holds. */
@@ -155,19 +163,31 @@ export const renewLeases = async (db: Db, streamIds: readonly string[], { by, un
     where stream_id = any(${[...streamIds]}::text[]) and leased_by = ${by}`.execute(db);
 };
 
-/** How the pushes of a lease ended. `pushedAt`: null when the receiver took none. `error`: null without a failure. */
-export type Pushed = { failures: number; nextTry: Date; pushedAt: Date | null; error: string | null; now: Date };
+/**
+ * How the pushes of a lease ended. `tried`: the stream as the last attempt found it. `pushedAt`: null when the receiver took
+ * no event. `error`: null without a failure. `failures` 0 and `nextTry` now after a success.
+ */
+export type Pushed = {
+  tried: Leased;
+  failures: number;
+  nextTry: Date;
+  pushedAt: Date | null;
+  error: string | null;
+  now: Date;
+};
 
-/** `failures` 0 and `nextTry` now after a success. */
-export const endLease = async (
-  db: Db,
-  streamId: string,
-  by: string,
-  { failures, nextTry, pushedAt, error, now }: Pushed,
-): Promise<void> => {
+/** `pushed`: undefined when no attempt ended. Its failures are not those of a stream that was changed during the attempt. */
+export const endLease = async (db: Db, streamId: string, by: string, pushed: Pushed | undefined): Promise<void> => {
+  if (pushed !== undefined) {
+    const { tried, failures, nextTry, error, now } = pushed;
+    await sql`
+      update gateway.signal_streams set failures = ${failures}, next_try = ${nextTry},
+        last_error = coalesce(${error}::text, last_error),
+        failed_at = case when ${error}::text is null then failed_at else ${now}::timestamptz end
+      where stream_id = ${streamId} and leased_by = ${by} and next_try = ${tried.nextTry}`.execute(db);
+  }
   await sql`
-    update gateway.signal_streams set leased_by = null, lease_until = null, failures = ${failures}, next_try = ${nextTry},
-      pushed_at = coalesce(${pushedAt}::timestamptz, pushed_at), last_error = coalesce(${error}::text, last_error),
-      failed_at = case when ${error}::text is null then failed_at else ${now}::timestamptz end
+    update gateway.signal_streams set leased_by = null, lease_until = null,
+      pushed_at = coalesce(${pushed?.pushedAt ?? null}::timestamptz, pushed_at)
     where stream_id = ${streamId} and leased_by = ${by}`.execute(db);
 };
