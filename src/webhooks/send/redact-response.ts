@@ -39,16 +39,8 @@ type Range = [start: number, end: number];
 
 const hideValues = (text: string, secrets: readonly string[]): string => {
   if (secrets.length === 0) return text;
-  const ranges = rangesOf(text, secrets);
-  const plain = unescaped(text.replace(unfinished, ''));
-  const endOf = (index: number): number | undefined =>
-    index === plain.text.length ? text.length : plain.starts[index];
-  // A secret may itself look like an escape, so both forms of it are searched.
-  const forms = new Set([...secrets, ...secrets.map((secret) => unescaped(secret).text)]);
-  for (const [start, end] of rangesOf(plain.text, forms)) {
-    const [from, to] = [plain.starts[start], endOf(end)];
-    if (from !== undefined && to !== undefined) ranges.push([from, to]);
-  }
+  // Most responses escape nothing, and reading each character would take longer than the rest.
+  const ranges = [...rangesOf(text, secrets), ...(/[\\%&]/.test(text) ? escapedRangesOf(text, secrets) : [])];
   let result = '';
   let done = 0;
   for (const [start, end] of ranges.toSorted(([one], [other]) => one - other)) {
@@ -57,6 +49,19 @@ const hideValues = (text: string, secrets: readonly string[]): string => {
     done = Math.max(done, end);
   }
   return result + text.slice(done);
+};
+
+/** Where the text has a secret with escapes. */
+const escapedRangesOf = (text: string, secrets: readonly string[]): Range[] => {
+  const plain = unescaped(text.replace(unfinished, ''));
+  const endOf = (index: number): number | undefined =>
+    index === plain.text.length ? text.length : plain.starts[index];
+  // A secret may itself look like an escape, so both forms of it are searched.
+  const forms = new Set([...secrets, ...secrets.map((secret) => unescaped(secret).text)]);
+  return rangesOf(plain.text, forms).flatMap(([start, end]): Range[] => {
+    const [from, to] = [plain.starts[start], endOf(end)];
+    return from === undefined || to === undefined ? [] : [[from, to]];
+  });
 };
 
 /** chosen: a shorter start of a secret at the end of a text could be anything. */
