@@ -564,7 +564,7 @@ test.skipIf(browserBinary === undefined)(
   },
 );
 
-test('A-582 where sandboxes are left out, the start page of administrators says so', async () => {
+test('A-582 the start page of administrators names it when sandboxes are left out', async () => {
   expect(plain(await cardOf('admin', 'short'))).not.toContain('Sandboxes are left out.');
   await harness.command('restaurant', 'create', '--name', 'Trial', '--sandbox');
   for (const id of ['short', 'failing', 'ending'])
