@@ -28,3 +28,15 @@ export const createPace = (elapsedMs: () => number = () => performance.now()): P
     });
   };
 };
+
+/** Maps many or large items, with pauses. */
+export const mapPaced = async <T, R>(items: readonly T[], toResult: (item: T) => R): Promise<R[]> => {
+  const pace = createPace();
+  const results: R[] = [];
+  for (const item of items) {
+    results.push(toResult(item));
+    const pause = pace();
+    if (pause !== undefined) await pause;
+  }
+  return results;
+};

@@ -5,6 +5,7 @@ import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { flag, optional, text, uid, withDefault } from '#src/platform/http/values.ts';
+import { mapPaced } from '#src/platform/pace.ts';
 import { type ImportDeps, importOperations } from './import/routes.ts';
 import { listCategories, listProducts } from './menu/menu-list-store.ts';
 import { categoryAnswer, productAnswer } from './menu/menu-schema.ts';
@@ -38,12 +39,15 @@ const listCategoriesOperation = (cursors: Cursors): Operation =>
       categories: z.array(categoryAnswer).describe('Sorted by position, then by uid'),
       ...pageAnswer,
     }),
+    hasLargeItems: true,
     handle: async ({ db, restuid, params }) => {
       const { visible, q } = params;
       const scope = { list: 'categories', restuid, visible, q };
       const query = cursors.read<Key>(params, scope);
       const listed = await listCategories(db, restuid, { visibleOnly: visible, part: q }, query);
-      return { body: { categories: listed.rows.map(categoryView), ...cursors.answer(query, scope, listed) } };
+      return {
+        body: { categories: await mapPaced(listed.rows, categoryView), ...cursors.answer(query, scope, listed) },
+      };
     },
   });
 
@@ -54,6 +58,7 @@ const getCategory = operation({
   errors: ['CATEGORY_NOT_FOUND'],
   params: z.object({ uid: uid().describe('The category; a hidden one is found too') }),
   answer: z.object({ category: categoryAnswer.describe('The category with its own options') }),
+  hasLargeItems: true,
   handle: async ({ db, restuid, params }) => {
     const category = await findCategory(db, restuid, params.uid);
     if (category === undefined) throw categoryGone();
@@ -76,6 +81,7 @@ const listProductsOperation = (cursors: Cursors): Operation =>
       products: z.array(productAnswer).describe('Sorted by the position of the category, then by their own'),
       ...pageAnswer,
     }),
+    hasLargeItems: true,
     handle: async ({ db, restuid, params }) => {
       if (params.catuid !== undefined && (await findCategory(db, restuid, params.catuid)) === undefined)
         throw categoryGone();
@@ -84,7 +90,7 @@ const listProductsOperation = (cursors: Cursors): Operation =>
       const query = cursors.read<Key>(params, scope);
       const filter = { visibleOnly: visible, part: q, categoryUid: catuid };
       const listed = await listProducts(db, restuid, filter, query);
-      return { body: { products: listed.rows.map(productView), ...cursors.answer(query, scope, listed) } };
+      return { body: { products: await mapPaced(listed.rows, productView), ...cursors.answer(query, scope, listed) } };
     },
   });
 
@@ -95,6 +101,7 @@ const getProduct = operation({
   errors: ['PRODUCT_NOT_FOUND'],
   params: z.object({ uid: uid().describe('The product; a hidden one is found too') }),
   answer: z.object({ product: productAnswer.describe('The product with all options that apply') }),
+  hasLargeItems: true,
   handle: async ({ db, restuid, params }) => {
     const product = (await loadProductsOnSale(db, restuid, [params.uid])).get(params.uid);
     if (product === undefined) throw new Fault('PRODUCT_NOT_FOUND', 'No such product');

@@ -4,6 +4,7 @@ import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { dateTime, flag, list, oneOf, optional, requirePeriods, text } from '#src/platform/http/values.ts';
+import { mapPaced } from '#src/platform/pace.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { dayPeriod } from '../values/described-members.ts';
 import { endOfDay, startOfDay } from '../values/venue-time.ts';
@@ -41,6 +42,7 @@ export const listOperation = (cursors: Cursors, tokenOf: OrderToken): Operation 
     errors: [],
     params: listParams,
     answer: z.object({ orders: z.array(orderAnswer).describe('Newest first'), ...pageAnswer }),
+    hasLargeItems: true,
     handle: async ({ db, restuid, params }) => {
       const restaurant = await requireRestaurant(db, restuid);
       const { page: _page, pagesize: _pagesize, cursor: _cursor, ...named } = params;
@@ -49,7 +51,7 @@ export const listOperation = (cursors: Cursors, tokenOf: OrderToken): Operation 
       const listed = await listOrders(db, restuid, filterOf(named, restaurant.apiTimeZone), query);
       return {
         body: {
-          orders: listed.rows.map((order) => orderView(withToken(order, tokenOf), restaurant)),
+          orders: await mapPaced(listed.rows, (order) => orderView(withToken(order, tokenOf), restaurant)),
           ...cursors.answer(query, scope, listed),
         },
       };

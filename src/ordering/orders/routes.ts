@@ -55,6 +55,7 @@ const getOperation = (tokenOf: OrderToken): Operation =>
     errors: ['NOT_FOUND'],
     params: getParams,
     answer: z.object({ order: orderAnswer }),
+    hasLargeItems: true,
     handle: async ({ db, restuid, params, caller }) => {
       const restaurant = await requireRestaurant(db, restuid);
       const { uid: orderUid, external_id: externalId } = params;

@@ -13,6 +13,12 @@ export const lookMax = 1_000;
 /** How many items a page number can reach. */
 export const pagedMax = 10_000;
 
+/**
+ * Stored bytes of documents after which a page ends, at least one item: each item is parsed, mapped and written by the
+ * process that serves all other requests. They are compressed, so the answer has about eight times as many.
+ */
+const documentsMax = 512 * 1024;
+
 type Condition = RawBuilder<unknown>;
 
 /** Values of the sort key of one row, in the order of its columns. */
@@ -48,6 +54,8 @@ export type ListSource = {
   tenant: Condition;
   /** The whole filter. */
   fits: Condition;
+  /** Stored bytes of the documents of a row, where one row may have many. */
+  weight?: Condition;
   /** Rows that one request looks through, where the filter reads more of each than an index has. Default: `lookMax`. */
   look?: number;
   ways: readonly Way[];
@@ -79,6 +87,16 @@ const pageBeyond = (message: string) => validationFault([{ pointer: 'page', code
 
 const tooFar = (): Error =>
   pageBeyond(`a list has pages for its first ${pagedMax} items; follow next_cursor from the first page`);
+
+const pageTooLarge = () =>
+  validationFault([
+    {
+      pointer: 'pagesize',
+      code: 'RANGE',
+      message:
+        'so many of these items are too large for pages by number; send less, or follow next_cursor from the first page',
+    },
+  ]);
 
 const and = (conditions: readonly Condition[]): Condition => sql.join(conditions, sql` and `);
 
@@ -157,13 +175,31 @@ const probe = async (
   return rows[0]?.counts ?? [];
 };
 
-const readRows = async <Row>(db: Kysely<unknown>, source: ListSource, uids: Condition): Promise<Row[]> => {
+const readRows = <Row>(db: Kysely<unknown>, source: ListSource, uids: Condition): Promise<Read<Row>> => {
   const uid = source.key.at(-1)?.column ?? sql`null`;
-  const { rows } = await sql<Row>`
-    select ${source.columns} from ${source.tables}
-    where ${source.tenant} and ${uid} = any(${uids}) ${sequenceOf(source)}`.execute(db);
-  return rows;
+  return readWeighed(db, source, sql`where ${source.tenant} and ${uid} = any(${uids}) ${sequenceOf(source)}`);
 };
+
+/** The rows of `part` until the page is full of documents, at least one. The documents of the others stay unread. */
+const readWeighed = async <Row>(db: Kysely<unknown>, source: ListSource, part: Condition): Promise<Read<Row>> => {
+  const { columns, tables, weight } = source;
+  if (weight === undefined) {
+    const { rows } = await sql<Row>`select ${columns} from ${tables} ${part}`.execute(db);
+    return { rows, found: rows.length };
+  }
+  const { rows } = await sql<Row & { found: number }>`
+    select * from (
+      select *, sum(weight) over (${namedSequence(source)} rows unbounded preceding) - weight as lighter,
+        count(weight) over () as found
+      from (select ${columns}, ${weight} as weight, ${keyColumns(source)} from ${tables} ${part}) as listed
+    ) as weighed where lighter < ${documentsMax} ${namedSequence(source)}`.execute(db);
+  return { rows: rows.map((row) => withoutAids(row) as Row), found: rows[0]?.found ?? 0 };
+};
+
+const aids: ReadonlySet<string> = new Set(['weight', 'lighter', 'found', ...names]);
+
+const withoutAids = (row: object): object =>
+  Object.fromEntries(Object.entries(row).filter(([name]) => !aids.has(name)));
 
 /** Throws VALIDATION_ERROR for a page that a number cannot reach. `keyOf`: the sort key of a row. */
 export const readList = async <Row>(
@@ -176,50 +212,76 @@ export const readList = async <Row>(
   const { ways } = source;
   if (ways.some(({ ranges }) => ranges.length === 0)) return { rows: [], more: false, last: undefined, total: 0 };
   const whole = ways.find(({ isWhole, inSequence }) => isWhole && inSequence);
-  if (whole === undefined) return lookThrough(db, source, query);
-  const rows = await readAlong<Row>(db, source, whole, query);
-  const isFirstOfAll = query.after === undefined && query.offset === 0 && rows.length <= query.pagesize;
+  if (whole === undefined) return lookThrough(db, source, query, keyOf);
+  const read = await readAlong<Row>(db, source, whole, query);
+  const { rows } = read;
+  const isFirstOfAll = query.after === undefined && query.offset === 0 && read.found <= query.pagesize;
   const total =
     query.total !== undefined
       ? query.total
       : knownTotal !== undefined
         ? await knownTotal()
         : isFirstOfAll
-          ? rows.length
+          ? read.found
           : bounded((await probe(db, source, [whole], query))[0]);
-  return { ...cut(rows, query, keyOf), total };
+  const shown = rows.slice(0, query.pagesize);
+  return { rows: shown, more: read.found > shown.length, last: lastKey(shown, keyOf), total };
 };
 
 const bounded = (count = 0): number | null => (count > lookMax ? null : count);
 
-const cut = <Row>(rows: Row[], { pagesize }: ListQuery, keyOf: (row: Row) => Key) => {
-  const shown = rows.slice(0, pagesize);
-  const last = shown.at(-1);
-  return {
-    rows: shown,
-    more: rows.length > pagesize,
-    last: last === undefined ? undefined : keyOf(last),
-  };
+const lastKey = <Row>(rows: readonly Row[], keyOf: (row: Row) => Key): Key | undefined => {
+  const last = rows.at(-1);
+  return last === undefined ? undefined : keyOf(last);
 };
 
+/** `found`: rows before those were left out whose documents are too large for the page. */
+type Read<Row> = { rows: Row[]; found: number };
+
 /** Returns one row more than the page has, when there is one. */
-const readAlong = async <Row>(db: Kysely<unknown>, source: ListSource, way: Way, query: ListQuery): Promise<Row[]> => {
+const readAlong = async <Row>(
+  db: Kysely<unknown>,
+  source: ListSource,
+  way: Way,
+  query: ListQuery,
+): Promise<Read<Row>> => {
   const [range, ...others] = way.ranges;
   const limit = query.pagesize + 1;
   if (range !== undefined && others.length === 0 && query.offset === 0 && way.candidates === undefined) {
-    const { rows } = await sql<Row>`
-      select ${source.columns} from ${source.tables}
-      where ${and([range, ...behind(source, query.after)])} ${sequenceOf(source)} limit ${limit}`.execute(db);
-    return rows;
+    return readWeighed<Row>(
+      db,
+      source,
+      sql`where ${and([range, ...behind(source, query.after)])} ${sequenceOf(source)} limit ${limit}`,
+    );
   }
   // Only keys are read on the way to a later page.
   const offset = Math.min(query.offset, pagedMax);
   const uid = sql.ref(names[source.key.length - 1] ?? '');
   const keys = sql`select ${uid} from (${along(source, way, query, offset + limit)}) as keys
     ${namedSequence(source)} offset ${offset} limit ${limit}`;
-  const rows = await readRows<Row>(db, source, sql`array(${keys})`);
-  if (offset < query.offset && rows.length > 0) throw tooFar();
-  return rows;
+  const read = await readRows<Row>(db, source, sql`array(${keys})`);
+  if (offset < query.offset && read.found > 0) throw tooFar();
+  if (query.offset > 0 && source.weight !== undefined) {
+    const first = sql`select ${uid} from (${along(source, way, query, query.pagesize)}) as keys
+      ${namedSequence(source)} limit ${query.pagesize}`;
+    await refuseCutPages(db, source, { ...read, pagesize: query.pagesize }, sql`array(${first})`);
+  }
+  return read;
+};
+
+/**
+ * A page by number begins where the page before it would end if it had all of its items. So it is refused where a page
+ * was cut: this one, or the first, which is the only one that is ever answered in part.
+ */
+const refuseCutPages = async (
+  db: Kysely<unknown>,
+  source: ListSource,
+  { rows, found, pagesize }: Read<unknown> & { pagesize: number },
+  first: Condition,
+): Promise<void> => {
+  if (rows.length < Math.min(found, pagesize)) throw pageTooLarge();
+  const before = await readRows(db, { ...source, columns: sql`null` }, first);
+  if (before.rows.length < before.found) throw pageTooLarge();
 };
 
 /** The way with the fewest rows, if they are few. */
@@ -235,7 +297,12 @@ const fewestOf = async (db: Kysely<unknown>, source: ListSource, query: ListQuer
 type Looked = { looked: number; fitting: number; early: number; edge: unknown[]; found: unknown[][] };
 
 /** Several filters, or one filter whose index has another sequence. */
-const lookThrough = async <Row>(db: Kysely<unknown>, source: ListSource, query: ListQuery): Promise<Listed<Row>> => {
+const lookThrough = async <Row>(
+  db: Kysely<unknown>,
+  source: ListSource,
+  query: ListQuery,
+  keyOf: (row: Row) => Key,
+): Promise<Listed<Row>> => {
   const few = await fewestOf(db, source, query);
   const isFew = few !== undefined;
   const way = few ?? source.ways.find(({ inSequence }) => inSequence);
@@ -250,9 +317,17 @@ const lookThrough = async <Row>(db: Kysely<unknown>, source: ListSource, query: 
     throw pageBeyond(
       'with these filters a page by number does not reach so far; follow next_cursor from the first page',
     );
-  const uids = found.slice(0, query.pagesize).map((key) => String(key.at(-1)));
-  const rows = uids.length === 0 ? [] : await readRows<Row>(db, source, sql`${uids}::text[]`);
+  const uidsOf = (keys: readonly (readonly unknown[])[]): string[] =>
+    keys.slice(0, query.pagesize).map((key) => String(key.at(-1)));
+  const none = { rows: [], found: 0 };
+  const read = found.length === 0 ? none : await readRows<Row>(db, source, sql`${uidsOf(found)}::text[]`);
+  const { rows } = read;
+  if (isPaged && source.weight !== undefined) {
+    const first = await look(db, source, way, { ...query, offset: 0, bound: least, least });
+    await refuseCutPages(db, source, { ...read, pagesize: query.pagesize }, sql`${uidsOf(first.found)}::text[]`);
+  }
   const total = query.total === undefined ? (isCut ? null : fitting) : query.total;
+  if (rows.length < read.found) return { rows, more: true, last: lastKey(rows, keyOf), total };
   const isFull = found.length > query.pagesize;
   const last = isFull ? (found[query.pagesize - 1] ?? edge) : edge;
   return { rows, more: isFull || isCut, last: edgeOf(last), total };

@@ -8,12 +8,14 @@ import { setTimeout as rest } from 'node:timers/promises';
 import type { Context } from 'koa';
 import Router from 'koa-router';
 import type { Kysely } from 'kysely';
+import { z } from 'zod';
 import type { AssertedCaller, VerifyAssertion } from '#src/contract/assertion.ts';
 import { tenantMember } from '#src/contract/event.ts';
 import { Fault, internalFault, validationFault } from '#src/contract/fault.ts';
 import { assertionHeader, dialectHeader, tenantHeader } from '#src/contract/headers.ts';
 import type { Clock } from '../clock.ts';
 import { inTransaction } from '../db/transaction.ts';
+import { createPace, type Pace } from '../pace.ts';
 import type { SecretBox } from '../secret-box.ts';
 import { type TraceSpan, traced } from '../telemetry/traces.ts';
 import { textSlices } from '../text-slices.ts';
@@ -86,7 +88,7 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
     const answer = await traced(ctx.state.span as TraceSpan | undefined, `operation ${operation.path}`, () =>
       operation.handle(input(db), checked),
     );
-    const text = 'json' in answer ? answer.json : render(operation, answer.body);
+    const text = 'json' in answer ? answer.json : await render(operation, answer.body);
     return { status: 200, body: text, headers: { ...answer.headers } };
   };
   if (operation.method === 'GET') return send(ctx, await run(deps.db));
@@ -128,11 +130,72 @@ const sealingOf = ({ box }: OperationDeps, owner: string, key: string): Sealing 
 };
 
 /** The schema filters the answer, so a column that is added to a row never leaks into an answer. */
-const render = (operation: Operation, body: unknown): string => {
-  const parsed = operation.answer.safeParse(body);
-  if (!parsed.success)
-    throw internalFault(new Error(`answer of ${operation.path} breaks its schema: ${parsed.error.message}`));
-  return JSON.stringify({ success: true, ...(parsed.data as object) });
+const render = async ({ path, answer, hasLargeItems }: Operation, body: unknown): Promise<string> => {
+  const parse: Parse = (schema, value) => {
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    throw internalFault(new Error(`answer of ${path} breaks its schema: ${parsed.error.message}`));
+  };
+  if (hasLargeItems !== true) return JSON.stringify({ success: true, ...(parse(answer, body) as object) });
+  const parts: string[] = [];
+  await writeParts(answer, body, { parse, pace: createPace(), parts });
+  return `{"success":true,${parts.join('').slice(1)}`;
+};
+
+type Parse = (schema: z.ZodType, value: unknown) => unknown;
+
+/** Each element of an array of objects is checked and written by itself, with pauses in between. */
+const writeParts = async (
+  schema: z.ZodType,
+  value: unknown,
+  writing: { parse: Parse; pace: Pace; parts: string[] },
+): Promise<void> => {
+  const { parse, pace, parts } = writing;
+  if (schema instanceof z.ZodArray && Array.isArray(value)) {
+    for (const [i, element] of value.entries()) {
+      parts.push(i === 0 ? '[' : ',');
+      await writeParts(schema.element as z.ZodType, element, writing);
+      const pause = pace();
+      if (pause !== undefined) await pause;
+    }
+    parts.push(value.length === 0 ? '[]' : ']');
+  } else if (schema instanceof z.ZodObject && hasDeepMembers(schema) && isRecord(value)) {
+    const flat = parse(flatPartOf(schema), value) as Record<string, unknown>;
+    let before = '{';
+    for (const [name, member] of Object.entries(schema.shape as Shape)) {
+      if (!isDeep(member) && flat[name] === undefined) continue;
+      parts.push(`${before}${JSON.stringify(name)}:`);
+      before = ',';
+      if (isDeep(member)) await writeParts(member, value[name], writing);
+      else parts.push(JSON.stringify(flat[name]));
+    }
+    parts.push('}');
+  } else parts.push(JSON.stringify(parse(schema, value)));
+};
+
+type Shape = Readonly<Record<string, z.ZodType>>;
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+
+/** Arrays of objects, and objects that have such arrays. */
+const isDeep = (schema: z.ZodType): boolean =>
+  schema instanceof z.ZodArray
+    ? schema.element instanceof z.ZodObject
+    : schema instanceof z.ZodObject && hasDeepMembers(schema);
+
+const hasDeepMembers = (schema: z.ZodObject): boolean => flatPartOf(schema) !== schema;
+
+const flatParts = new WeakMap<z.ZodObject, z.ZodObject>();
+
+/** The schema without its deep members; the schema itself when it has none. */
+const flatPartOf = (schema: z.ZodObject): z.ZodObject => {
+  const known = flatParts.get(schema);
+  if (known !== undefined) return known;
+  const members = Object.entries(schema.shape as Shape);
+  const flat = members.filter(([, member]) => !isDeep(member));
+  const part = flat.length === members.length ? schema : z.object(Object.fromEntries(flat));
+  flatParts.set(schema, part);
+  return part;
 };
 
 const send = (ctx: Context, answer: WireAnswer): void => {

@@ -63,6 +63,8 @@ export type Operation<P = unknown, A = unknown, C = unknown> = {
   transaction?: boolean;
   /** True: request or answer hold a secret, so their receipt is sealed. */
   isSecret?: boolean;
+  /** The answer may have thousands of elements inside its items, so it is checked and written with pauses. */
+  hasLargeItems?: true;
   /** Long work, which blocks other requests: the program may serve it in a process of its own. */
   longWork?: true;
   /**

@@ -173,6 +173,21 @@ test('a dry run with faults is IMPORT_ERROR with its report and keeps no plan', 
   expect([codesOf(report), report.plan_id]).toEqual([[['CATEGORY_UNKNOWN', '/products/0/category_ext_id']], null]);
 });
 
+test('A-518 a plan with as many other warnings as a report lists keeps its guard', async () => {
+  const restaurant = await core.addRestaurant();
+  await accepted(restaurant, {
+    categories: [category('C1')],
+    products: [product('P1'), product('P2'), product('P3')],
+  });
+  const unknown = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`m${i}`, 1]));
+  const body = { categories: [category('C1')], products: [product('P1', unknown)], dry_run: true };
+  const { plan_id, warnings } = await accepted(restaurant, body);
+  expect(warnings.filter(({ code }: Json) => code === 'REMOVAL_GUARD')).toMatchObject([{ pointer: '/products' }]);
+  const { status, json } = await apply(restaurant, plan_id);
+  expect([status, codesOf(json.import)]).toEqual([422, [['REMOVAL_GUARD', '/products']]]);
+  expect((await apply(restaurant, plan_id, { confirm_removal: true })).status).toBe(200);
+});
+
 test('A-102 in a dry run the guard is a warning, and applying that plan needs confirm_removal', async () => {
   const restaurant = await core.addRestaurant();
   await accepted(restaurant, first);

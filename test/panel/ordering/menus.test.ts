@@ -206,3 +206,21 @@ test.skipIf(isSkipped)(
     }
   },
 );
+
+test.skipIf(isSkipped)('A-519 every product of a category with 20,000 option values is on a page', async () => {
+  const values = Array.from({ length: 200 }, (_, index) => ({ ext_id: `V${index}`, name: `Value ${index}` }));
+  const options = Array.from({ length: 100 }, (_, index) => ({
+    ...{ ext_id: `O${index}`, name: `Option ${index}`, type: 'multiple', option_values: values },
+  }));
+  const products = [1, 2, 3].map((n) => ({ ext_id: `L${n}`, category_ext_id: 'Large', name: `Large ${n}`, price: 5 }));
+  await importMenu(products, { categories: [{ ext_id: 'Large', name: 'Large', options }] });
+  const pages: string[][] = [];
+  const [category] = /menu\/categories\/[\w-]+/.exec((await harness.ask('GET', '/menu')).text) ?? [];
+  for (let path: string | undefined = `/${category}`; path !== undefined; ) {
+    const { status, text }: { status: number; text: string } = await harness.ask('GET', path);
+    expect(status).toBe(200);
+    pages.push([...text.matchAll(/Large \d/g)].map(([name]) => name));
+    path = /id="next-page"[^>]* href="[^"]*(\/menu\/[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+  }
+  expect(pages).toEqual([['Large 1'], ['Large 2'], ['Large 3']]);
+});

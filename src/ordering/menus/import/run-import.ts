@@ -9,10 +9,19 @@ import { createPace } from '#src/platform/pace.ts';
 import { type ChangeNames, namesOfChanges } from './plan/change-names.ts';
 import { planImport } from './plan/plan-import.ts';
 import { noProgress, type Progress, stages, within } from './progress.ts';
-import type { ImportTerms } from './read/import-terms.ts';
-import { readElements } from './read/read-elements.ts';
-import { type Counts, createFindings, createLedger, type Finding, noCounts, type ReportItem } from './report/report.ts';
+import { type ImportTerms, ownedMax, valuesMax } from './read/import-terms.ts';
+import { readElements, type SentMenu } from './read/read-elements.ts';
+import {
+  type Counts,
+  createFindings,
+  createLedger,
+  type Finding,
+  type Findings,
+  noCounts,
+  type ReportItem,
+} from './report/report.ts';
 import { batchesOf, loadCurrentMenu, lockMenu } from './write/import-store.ts';
+import { countOwned, type Owned } from './write/owned-store.ts';
 import { savePlanPart } from './write/record-store.ts';
 import { writeChanges } from './write/write-changes.ts';
 
@@ -58,10 +67,19 @@ export const runImport = async (tx: Kysely<unknown>, request: ImportRequest): Pr
   const onRead = (share: number): void => progress(within(0, stages.read, share));
   const sent = await readElements(request, { findings, pace, currency: request.currency, onRead });
   const baseVersion = await lockMenu(tx, restuid);
-  const named = { categories: extIdsOf(sent.categories), products: extIdsOf(sent.products) };
-  const current = { version: baseVersion, ...(await loadCurrentMenu(tx, restuid, owner, named)) };
+  const owned = await countOwned(tx, request, sent);
+  if (isTooMuch(owned, sent, findings)) return refusal(baseVersion, findings);
+  const named = {
+    categories: extIdsOf(sent.categories),
+    products: extIdsOf(sent.products),
+    referred: [...new Set(sent.products.flatMap(({ categoryExtId }) => categoryExtId ?? []))],
+  };
+  const loading = { ...request, withoutRemoved: owned.stored > ownedMax.values };
+  const current = { version: baseVersion, ...(await loadCurrentMenu(tx, loading, named)) };
   const newUid = (prefix: string): string => newId(prefix, now.getTime());
-  const { changes, removals } = await planImport(current, sent, request, { findings, ledger, pace, newUid });
+  const copiesMax = Math.min(valuesMax, Math.max(ownedMax.values, owned.before.values) - owned.after.values);
+  const planning = { findings, ledger, pace, newUid, copiesMax };
+  const { changes, removals } = await planImport(current, sent, request, planning);
   progress(stages.planned);
   const { errors, warnings, errorCount } = findings;
   // A plan from faulty elements is meaningless. A plan that only the removal limit stopped is worth showing.
@@ -91,5 +109,24 @@ export const runImport = async (tx: Kysely<unknown>, request: ImportRequest): Pr
   const work = { restuid, owner, posUid, cause: 'import', baseVersion, names, batches, onWritten, now } as const;
   return { ...outcome, state: 'applied', version: await writeChanges(tx, work) };
 };
+
+/** An owner who already has more, from earlier releases, may change and remove it. */
+const isTooMuch = ({ before, after }: Owned, sent: SentMenu, findings: Findings): boolean => {
+  const refuse = (count: number, max: number, what: string): void => {
+    const message = `the menu of this client would have ${count} ${what}, and at most ${max} are stored: remove some first`;
+    findings.error(sent.products.length > 0 ? '/products' : '/categories', undefined, 'LENGTH', message);
+  };
+  const { elements, values } = ownedMax;
+  const hasMoreElements = after.elements > Math.max(elements, before.elements);
+  const hasMoreValues = after.values > Math.max(values, before.values);
+  if (hasMoreElements) refuse(after.elements, elements, 'categories and products');
+  if (hasMoreValues) refuse(after.values, values, 'option values');
+  return hasMoreElements || hasMoreValues;
+};
+
+const refusal = (baseVersion: number, { warnings, errors, errorCount }: Findings): ImportOutcome => ({
+  ...{ state: 'failed', version: null, baseVersion, counts: noCounts(), removalPercent: 0, items: [], plan: null },
+  ...{ warnings, errors, errorCount },
+});
 
 const extIdsOf = (elements: readonly { extId: string }[]): string[] => elements.map(({ extId }) => extId);

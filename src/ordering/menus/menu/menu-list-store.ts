@@ -41,6 +41,7 @@ export const listCategories = async (
     tables: sql`ordering.categories c`,
     tenant,
     columns: withCount,
+    weight: sql`pg_column_size(c.options)`,
     isAscending: true,
     key: [
       { column: sql`c.position`, type: position },
@@ -73,6 +74,9 @@ export const listProducts = async (
     tables: sql`ordering.products p join ordering.categories c on c.restuid = p.restuid and c.uid = p.category_uid`,
     tenant: sql`p.restuid = ${restuid}`,
     columns: sql`${productColumns}, c.position as category_position`,
+    // An answer repeats the options of the category in each product that has them.
+    weight: sql`pg_column_size(p.options) + coalesce(pg_column_size(p.copied_options), 0)
+      + case when p.inherits_options = 'sync' then pg_column_size(c.options) else 0 end`,
     key: [
       { column: sql`c.position`, type: position },
       { column: sql`c.uid`, type: uid },

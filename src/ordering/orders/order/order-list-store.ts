@@ -80,7 +80,8 @@ export const listOrders = (
   const table = sql`ordering.orders`;
   const tenant = sql`restuid = ${restuid}`;
   const named = { table, alias: 'orders', columns: orderColumns, tables: table };
-  const source = { ...named, key, tenant, ...waysOf(restuid, filter) };
+  const weight = sql`pg_column_size(details)`;
+  const source = { ...named, weight, key, tenant, ...waysOf(restuid, filter) };
   const keyOf = ({ date, uid }: Order): Key => [date.toISOString(), uid];
   return readList(db, source, query, keyOf, knownTotal(db, restuid, filter));
 };

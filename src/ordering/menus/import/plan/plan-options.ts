@@ -15,6 +15,8 @@ export type Planning = {
   ledger: Ledger;
   pace: Pace;
   newUid: (prefix: 'cat' | 'prd' | 'opt' | 'opv') => string;
+  /** How many option values products may copy from their categories. */
+  copiesMax: number;
 };
 
 export type OptionsOwner = {

@@ -2,7 +2,7 @@
 import { aliveOptions, inheritedOptions } from '../../menu/applying-options.ts';
 import type { Option } from '../../menu/menu.ts';
 import { type ProductMembers, productMembers } from '../elements/members.ts';
-import { type Drafted, type ImportTerms, posUidOf, valuesMax } from '../read/import-terms.ts';
+import { type Drafted, type ImportTerms, posUidOf } from '../read/import-terms.ts';
 import type { SentCategory, SentMenu, SentProduct } from '../read/read-elements.ts';
 import type { FieldChange } from '../report/report.ts';
 import { isVisiblePrimary, type Planning, planOptions } from './plan-options.ts';
@@ -142,12 +142,12 @@ const copiedOptions = async (
 ): Promise<Option[] | null> => {
   if (members.inherits_options !== 'copy') return null;
   if (before?.inherits_options === 'copy' && before.copied_options !== null) return before.copied_options;
-  if (planning.copiedValues > valuesMax) return [];
+  if (planning.copiedValues > planning.copiesMax) return [];
   const options = aliveOptions(ofCategory);
   // An option without values needs room too.
   for (const { option_values } of options) planning.copiedValues += Math.max(option_values.length, 1);
-  if (planning.copiedValues <= valuesMax) return copyOptions(options, planning);
-  const message = `with it the import copies more than ${valuesMax} option values from categories: send fewer products`;
+  if (planning.copiedValues <= planning.copiesMax) return copyOptions(options, planning);
+  const message = `with it the import copies more than ${planning.copiesMax} option values from categories: send fewer products`;
   planning.findings.error(pointer, extId, 'LENGTH', message);
   return [];
 };

@@ -16,7 +16,10 @@ export type StoredProduct = Product & {
 
 export type CurrentMenu = {
   version: number;
-  /** Elements of the owner with an ext_id. Of the removed elements only those that the import names. */
+  /**
+   * Elements of the owner with an ext_id. Of the removed elements only those that the import names. The others have
+   * options only where the plan needs them.
+   */
   categories: StoredCategory[];
   products: StoredProduct[];
   /** Categories of the owner that contain products of other owners. */

@@ -15,6 +15,12 @@ export type ImportTerms = {
 /** The option values that one import may send, and as many that it may copy from categories to products. */
 export const valuesMax = 50_000;
 
+/**
+ * What one owner may have in a menu: many times the largest that is known, and no more than the process for imports can
+ * load when a replace removes all of it.
+ */
+export const ownedMax = { elements: 20_000, values: 200_000 } as const;
+
 /** The members that decide about ownership and removal. */
 export type StoredElement = { uid: string; pos_uid: string | null; removed: boolean };
 

@@ -85,7 +85,9 @@ export const createFindings = (): Findings => {
   const unknown = new Set<string>();
   let errorCount = 0;
   const warn: Findings['warn'] = (pointer, extId, code, message) => {
-    if (warnings.length < findingsMax) warnings.push({ pointer, ext_id: extId ?? null, code, message });
+    // The stored plan is guarded by this warning; there are two at most.
+    if (warnings.length < findingsMax || code === 'REMOVAL_GUARD')
+      warnings.push({ pointer, ext_id: extId ?? null, code, message });
   };
   return {
     errors,

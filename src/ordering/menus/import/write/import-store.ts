@@ -4,6 +4,7 @@ import type { Pace } from '#src/platform/pace.ts';
 import type { ChangeNames } from '../plan/change-names.ts';
 import type { ImportChanges } from '../plan/plan-import.ts';
 import type { CurrentMenu, StoredCategory, StoredProduct } from '../plan/stored-menu.ts';
+import type { ImportTerms } from '../read/import-terms.ts';
 import { readInPages } from './rows-store.ts';
 
 /**
@@ -29,38 +30,66 @@ export const raiseVersion = async (tx: Kysely<unknown>, restuid: string): Promis
   return version;
 };
 
-/** The ext_ids in an import. */
-export type NamedElements = { categories: readonly string[]; products: readonly string[] };
+/** The ext_ids in an import. `referred`: the categories that its products name. */
+export type NamedElements = {
+  categories: readonly string[];
+  products: readonly string[];
+  referred: readonly string[];
+};
+
+type Loading = Pick<ImportTerms, 'mode' | 'posUid'> & {
+  restuid: string;
+  owner: string | null;
+  /** Without the options and values that were removed inside the named elements: together they are too many. */
+  withoutRemoved: boolean;
+};
 
 /**
- * The elements of `owner` (null: the panel) in a locked menu. Of the removed elements only those that are `named`: the
- * others may be a long history.
+ * The elements of an owner (null: the panel) in a locked menu. Of the removed elements only those that are `named`: the
+ * others may be a long history. Elements that are not named come without options, unless the plan needs these: what a
+ * replace removes, what a category gives to its products, and primary options that a named category may double.
  */
 export const loadCurrentMenu = async (
   tx: Kysely<unknown>,
-  restuid: string,
-  owner: string | null,
+  { restuid, owner, mode, posUid, withoutRemoved }: Loading,
   named: NamedElements,
 ): Promise<Omit<CurrentMenu, 'version'>> => {
-  const wanted = (extIds: readonly string[]) => sql`(removed_at is null or ext_id = any(${extIds}::text[]))`;
+  const among = (extIds: readonly string[]) => sql`ext_id = any(${extIds}::text[])`;
   const own = sql`restuid = ${restuid} and coalesce(owner_client, '') = coalesce(${owner}::text, '') and ext_id is not null`;
+  const inReach = sql`(${mode} = 'replace' and pos_uid = ${posUid})`;
+  const optionsOf = (extIds: readonly string[], needed: RawBuilder<unknown>) => sql`
+    case when ${among(extIds)} then ${withoutRemoved ? notRemoved : sql`options`}
+      when ${inReach} or ${needed} then ${notRemoved} else '[]' end as options`;
+  const referred = sql`(${among(named.referred)} or uid in (
+    select category_uid from ordering.products where ${own} and ${among(named.products)}))`;
   const categories = await readInPages(
     tx,
     sql<StoredCategory>`
-      select uid, name, description, image, url, hidden, position, subrestaurant_uids, ext_id, options, pos_uid,
-        removed_at is not null as removed
-      from ordering.categories where ${own} and ${wanted(named.categories)} order by ext_id`,
+      select uid, name, description, image, url, hidden, position, subrestaurant_uids, ext_id, pos_uid,
+        ${optionsOf(named.categories, referred)}, removed_at is not null as removed
+      from ordering.categories where ${own} and (removed_at is null or ${among(named.categories)}) order by ext_id`,
   );
+  const doubled = sql`(options @> '[{"primary": true}]' and category_uid in (
+    select uid from ordering.categories where ${own} and ${among(named.categories)}))`;
   const products = await readInPages(
     tx,
     sql<StoredProduct>`
       select uid, category_uid, name, ingredients, price, prices_table, image, allergens, symbols, suggested,
         price_sale_alert, price_sale_badge, checkout_selling, url, hidden, position, subrestaurant_uids, ext_id,
-        inherits_options, options, copied_options, pos_uid, removed_at is not null as removed
-      from ordering.products where ${own} and ${wanted(named.products)} order by ext_id`,
+        inherits_options, ${optionsOf(named.products, doubled)},
+        case when ${among(named.products)} then copied_options end as copied_options, pos_uid,
+        removed_at is not null as removed
+      from ordering.products where ${own} and (removed_at is null or ${among(named.products)}) order by ext_id`,
   );
   return { categories, products, sharedCategories: await loadSharedCategories(tx, restuid, owner) };
 };
+
+const notRemoved = sql`(
+  select coalesce(jsonb_agg(option || jsonb_build_object('option_values', (
+    select coalesce(jsonb_agg(v order by place), '[]')
+    from jsonb_array_elements(option -> 'option_values') with ordinality as each (v, place) where not v ? 'removed'
+  )) order by number), '[]')
+  from jsonb_array_elements(options) with ordinality as all_options (option, number) where not option ? 'removed')`;
 
 /** Categories of `owner` that contain products of other owners. */
 export const loadSharedCategories = async (

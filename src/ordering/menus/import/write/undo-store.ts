@@ -51,7 +51,10 @@ const firstSince = (restuid: string, owner: string | null, kind: string, version
   where u.restuid = ${restuid} and u.client_id = ${historyOwner(owner)} and u.kind = ${kind} and u.version > ${version}
   order by u.uid, u.version`;
 
-/** Categories and products of an owner that were changed since `version`, by uid. */
+/**
+ * Categories and products of an owner that were changed since `version`, by uid. Not those that are removed and did not
+ * exist then either: each import may have made new ones.
+ */
 export const loadChangedSince = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -66,6 +69,7 @@ export const loadChangedSince = async (
         select f.uid, to_jsonb(e.*) as now, f.document as was
         from (${firstSince(restuid, owner, kind, version)}) f
         join ${table} e on e.restuid = ${restuid} and e.uid = f.uid
+        where e.removed_at is null or (f.document is not null and f.document ->> 'removed_at' is null)
         order by f.uid`,
     );
     return rows.map((row) => ({ now: toElement(row.now), was: row.was === null ? null : toElement(row.was) }));
