@@ -293,6 +293,71 @@ test('A-188 no wider path answers an operation that is left out and wants more t
     expect(stderr).toContain(`warning: paths: GET ${wider} is left out: it would answer ${left} with less protection`);
 });
 
+test('A-537 operations beside the $ref of a path item are operations of it, and one that stands in both has no route', async () => {
+  const admin = { security: [{ oauth: ['admin'] }] };
+  const user = { security: [{ oauth: ['user'] }] };
+  const { table, stderr } = await importOf(
+    written('beside.json', {
+      openapi: '3.1.0',
+      components: {
+        pathItems: {
+          base: { get: user },
+          middle: { $ref: '#/components/pathItems/base', put: admin },
+        },
+      },
+      paths: {
+        '/pets/{id}': { get: user, put: user, delete: user, patch: user },
+        '/pets/all': { $ref: '#/components/pathItems/middle', delete: admin },
+        '/shops/{id}': { get: { security: [] }, put: { security: [] } },
+        '/shops/all': { $ref: '#/components/pathItems/middle', get: { security: [] } },
+      },
+    }),
+  );
+  expect(table?.routes.map(({ method, path, scopes }) => `${method} ${path} ${scopes}`)).toEqual([
+    'GET /pets/{id} user',
+    'PUT /pets/{id} user',
+    'PATCH /pets/{id} user',
+    'DELETE /pets/{id} user',
+    'GET /pets/all user',
+    'PUT /pets/all admin',
+    'DELETE /pets/all admin',
+    'PUT /shops/{id} undefined',
+    'PUT /shops/all admin',
+  ]);
+  expect(stderr).toContain('warning: paths./shops/all.get: left out: it stands beside $ref and in what that leads to');
+  expect(stderr).toContain('paths: GET /shops/{id} is left out: it would answer paths./shops/all.get with less');
+  const wrongly = { $ref: '#/x-item', put: { security: {} } };
+  const refused = await importOf(
+    written('beside-wrong.json', { openapi: '3.1.0', 'x-item': { get: user }, paths: { '/a': wrongly } }),
+  );
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('paths./a.put.security: must be a list of requirements');
+});
+
+test('A-538 a wider path with less protection gets no route beside one that the gateway answers only while a setting is on', async () => {
+  const admin = { get: { security: [{ oauth: ['admin'] }] } };
+  const open = { get: { security: [] } };
+  const { table, stderr } = await importOf(
+    written('turned-off.json', {
+      openapi: '3.1.0',
+      paths: {
+        '/auth/{provider}': open,
+        '/auth/check': admin,
+        '/{page}': open,
+        '/panel': admin,
+        '/docs': admin,
+        '/{a}/{b}/{c}': admin,
+        '/panel/users/{id}': open,
+        '/pages': open,
+      },
+    }),
+  );
+  expect(table?.routes.map(({ path }) => path)).toEqual(['/{a}/{b}/{c}', '/pages']);
+  for (const path of ['/auth/check', '/panel'])
+    expect(stderr).toContain(`warning: paths.${path}: left out: the gateway may answer ${path} itself`);
+  expect(stderr).toContain('GET /auth/{provider} is left out: it would answer paths./auth/check.get with less');
+});
+
 test('A-189 a table is exported as a valid OpenAPI document, and comes back from it', async () => {
   const { stdout } = await runCommand(['routes', 'export', 'openapi'], { ORDERPASS_ORIGIN: 'https://api.example' });
   const document = JSON.parse(stdout) as Record<string, unknown>;
