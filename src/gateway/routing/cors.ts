@@ -69,7 +69,7 @@ type Place = Pick<Exchange, 'path' | 'host'>;
 
 export type ExplainedCors = { setBy: 'route' | 'host'; origins: readonly string[] };
 
-/** The origins whose scripts may use `method`, and where the table says so. Undefined: no policy applies. For people, not for requests. */
+/** For people, not for requests: the origins whose scripts may use `method`, and which member sets them. Undefined: no policy applies. */
 export const explainCors = (
   routes: CompiledRoutes,
   table: Pick<RouteTable, 'cors'>,
