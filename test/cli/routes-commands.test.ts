@@ -370,3 +370,50 @@ test('A-189 a table is exported as a valid OpenAPI document, and comes back from
   expect(stderr).not.toContain('left out');
   expect((await runCommand(['routes', 'export', 'raml'], {})).code).toBe(2);
 });
+
+test('A-189 paths that are the same for OpenAPI are one path of a valid document, and what it lacks is a warning', async () => {
+  const route = (id: string, path: string, members: object = {}) => ({
+    id,
+    path,
+    scopes: ['a'],
+    upstream: 'shop',
+    ...members,
+  });
+  const routes = [
+    route('tail', '/s/*', { method: ['GET', 'PUT'] }),
+    route('item', '/s/{shop}'),
+    route('add', '/s/{store}', { method: 'POST' }),
+    route('head', '/s/{one}', { method: 'HEAD', scopes: ['b'] }),
+    route('twice', '/f/{rest}/*'),
+    route('hosted', '/h', { hosts: ['one.example'], scopes: ['b'] }),
+    route('open', '/h', { scopes: undefined, access: 'public' }),
+    route('any', '/m', { method: '*' }),
+    route('named', '/m', { scopes: ['b'] }),
+  ];
+  const scopes = ['a', 'b'].map((name) => ({ name, description: name }));
+  const { code, stdout, stderr } = await runCommand(['routes', 'export', 'openapi'], {
+    ORDERPASS_ROUTES_FILE: written('alike.json', { scopes, routes }),
+    ORDERPASS_UPSTREAMS: 'shop=http://127.0.0.1:9',
+  });
+  expect(code).toBe(0);
+  type Operation = { operationId: string; parameters?: { name: string }[] };
+  const document = JSON.parse(stdout) as { paths: Record<string, Record<string, Operation>> };
+  expect(await new Validator().validate(document)).toEqual({ valid: true });
+  const described = Object.entries(document.paths).map(([path, item]) => [
+    path,
+    Object.entries(item).map(([method, { operationId, parameters = [] }]) =>
+      [method, operationId, ...parameters.map(({ name }) => name)].join(' '),
+    ),
+  ]);
+  expect(Object.fromEntries(described)).toMatchObject({
+    '/s/{shop}': ['get item shop', 'post add shop', 'head head shop', 'put tail.put shop'],
+    '/f/{rest}/{rest2}': ['get twice rest rest2'],
+    '/h': ['get hosted'],
+  });
+  expect(document.paths['/m']?.get?.operationId).toBe('named');
+  expect(Object.keys(document.paths)).toHaveLength(4);
+  expect(stderr.trim().split('\n')).toEqual([
+    'warning: open: GET /h: left out: hosted has the same path for other hosts',
+    'warning: tail: GET /s/*: left out: OpenAPI cannot tell the path from /s/{shop} of item',
+  ]);
+});
