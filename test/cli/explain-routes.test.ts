@@ -93,6 +93,47 @@ test('A-158 explain says 404 and 405 as the gateway would, with exit code 1, and
   expect((await run(['explain', 'GET', 'shop'])).code).toBe(2);
 });
 
+test('A-539 explain says what OPTIONS gets without a route of its own, what preflights are allowed, and where browsers are led', async () => {
+  const [host, own] = [['https://host.example'], ['https://own.example']];
+  const table = {
+    scopes,
+    cors: { 'api.example': { origins: host } },
+    routes: [
+      ...[route('plain', '/plain'), route('plain.write', '/plain', { method: 'POST', cors: false })],
+      ...[route('any', '/any', { method: '*', cors: { origins: own, methods: ['GET'] } })],
+    ],
+  };
+  const explained = async (...args: string[]) => {
+    const { code, stdout } = await run(['explain', ...args, '--json'], table);
+    const members = JSON.parse(stdout) as Record<string, unknown>;
+    return { ...members, code, answered_by: members.answered_by, preflights: members.preflights };
+  };
+  // As for every path that the gateway answers, the exit code says that no route does.
+  const alone = await explained('OPTIONS', '/plain');
+  expect(alone).toMatchObject({ code: 1, route: null, status: 204, allow: 'GET, HEAD, POST, OPTIONS' });
+  expect(alone.answered_by).toBe('the gateway itself, since no route at this path names OPTIONS');
+  expect(alone.preflights).toEqual({ POST: { set_by: 'route', origins: [] } });
+  expect((await explained('OPTIONS', 'https://api.example/plain')).preflights).toMatchObject({
+    GET: { set_by: 'host', origins: host },
+    POST: { set_by: 'route', origins: [] },
+  });
+  const any = await explained('OPTIONS', '/any');
+  expect(any).toMatchObject({ code: 0, route: 'any', cors: { set_by: 'route', origins: [] } });
+  expect(any.preflights).toMatchObject({
+    GET: { set_by: 'route', origins: own },
+    PUT: { set_by: 'route', origins: [] },
+  });
+  expect(await explained('GET', '/plain')).toMatchObject({ code: 0, cors: null });
+  expect(await explained('GET', '/plain', '--host', 'api.example')).toMatchObject({ cors: { origins: host } });
+  expect(await explained('OPTIONS', '/none')).toMatchObject({ code: 1, status: 404 });
+  expect(await explained('GET', '/?a')).toMatchObject({ code: 1, status: 404, for_browsers: '302 to /docs' });
+  for (const args of [
+    ['POST', '/'],
+    ['GET', '/none'],
+  ])
+    expect(await explained(...args)).not.toHaveProperty('for_browsers');
+});
+
 test('A-245 explain names the paths that the gateway answers itself, and those that the settings leave to routes', async () => {
   const everything = { scopes, routes: [route('all', '/*', { access: 'public', scopes: undefined })] };
   const explained = async (path: string) => {

@@ -293,6 +293,71 @@ test('A-188 no wider path answers an operation that is left out and wants more t
     expect(stderr).toContain(`warning: paths: GET ${wider} is left out: it would answer ${left} with less protection`);
 });
 
+test('A-537 operations beside the $ref of a path item are operations of it, and one that stands in both has no route', async () => {
+  const admin = { security: [{ oauth: ['admin'] }] };
+  const user = { security: [{ oauth: ['user'] }] };
+  const { table, stderr } = await importOf(
+    written('beside.json', {
+      openapi: '3.1.0',
+      components: {
+        pathItems: {
+          base: { get: user },
+          middle: { $ref: '#/components/pathItems/base', put: admin },
+        },
+      },
+      paths: {
+        '/pets/{id}': { get: user, put: user, delete: user, patch: user },
+        '/pets/all': { $ref: '#/components/pathItems/middle', delete: admin },
+        '/shops/{id}': { get: { security: [] }, put: { security: [] } },
+        '/shops/all': { $ref: '#/components/pathItems/middle', get: { security: [] } },
+      },
+    }),
+  );
+  expect(table?.routes.map(({ method, path, scopes }) => `${method} ${path} ${scopes}`)).toEqual([
+    'GET /pets/{id} user',
+    'PUT /pets/{id} user',
+    'PATCH /pets/{id} user',
+    'DELETE /pets/{id} user',
+    'GET /pets/all user',
+    'PUT /pets/all admin',
+    'DELETE /pets/all admin',
+    'PUT /shops/{id} undefined',
+    'PUT /shops/all admin',
+  ]);
+  expect(stderr).toContain('warning: paths./shops/all.get: left out: it stands beside $ref and in what that leads to');
+  expect(stderr).toContain('paths: GET /shops/{id} is left out: it would answer paths./shops/all.get with less');
+  const wrongly = { $ref: '#/x-item', put: { security: {} } };
+  const refused = await importOf(
+    written('beside-wrong.json', { openapi: '3.1.0', 'x-item': { get: user }, paths: { '/a': wrongly } }),
+  );
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('paths./a.put.security: must be a list of requirements');
+});
+
+test('A-538 a wider path with less protection gets no route beside one that the gateway answers only while a setting is on', async () => {
+  const admin = { get: { security: [{ oauth: ['admin'] }] } };
+  const open = { get: { security: [] } };
+  const { table, stderr } = await importOf(
+    written('turned-off.json', {
+      openapi: '3.1.0',
+      paths: {
+        '/auth/{provider}': open,
+        '/auth/check': admin,
+        '/{page}': open,
+        '/panel': admin,
+        '/docs': admin,
+        '/{a}/{b}/{c}': admin,
+        '/panel/users/{id}': open,
+        '/pages': open,
+      },
+    }),
+  );
+  expect(table?.routes.map(({ path }) => path)).toEqual(['/{a}/{b}/{c}', '/pages']);
+  for (const path of ['/auth/check', '/panel'])
+    expect(stderr).toContain(`warning: paths.${path}: left out: the gateway may answer ${path} itself`);
+  expect(stderr).toContain('GET /auth/{provider} is left out: it would answer paths./auth/check.get with less');
+});
+
 test('A-189 a table is exported as a valid OpenAPI document, and comes back from it', async () => {
   const { stdout } = await runCommand(['routes', 'export', 'openapi'], { ORDERPASS_ORIGIN: 'https://api.example' });
   const document = JSON.parse(stdout) as Record<string, unknown>;
@@ -304,4 +369,51 @@ test('A-189 a table is exported as a valid OpenAPI document, and comes back from
   expect(table?.routes.map(short).toSorted()).toEqual(source.routes.map(short).toSorted());
   expect(stderr).not.toContain('left out');
   expect((await runCommand(['routes', 'export', 'raml'], {})).code).toBe(2);
+});
+
+test('A-189 paths that are the same for OpenAPI are one path of a valid document, and what it lacks is a warning', async () => {
+  const route = (id: string, path: string, members: object = {}) => ({
+    id,
+    path,
+    scopes: ['a'],
+    upstream: 'shop',
+    ...members,
+  });
+  const routes = [
+    route('tail', '/s/*', { method: ['GET', 'PUT'] }),
+    route('item', '/s/{shop}'),
+    route('add', '/s/{store}', { method: 'POST' }),
+    route('head', '/s/{one}', { method: 'HEAD', scopes: ['b'] }),
+    route('twice', '/f/{rest}/*'),
+    route('hosted', '/h', { hosts: ['one.example'], scopes: ['b'] }),
+    route('open', '/h', { scopes: undefined, access: 'public' }),
+    route('any', '/m', { method: '*' }),
+    route('named', '/m', { scopes: ['b'] }),
+  ];
+  const scopes = ['a', 'b'].map((name) => ({ name, description: name }));
+  const { code, stdout, stderr } = await runCommand(['routes', 'export', 'openapi'], {
+    ORDERPASS_ROUTES_FILE: written('alike.json', { scopes, routes }),
+    ORDERPASS_UPSTREAMS: 'shop=http://127.0.0.1:9',
+  });
+  expect(code).toBe(0);
+  type Operation = { operationId: string; parameters?: { name: string }[] };
+  const document = JSON.parse(stdout) as { paths: Record<string, Record<string, Operation>> };
+  expect(await new Validator().validate(document)).toEqual({ valid: true });
+  const described = Object.entries(document.paths).map(([path, item]) => [
+    path,
+    Object.entries(item).map(([method, { operationId, parameters = [] }]) =>
+      [method, operationId, ...parameters.map(({ name }) => name)].join(' '),
+    ),
+  ]);
+  expect(Object.fromEntries(described)).toMatchObject({
+    '/s/{shop}': ['get item shop', 'post add shop', 'head head shop', 'put tail.put shop'],
+    '/f/{rest}/{rest2}': ['get twice rest rest2'],
+    '/h': ['get hosted'],
+  });
+  expect(document.paths['/m']?.get?.operationId).toBe('named');
+  expect(Object.keys(document.paths)).toHaveLength(4);
+  expect(stderr.trim().split('\n')).toEqual([
+    'warning: open: GET /h: left out: hosted has the same path for other hosts',
+    'warning: tail: GET /s/*: left out: OpenAPI cannot tell the path from /s/{shop} of item',
+  ]);
 });

@@ -155,6 +155,34 @@ test('A-206 config reload has every gateway serve the new table, shows its versi
   expect(status.stdout.match(new RegExp(`serves ${version}`, 'g'))).toHaveLength(2);
 });
 
+test('A-552 the audit names changed limits of tenants as a member of the table, and no route that was not changed', async () => {
+  const table = tableWith(old, route('shop.prices', '/prices'), route('shop.late', '/late'));
+  const limited = { ...table, scopes: [prices], tenantLimits: { perMinute: 1_000 } };
+  const changes = async (next: object) => {
+    const { routes_version: from } = await readyOf(gateways[0] as Gateway);
+    write(next);
+    const { code, gateways: reloaded } = await reload();
+    expect(code).toBe(0);
+    const { rows } = await database.pool.query(
+      "select details from gateway.audit_events where action = 'config.reloaded'",
+    );
+    const details = rows.map((row) => JSON.parse(row.details));
+    return details.find((one) => one.from === from && one.to === reloaded[0]?.version);
+  };
+  expect(await changes(limited)).toMatchObject({
+    members: ['tenantLimits'],
+    changed: [],
+    added: [],
+    removed: [],
+    more: 0,
+  });
+  const moved = tableWith(old, route('shop.prices', '/prices'), route('shop.late', '/later'));
+  expect(await changes({ ...moved, scopes: [prices] })).toMatchObject({
+    ...{ members: ['tenantLimits'], changed: ['shop.late'], added: [], removed: [] },
+  });
+  expect(await changes({ ...table, scopes: [prices] })).toMatchObject({ members: [], changed: ['shop.late'] });
+});
+
 test('A-207 a table with mistakes changes nothing: every gateway names them, in the answer, the log, /readyz and a metric', async () => {
   const { routes_version: version } = await readyOf(gateways[0] as Gateway);
   write(tableWith(old, route('Wrong', '/prices'), route('shop.x', 'no-slash')));

@@ -20,8 +20,8 @@ export { importRoutes };
 
 const settingsOf = (source: SettingsSource): Settings => loadSettings(source);
 
-/** The current route table as an OpenAPI 3.1 document. Throws SettingsError, or the problems of the table. */
-export const exportCurrentRoutes = (source: SettingsSource): Record<string, unknown> => {
+/** The current route table as an OpenAPI 3.1 document, and what that cannot say. Throws SettingsError, or the problems of the table. */
+export const exportCurrentRoutes = (source: SettingsSource): ReturnType<typeof exportRoutes> => {
   const settings = settingsOf(source);
   return exportRoutes(readRouteTable(routesFileOf(settings.gateway)), publicOriginOf(settings), programVersion);
 };

@@ -81,6 +81,9 @@ const ownPaths = ['/healthz', '/readyz', '/api/openapi.json', '/llms.txt', '/llm
 /** The same with everything below them. */
 const ownAreas = ['/api/oauth', '/.well-known', '/docs', '/panel', '/auth/check'] as const;
 
+/** Those of them that settings turn off: then a wider path such as that of `/*` gets them. */
+export const turnedOffPaths: readonly string[] = ['/panel', '/auth/check'];
+
 /** Path of the Model Context Protocol. */
 export const mcpPath = '/mcp';
 

@@ -38,15 +38,13 @@ export type AllowOrigins = (exchange: Exchange) => boolean;
 
 /** Undefined: CORS is off on every route. */
 export const createAllowOrigins = ({ routes, table, answerPreflight }: AllowOriginsDeps): AllowOrigins | undefined => {
-  const byHost = new Map(Object.entries(table.cors));
-  if (byHost.size === 0 && !table.routes.some(({ cors }) => cors !== undefined && cors !== false)) return undefined;
-  const ofHost = (host = ''): CorsPolicy | undefined =>
-    byHost.size === 0 ? undefined : (byHost.get(hostName(host)) ?? byHost.get('*'));
+  const ofHost = hostPolicies(table);
+  if (ofHost === undefined && !table.routes.some(({ cors }) => cors !== undefined && cors !== false)) return undefined;
   return (exchange) => {
     const { headers } = exchange.req;
     const asked = preflightMethod(exchange.method, headers);
     const own = ownPolicy(routes, exchange, asked ?? exchange.method);
-    const policy = own === undefined ? ofHost(exchange.host) : own;
+    const policy = own === undefined ? ofHost?.(exchange.host) : own;
     if (policy === undefined || policy === false) return false;
     if (asked === undefined) {
       exchange.corsHeaders = corsHeaders(policy, headers.origin);
@@ -58,8 +56,34 @@ export const createAllowOrigins = ({ routes, table, answerPreflight }: AllowOrig
   };
 };
 
+/** Undefined: no host has a policy. */
+const hostPolicies = ({
+  cors,
+}: Pick<RouteTable, 'cors'>): ((host: string | undefined) => CorsPolicy | undefined) | undefined => {
+  const byHost = new Map(Object.entries(cors));
+  if (byHost.size === 0) return undefined;
+  return (host = '') => byHost.get(hostName(host)) ?? byHost.get('*');
+};
+
+type Place = Pick<Exchange, 'path' | 'host'>;
+
+export type ExplainedCors = { setBy: 'route' | 'host'; origins: readonly string[] };
+
+/** For people, not for requests: the origins whose scripts may use `method`, and which member sets them. Undefined: no policy applies. */
+export const explainCors = (
+  routes: CompiledRoutes,
+  table: Pick<RouteTable, 'cors'>,
+  { method, ...place }: Place & { method: string },
+): ExplainedCors | undefined => {
+  const own = ownPolicy(routes, place, method);
+  const policy = own === undefined ? hostPolicies(table)?.(place.host) : own;
+  if (policy === undefined) return undefined;
+  const allows = policy !== false && policy.methods?.includes(method) !== false;
+  return { setBy: own === undefined ? 'host' : 'route', origins: allows ? policy.origins : [] };
+};
+
 /** For a method that the path does not have, a policy of another of its methods makes the refusal readable. */
-const ownPolicy = (routes: CompiledRoutes, { path, host }: Exchange, method: string): Route['cors'] => {
+const ownPolicy = (routes: CompiledRoutes, { path, host }: Place, method: string): Route['cors'] => {
   const route = findRoute(routes, { path, host, method });
   if (route !== undefined) return route.cors;
   return routesAt(routes, { path, host }).find(({ cors }) => cors !== undefined)?.cors;

@@ -3,9 +3,10 @@
 import type { Route, RouteTable } from '../model/route.ts';
 import { unitsOfRoute } from '../model/route-limits.ts';
 import { isParameter, ownPathOf, segmentsOf } from '../model/route-path.ts';
+import { type ExplainedCors, explainCors } from './cors.ts';
 import { areSegments, isOneSegment } from './path-segment.ts';
 import { rewrittenTarget } from './rewrite-target.ts';
-import { allowOf, compileRoutes, findRoute, namesHost } from './route-table.ts';
+import { allowOf, type CompiledRoutes, compileRoutes, findRoute, namesHost } from './route-table.ts';
 
 export type ExplainedRoute = {
   /** The program answers this path, or everything below it, itself, and no route does. */
@@ -16,8 +17,12 @@ export type ExplainedRoute = {
   units: number | undefined;
   /** What the upstream gets. Undefined: nothing, since no route answers or the path could not be changed. */
   upstreamTarget: string | undefined;
-  /** The refusal without a route: 405 with `allow`, else 404. */
+  /** Without a route OPTIONS is 204 with `allow` and any other method 405 with it; undefined: 404. */
   allow: string | undefined;
+  /** What scripts of other origins may do with the method of the request. Undefined: the answers are not for them. */
+  cors: ExplainedCors | undefined;
+  /** Of OPTIONS, where a policy applies: each method of the path with what the answer to a preflight about it says. */
+  preflights: Readonly<Record<string, ExplainedCors>> | undefined;
   /** Routes that do not answer, the nearest first, at most `othersMax`. */
   others: { route: Route; reason: string }[];
 };
@@ -26,7 +31,7 @@ const othersMax = 10;
 
 /** `target`: path and query as they are sent. `host`: value of the Host field. `free`: own paths that the settings turn off. `taken`: those that they turn on. */
 export const explainRoute = (
-  { routes }: Pick<RouteTable, 'routes'>,
+  table: Pick<RouteTable, 'routes' | 'cors'>,
   {
     method,
     target,
@@ -41,10 +46,10 @@ export const explainRoute = (
     taken?: readonly string[];
   },
 ): ExplainedRoute => {
+  const { routes } = table;
   const path = target.split('?', 1)[0] ?? '';
   const ownPath = taken?.find((own) => own === path) ?? ownPathOf(path);
-  if (ownPath !== undefined && !free?.includes(ownPath))
-    return { ownPath, route: undefined, units: undefined, upstreamTarget: undefined, allow: undefined, others: [] };
+  if (ownPath !== undefined && !free?.includes(ownPath)) return { ...nothing, ownPath };
   const compiled = compileRoutes({ routes });
   const route = findRoute(compiled, { path, host, method });
   const others = [...new Map(routes.map((one) => [one.id, one])).values()]
@@ -58,13 +63,40 @@ export const explainRoute = (
       reason: compared.reason ?? reasonAgainst(routes, one, { method, host, winner: route }),
     }));
   return {
-    ownPath: undefined,
+    ...nothing,
     route,
     units: route && unitsOfRoute(route),
     upstreamTarget: route && rewrittenTarget(route, target),
     allow: route === undefined ? allowOf(compiled, { path, host }) : undefined,
+    cors: route && explainCors(compiled, table, { path, host, method }),
+    preflights: method === 'OPTIONS' ? preflightsOf(compiled, table, { path, host }) : undefined,
     others,
   };
+};
+
+const nothing: ExplainedRoute = {
+  ownPath: undefined,
+  route: undefined,
+  units: undefined,
+  upstreamTarget: undefined,
+  allow: undefined,
+  cors: undefined,
+  preflights: undefined,
+  others: [],
+};
+
+const preflightsOf = (
+  compiled: CompiledRoutes,
+  table: Pick<RouteTable, 'cors'>,
+  place: { path: string; host: string | undefined },
+): ExplainedRoute['preflights'] => {
+  const methods = allowOf(compiled, place)?.split(', ') ?? [];
+  const found = methods.flatMap((method) => {
+    const isThere = findRoute(compiled, { ...place, method }) !== undefined;
+    const cors = isThere ? explainCors(compiled, table, { ...place, method }) : undefined;
+    return cors === undefined ? [] : [[method, cors] as const];
+  });
+  return found.length === 0 ? undefined : Object.fromEntries(found);
 };
 
 /** Why a route does not answer whose path matches. */

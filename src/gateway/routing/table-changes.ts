@@ -49,10 +49,11 @@ export const changesBetween = (before: RouteTable, after: RouteTable): TableChan
   };
 };
 
-/** A route of several methods has one id. */
+/** A route of several methods has one id. Each carries the limits of tenants, which are a member of the table. */
 const routesById = ({ routes }: RouteTable): Map<string, string> => {
   const texts = new Map<string, string>();
-  for (const route of routes) texts.set(route.id, (texts.get(route.id) ?? '') + JSON.stringify(route));
+  for (const { tenantLimits: _, ...route } of routes)
+    texts.set(route.id, (texts.get(route.id) ?? '') + JSON.stringify(route));
   return texts;
 };
 

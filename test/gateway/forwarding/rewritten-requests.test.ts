@@ -154,6 +154,19 @@ test('A-164 a Location of the upstream leads to the public path', async () => {
   }
 });
 
+test('A-536 a Location that begins with two slashes without its prefix stays a path of the public address', async () => {
+  status = 302;
+  const received = async (sent: string) => {
+    location = sent;
+    return (await get('/goods')).headers.location;
+  };
+  for (const path of ['//evil.example/x', '/\\evil.example', '/\t/evil.example', '//', '//evil.example?a#b'])
+    expect([path, await received(`/internal${path}`)]).toEqual([path, origin + path]);
+  // The service itself sends its callers elsewhere.
+  for (const path of ['//evil.example/x', '/\\evil.example', '/\t/evil.example'])
+    expect([path, await received(path)]).toEqual([path, path]);
+});
+
 test('A-164 the paths of cookies are left as the upstream sends them', async () => {
   expect((await get('/old/things')).headers['set-cookie']).toEqual(['a=1; Path=/v2', 'b=2']);
 });

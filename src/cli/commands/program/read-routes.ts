@@ -43,7 +43,7 @@ export const readRoutesCommands = (group: Command, output: Output): void => {
       const { target, host } = requestOf(url);
       const asked = { method: method.toUpperCase(), target, host: options.host ?? host };
       const { explainCurrentRoute } = await loadDocuments();
-      showExplained(await explainCurrentRoute(sourceOf(command), asked), output);
+      showExplained(await explainCurrentRoute(sourceOf(command), asked), asked, output);
     });
 };
 
@@ -74,20 +74,31 @@ const showExplained = (
     units,
     upstreamTarget,
     allow,
+    cors,
+    preflights,
     others,
     cells,
     addresses,
   }: Awaited<ReturnType<typeof explainCurrentRoute>>,
+  { method, target }: { method: string; target: string },
   output: Output,
 ) => {
   const answers = route !== undefined && upstreamTarget !== undefined;
   if (!answers) output.fail();
-  const refusal = answers || ownPath !== undefined ? null : allow === undefined ? 404 : 405;
+  const isOptions = method === 'OPTIONS' && allow !== undefined;
+  const status = answers || ownPath !== undefined ? null : allow === undefined ? 404 : isOptions ? 204 : 405;
+  const leadsToDocs =
+    status === 404 && route === undefined && /^\/(?:\?|$)/.test(target) && (method === 'GET' || method === 'HEAD');
   const members = {
     route: route?.id ?? null,
     ...(ownPath !== undefined && { answered_by: `the gateway itself, as everything at ${ownPath}` }),
-    ...(refusal !== null && { status: refusal, ...(allow !== undefined && { allow }) }),
-    ...(route !== undefined && { ...decisionOf(route), units }),
+    ...(isOptions && { answered_by: 'the gateway itself, since no route at this path names OPTIONS' }),
+    ...(status !== null && { status, ...(allow !== undefined && { allow }) }),
+    ...(leadsToDocs && { for_browsers: '302 to /docs' }),
+    ...(route !== undefined && { ...decisionOf(route), units, cors: corsOf(cors) }),
+    ...(preflights !== undefined && {
+      preflights: Object.fromEntries(Object.entries(preflights).map(([asked, one]) => [asked, corsOf(one)])),
+    }),
     upstream_target: upstreamTarget ?? null,
     ...(route !== undefined && { ...(cells !== undefined && { cells }), addresses }),
   };
@@ -111,6 +122,9 @@ const decisionOf = (route: CurrentRoute) => ({
   upstream: route.upstream,
   deprecation: route.deprecation ?? null,
 });
+
+const corsOf = (cors: Awaited<ReturnType<typeof explainCurrentRoute>>['cors']) =>
+  cors === undefined ? null : { set_by: cors.setBy, origins: cors.origins };
 
 /** Beside the limits of the caller for all routes. */
 const limitsOf = ({ limits, tenant, tenantLimits }: CurrentRoute) => ({

@@ -29,12 +29,15 @@ export const routesCommands = (program: Command, output: Output): void => {
     .action((file: string, options: ImportOptions) => importDocument(file, options, output));
   group
     .command('export')
-    .description('print the current route table as an OpenAPI 3.1 document')
+    .description(
+      'print the current route table as an OpenAPI 3.1 document; what that cannot say goes to standard error',
+    )
     .argument('<format>', 'openapi')
     .action(async (format: string, _options: unknown, command: Command) => {
       if (format !== 'openapi') throw new UsageError('The format is openapi');
       const { exportCurrentRoutes } = await import('#src/app/settings/route-documents.ts');
-      const document = exportCurrentRoutes(processSettingsSource(configFileOf(command)));
+      const { document, remarks } = exportCurrentRoutes(processSettingsSource(configFileOf(command)));
+      for (const { path, message } of remarks) output.error(`warning: ${path}: ${message}`);
       output.line(JSON.stringify(document, null, output.json ? 0 : 2));
     });
 };

@@ -1,45 +1,89 @@
-/** Pure: describes a route table as an OpenAPI 3.1 document. */
+/** Pure: describes a route table as an OpenAPI 3.1 document. What the document cannot say becomes a remark. */
 import { mayBeAnonymous, type Route, type RouteTable } from '../../model/route.ts';
-import { isParameter, segmentsOf } from '../../model/route-path.ts';
+import { isParameter, patternOf, segmentsOf } from '../../model/route-path.ts';
+import { unique } from './import-path.ts';
+import type { Remark } from './open-document.ts';
 
-type Operation = Record<string, unknown>;
+type Exported = { document: Record<string, unknown>; remarks: readonly Remark[] };
 
-/** `origin`: address of the gateway, without a slash at the end. HEAD is left out where GET is described. */
-export const exportRoutes = (table: RouteTable, origin: string, version: string): Record<string, unknown> => {
-  const paths: Record<string, Record<string, Operation>> = {};
-  for (const route of table.routes) {
-    const path = pathOf(route);
-    const item = paths[path] ?? {};
-    // Several routes differ by their hosts only; OpenAPI has one operation for a path and method.
-    item[route.method.toLowerCase()] ??= operationOf(route, table);
-    paths[path] = item;
-  }
-  for (const item of Object.values(paths)) if (item.get !== undefined) delete item.head;
+/** Paths that differ by the names of their parameters only are one path of OpenAPI, with the names of the first. */
+type Item = { path: string; byMethod: Map<string, Route> };
+
+/** `origin`: address of the gateway, without a slash at the end. HEAD is left out where the route of GET answers it. */
+export const exportRoutes = (table: RouteTable, origin: string, version: string): Exported => {
+  const remarks: Remark[] = [];
+  const items = itemsOf(table, remarks);
   return {
-    openapi: '3.1.0',
-    info: { title: 'Routes of this gateway', version },
-    servers: [{ url: origin }],
-    paths,
-    components: { securitySchemes: schemesOf(table, origin) },
+    document: {
+      openapi: '3.1.0',
+      info: { title: 'Routes of this gateway', version },
+      servers: [{ url: origin }],
+      paths: Object.fromEntries(items.map((item) => [item.path, describeItem(item, table)])),
+      components: { securitySchemes: schemesOf(table, origin) },
+    },
+    remarks,
   };
 };
 
-/** OpenAPI has no path for everything below, so it becomes a parameter. */
-const pathOf = ({ path }: Route): string => path.replace(/\/\*$/, '/{rest}');
+const itemsOf = ({ routes }: RouteTable, remarks: Remark[]): Item[] => {
+  const items = new Map<string, Item>();
+  // As the gateway prefers them: one segment before everything below, then a method that is named before `*`.
+  const preferred = routes.toSorted((a, b) => +hasTail(a) - +hasTail(b) || +a.anyMethod - +b.anyMethod);
+  for (const route of preferred) {
+    const path = pathOf(route);
+    const item = items.get(patternOf(path)) ?? { path, byMethod: new Map() };
+    items.set(patternOf(path), item);
+    const before = item.byMethod.get(route.method);
+    if (before === undefined) item.byMethod.set(route.method, route);
+    else remarks.push(...lossOf(route, before));
+  }
+  for (const { byMethod } of items.values()) {
+    const [get, head] = [byMethod.get('GET'), byMethod.get('HEAD')];
+    if (get === undefined || head === undefined) continue;
+    if (head.id === get.id || head.anyMethod || (hasTail(head) && !hasTail(get))) byMethod.delete('HEAD');
+  }
+  return [...items.values()];
+};
 
-const operationOf = (route: Route, table: RouteTable): Operation => {
-  const names = segmentsOf(pathOf(route)).filter(isParameter);
+/** What the document does not say of `route`, since OpenAPI has one operation for a path and method, which is `before`. */
+const lossOf = (route: Route, before: Route): Remark[] => {
+  const path = `${route.id}: ${route.method} ${route.path}`;
+  if (String(route.hosts) !== String(before.hosts))
+    return [{ path, message: `left out: ${before.id} has the same path for other hosts` }];
+  if (hasTail(route) && !hasTail(before))
+    return [{ path, message: `left out: OpenAPI cannot tell the path from ${before.path} of ${before.id}` }];
+  return [];
+};
+
+const hasTail = ({ path }: Route): boolean => path.endsWith('/*');
+
+const namesIn = (path: string): string[] =>
+  segmentsOf(path)
+    .filter(isParameter)
+    .map((name) => name.slice(1, -1));
+
+/** OpenAPI has no path for everything below, so it becomes a parameter. */
+const pathOf = ({ path }: Route): string => path.replace(/\/\*$/, () => `/{${unique('rest', new Set(namesIn(path)))}}`);
+
+const describeItem = ({ path, byMethod }: Item, table: RouteTable): Record<string, Operation> =>
+  Object.fromEntries(
+    [...byMethod].map(([method, route]) => [method.toLowerCase(), operationOf(route, namesIn(path), table)]),
+  );
+
+type Operation = Record<string, unknown>;
+
+const operationOf = (route: Route, names: readonly string[], table: RouteTable): Operation => {
   const isSole = table.routes.filter(({ id }) => id === route.id).length === 1;
   const content = contentOf(route);
   return {
     operationId: isSole ? route.id : `${route.id}.${route.method.toLowerCase()}`,
     tags: [route.upstream],
     ...(route.deprecation === undefined ? {} : { deprecated: true }),
-    ...(route.path.endsWith('/*') ? { description: 'Also every path below.' } : {}),
+    ...(hasTail(route) ? { description: 'Also every path below.' } : {}),
     ...(names.length > 0
       ? {
           parameters: names.map((name) => ({
-            name: name.slice(1, -1),
+            name,
             in: 'path',
             required: true,
             schema: { type: 'string' },

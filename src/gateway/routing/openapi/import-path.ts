@@ -1,10 +1,10 @@
 /** Pure: turns the path of an OpenAPI operation into the path of a route, and the URL of a server into its prefix. */
-import { ownPathOf } from '../../model/route-path.ts';
+import { ownPathOf, turnedOffPaths } from '../../model/route-path.ts';
 import { isJson, type Json, type Remark, textOf } from './open-document.ts';
 
 const literal = /^[A-Za-z0-9._~!$&'()+,;=:@-]+$/;
 
-/** `isOwn`: the gateway answers the path itself, so no route does. */
+/** `isOwn`: the gateway always answers the path itself, so no route does. */
 type Refused = { reason: string; isOwn?: boolean };
 
 /** The route's path, or why no route can have it. Names of parameters are changed to those that a route may have. */
@@ -22,7 +22,10 @@ export const routePathOf = (prefix: string, path: string): { path: string } | Re
   }
   const found = `/${segments.join('/')}`;
   const own = ownPathOf(found);
-  return own === undefined ? { path: found } : { reason: `the gateway answers ${own} itself`, isOwn: true };
+  if (own === undefined) return { path: found };
+  return turnedOffPaths.includes(own)
+    ? { reason: `the gateway may answer ${own} itself` }
+    : { reason: `the gateway answers ${own} itself`, isOwn: true };
 };
 
 /**

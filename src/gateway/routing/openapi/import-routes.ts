@@ -6,7 +6,7 @@ import { parseRouteTable } from '../../model/route.ts';
 import { patternOf } from '../../model/route-path.ts';
 import { type Access, accessBySecurity, accessByTags, describedScopes, isAsStrict } from './import-access.ts';
 import { answersPath, prefixOf, routePathOf, unique } from './import-path.ts';
-import { isJson, type Json, openDocument, type Remark, resolve, textOf } from './open-document.ts';
+import { isJson, type Json, openDocument, type Remark, resolve, resolvePathItem, textOf } from './open-document.ts';
 
 type ImportOptions = { upstream: string; scopesFrom: 'security' | 'tags' };
 
@@ -108,7 +108,7 @@ const wrongMembers = (document: Json): Remark[] => {
   const found: Remark[] = [];
   checkSecurity(document.security, 'security', found);
   for (const [path, item] of Object.entries(document.paths as Json)) {
-    const resolved = resolve(document, item);
+    const { item: resolved } = resolvePathItem(document, item);
     if (path.startsWith('x-') || resolved === undefined) continue;
     if (!isJson(resolved)) {
       found.push({ path: `paths.${path}`, message: 'must be an object' });
@@ -140,7 +140,7 @@ const checkSecurity = (security: unknown, path: string, found: Remark[]): void =
 const importPath = (state: State, path: string, item: unknown): void => {
   if (path.startsWith('x-')) return;
   const at = `paths.${path}`;
-  const resolved = resolve(state.document, item);
+  const { item: resolved, twice } = resolvePathItem(state.document, item);
   if (!isJson(resolved)) {
     state.remarks.push({ path: at, message: 'left out: it refers to another document, or to nothing' });
     for (const method of methods) leaveOut(state, undefined, method, `${state.prefix}${path}`, at);
@@ -151,7 +151,8 @@ const importPath = (state: State, path: string, item: unknown): void => {
     state.remarks.push({ path: at, message: `left out: ${route.reason}` });
     for (const method of methods) {
       const operation = resolved[method];
-      if (isJson(operation) && !route.isOwn) leaveOut(state, operation, method, `${state.prefix}${path}`, at);
+      if (isJson(operation) && !route.isOwn)
+        leaveOut(state, twice.has(method) ? undefined : operation, method, `${state.prefix}${path}`, at);
     }
     return;
   }
@@ -161,7 +162,12 @@ const importPath = (state: State, path: string, item: unknown): void => {
     state.remarks.push({ path: `${at}.servers`, message: 'not used: every route goes to one upstream' });
   for (const method of methods) {
     const operation = resolved[method];
-    if (isJson(operation)) importOperation(state, operation, method, route.path, at);
+    if (twice.has(method)) {
+      const message =
+        'left out: it stands beside $ref and in what that leads to, and OpenAPI does not say which counts';
+      state.remarks.push({ path: `${at}.${method}`, message });
+      leaveOut(state, undefined, method, route.path, at);
+    } else if (isJson(operation)) importOperation(state, operation, method, route.path, at);
   }
 };
 

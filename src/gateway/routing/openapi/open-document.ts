@@ -66,13 +66,36 @@ export const resolve = (document: Json, value: unknown): unknown => {
   let current = value;
   for (let step = 0; step < referencesMax; step += 1) {
     if (!isJson(current) || typeof current.$ref !== 'string') return current;
-    if (!current.$ref.startsWith('#/')) return undefined;
-    let target: unknown = document;
-    for (const part of current.$ref.slice(2).split('/')) {
-      const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
-      target = isJson(target) && Object.hasOwn(target, name) ? target[name] : undefined;
-    }
-    current = target;
+    current = targetOf(document, current.$ref);
   }
   return undefined;
+};
+
+/**
+ * A path item may have members beside `$ref`, so it is one object with all that its references lead to. `twice`: names of members
+ * that several of these have, for which OpenAPI has no rule. `item`: undefined as for `resolve`.
+ */
+export const resolvePathItem = (document: Json, value: unknown): { item: unknown; twice: ReadonlySet<string> } => {
+  const twice = new Set<string>();
+  let members: Json = {};
+  let current = value;
+  for (let step = 0; step < referencesMax; step += 1) {
+    if (!isJson(current)) return { item: current, twice };
+    const { $ref, ...own } = current;
+    for (const name of Object.keys(own)) if (Object.hasOwn(members, name)) twice.add(name);
+    members = { ...own, ...members };
+    if (typeof $ref !== 'string') return { item: members, twice };
+    current = targetOf(document, $ref);
+  }
+  return { item: undefined, twice };
+};
+
+const targetOf = (document: Json, reference: string): unknown => {
+  if (!reference.startsWith('#/')) return undefined;
+  let target: unknown = document;
+  for (const part of reference.slice(2).split('/')) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    target = isJson(target) && Object.hasOwn(target, name) ? target[name] : undefined;
+  }
+  return target;
 };

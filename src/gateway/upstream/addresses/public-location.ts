@@ -12,8 +12,8 @@ type PathChange = Pick<Route, 'stripPrefix' | 'addPrefix'>;
  */
 export type ToPublicLocation = (value: string, route?: PathChange, host?: string) => string;
 
-/** Only a scheme or two slashes name a host; parsers of URLs accept backslashes as slashes. */
-const namesHost = /^\s*(?:[a-z][a-z0-9+.-]*:|[/\\]{2})/i;
+/** Only a scheme or two slashes name a host; parsers of URLs accept backslashes as slashes, and remove tabs. */
+const namesHost = /^\s*(?:[a-z][a-z0-9+.-]*:|[/\\]\t*[/\\])/i;
 
 const charactersMax = 16 * 1024;
 
@@ -32,7 +32,11 @@ export const createPublicLocation = (
   return (value, route, host) => {
     const publicOrigin = host === undefined ? origin : `${protocol}//${host}`;
     if (value.length > charactersMax) return value;
-    if (!namesHost.test(value)) return toPublicPath(value, route);
+    if (!namesHost.test(value)) {
+      const path = toPublicPath(value, route);
+      // Without its prefix a path of the service may begin with two slashes, which alone would name a foreign host.
+      return namesHost.test(path) ? publicOrigin + path : path;
+    }
     if (!URL.canParse(value, base)) return value;
     const url = new URL(value, base);
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return value;
