@@ -164,7 +164,7 @@ test.skipIf(browserBinary === undefined)(
     };
     const { text } = await show('unused-scopes');
     const row = text.split('<tr').find((part) => part.includes('Flood App')) ?? '';
-    expect(row).toContain('Too many calls to judge here');
+    expect(row).toContain('Too many calls to read here');
     expect(row).toContain('<time');
     expect(row).not.toContain('/shrink');
     const own = await show(`${flood.id}/use`);

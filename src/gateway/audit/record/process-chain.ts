@@ -39,13 +39,7 @@ export const openProcessChain = async (deps: ProcessChainDeps): Promise<ProcessC
   const { db, box, clock, log } = deps;
   const external = openExternalHeads(box);
   const key = box.derive(headLabel);
-  const open = (problem: AuditProblem | undefined): Promise<ChainRow> =>
-    inTransaction(db, async (tx) => {
-      await ensurePartition(tx, clock.now());
-      await lockChains(tx);
-      if (problem !== undefined) await recordProblem(tx, box, clock.now(), problem);
-      return openChain(tx, box, { now: clock.now(), process: deps.process });
-    });
+  const open = (problem: AuditProblem | undefined): Promise<ChainRow> => openNext(deps, problem);
   let row = await open(undefined);
 
   /**
@@ -115,13 +109,17 @@ export const openProcessChain = async (deps: ProcessChainDeps): Promise<ProcessC
   };
 
   // Both start from the same head, so they run one after the other.
+  const oneByOne = createTurns();
+  return { append: (events) => oneByOne(() => append(events)), sign: (closed) => oneByOne(() => sign(closed)) };
+};
+
+const createTurns = (): ((work: () => Promise<void>) => Promise<void>) => {
   let running: Promise<unknown> = Promise.resolve();
-  const oneByOne = (work: () => Promise<void>): Promise<void> => {
+  return (work) => {
     const done = running.then(work, work);
     running = done.catch(() => undefined);
     return done;
   };
-  return { append: (events) => oneByOne(() => append(events)), sign: (closed) => oneByOne(() => sign(closed)) };
 };
 
 const signAttemptsMax = 3;
@@ -130,6 +128,18 @@ const occupied = 'occupied';
 const isSameEnd = (one: ChainEnd, other: ChainEnd): boolean => one.seq === other.seq && one.hash === other.hash;
 
 const missing = (chain: number): AuditProblem => ({ chain, seq: null, problem: auditProblems.chainMissing });
+
+/** Opens a chain for the process. `problem`: of its last one, which is recorded. */
+const openNext = (
+  { db, box, clock, process }: ProcessChainDeps,
+  problem: AuditProblem | undefined,
+): Promise<ChainRow> =>
+  inTransaction(db, async (tx) => {
+    await ensurePartition(tx, clock.now());
+    await lockChains(tx);
+    if (problem !== undefined) await recordProblem(tx, box, clock.now(), problem);
+    return openChain(tx, box, { now: clock.now(), process });
+  });
 
 /** `found`: the stored head, which is not `row`, the head that was signed last. */
 const findProblem = (key: Buffer, row: ChainRow, found: ChainRow): AuditProblem | undefined => {

@@ -274,6 +274,6 @@ export const support = {
     shrinkTitle: (count: number, name: string) => `Withdraw ${many(count, 'scope', 'scopes')} of ${name}?`,
     silent: 'No allowed call; review it',
     shorter: 'It is shorter where the client is newer, or made more calls than this page reads.',
-    partial: 'Too many calls to judge here: use the command audit unused-scopes',
+    partial: 'Too many calls to read here: use the command audit unused-scopes',
   },
 };

@@ -292,6 +292,6 @@ export const support: Texts['support'] = {
     shrinkTitle: (count, name) => `Togliere ${many(count, 'permesso', 'permessi')} a ${name}?`,
     silent: 'Nessuna chiamata consentita: da verificare',
     shorter: 'È più breve se il client è più recente o ha fatto più chiamate di quante ne legga questa pagina.',
-    partial: 'Troppe chiamate per valutarlo qui: usa il comando audit unused-scopes',
+    partial: 'Troppe chiamate da leggere qui: usa il comando audit unused-scopes',
   },
 };
