@@ -2,6 +2,7 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { ChainedEvent } from '../audit/event/event.ts';
+import { detailsOf } from '../audit/event/found-event.ts';
 import type { Place } from '../audit/search/access-path-store.ts';
 import type { EventFilter } from '../audit/search/filter-store.ts';
 import { fillPage } from '../audit/search/search-store.ts';
@@ -64,13 +65,16 @@ const toToken = (event: ChainedEvent, ends: TokenEnds, nowMs: number): IssuedTok
 
 /** Events of earlier versions do not contain the expiry; then the longest possible lifetime is used. */
 export const expiresMsOf = (event: ChainedEvent, { tokenSecondsMax }: Pick<TokenEnds, 'tokenSecondsMax'>): number => {
-  const { expires } = JSON.parse(event.details) as { expires?: string };
-  return expires === undefined ? event.at.getTime() + tokenSecondsMax * 1000 : Date.parse(expires);
+  const { expires } = detailsOf(event.details);
+  const expiresMs = typeof expires === 'string' ? Date.parse(expires) : Number.NaN;
+  return Number.isNaN(expiresMs) ? event.at.getTime() + tokenSecondsMax * 1000 : expiresMs;
 };
 
 /** Ids of the tokens that the issued one was exchanged from, its parent first. `details`: of the event of its issue. */
-export const ancestorsOf = (details: string): readonly string[] =>
-  (JSON.parse(details) as { ancestors?: readonly string[] }).ancestors ?? [];
+export const ancestorsOf = (details: string): readonly string[] => {
+  const { ancestors } = detailsOf(details);
+  return Array.isArray(ancestors) ? ancestors.filter((id) => typeof id === 'string') : [];
+};
 
 const isRevoked = ({ token_id: tokenId, client_id: clientId, at, details }: ChainedEvent, ends: TokenEnds): boolean => {
   // A token ends with each one that it was exchanged from.

@@ -56,11 +56,11 @@ const revoke = async (deps: Deps, traced: Traced, endToken: () => Promise<void>)
   const credentials = createCredentials(deps);
   if (kind === 'token') {
     await endToken();
-    return { revoked: [id], events: await eventsSince(deps, { tokenId: id }, since) };
+    return { revoked: [id], events: await eventsSince(deps, { tokenId: id, action: 'token.revoked' }, since) };
   }
   if (kind === 'api_key') {
     await credentials.revokeApiKey(id, undefined, 'revoked after an incident');
-    return { revoked: [id], events: await eventsSince(deps, { credential: id }, since) };
+    return { revoked: [id], events: await eventsSince(deps, { credential: id, action: 'key.revoked' }, since) };
   }
   if (clientId === null) throw new Fault('NOT_FOUND', `The client of ${id} is not known`);
   if (kind === 'client_secret') await credentials.retireClientSecret(clientId, id, true);
@@ -69,8 +69,9 @@ const revoke = async (deps: Deps, traced: Traced, endToken: () => Promise<void>)
   // Until every gateway knows that the secret ended, one may still issue a token for it, later than the tokens above.
   await pause(retirementMs);
   await credentials.revokeClientTokens(clientId);
+  const action = kind === 'client_secret' ? 'secret.retired' : 'client_certificate.removed';
   const events = [
-    ...(await eventsSince(deps, { credential: id }, since)),
+    ...(await eventsSince(deps, { credential: id, action }, since)),
     ...(await eventsSince(deps, { client: clientId, action: 'client.tokens_revoked' }, since)),
   ];
   return { revoked: [id, `tokens of ${clientId} up to ${since.toISOString()}`], events };
@@ -86,5 +87,9 @@ const notGenuine = (kind: Traced['kind'], id: string): Fault => {
 
 const eventsMax = 100;
 
-const eventsSince = async ({ db }: Deps, filter: EventFilter, since: Date): Promise<FoundEvent[]> =>
-  (await findEvents(db, { ...filter, since }, eventsMax)).map(toFound);
+/** Of the action alone: until every gateway knows of the end, the uses of the credential are newer and would be the first. */
+const eventsSince = async (
+  { db }: Deps,
+  filter: EventFilter & { action: string },
+  since: Date,
+): Promise<FoundEvent[]> => (await findEvents(db, { ...filter, since }, eventsMax)).map(toFound);

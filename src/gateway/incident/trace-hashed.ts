@@ -8,6 +8,7 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { createFingerprintOfHash } from '../audit/event/fingerprint.ts';
+import { detailsOf } from '../audit/event/found-event.ts';
 import type { Place } from '../audit/search/access-path-store.ts';
 import type { EventFilter } from '../audit/search/filter-store.ts';
 import { findEvents } from '../audit/search/search-store.ts';
@@ -96,9 +97,9 @@ const readHashed = async (
   const claim: Claim = { kind, id, clientId: undefined, fingerprints: [fingerprint] };
   if (kind === 'token') {
     const [issued] = await findEvents(db, { tokenId: id, action: 'token.issued' }, 1);
-    const details = issued === undefined ? undefined : (JSON.parse(issued.details) as { token_fingerprint?: string });
+    const { token_fingerprint: written } = issued === undefined ? {} : detailsOf(issued.details);
     const genuine =
-      equalInConstantTime(details?.token_fingerprint ?? '', fingerprint) ||
+      equalInConstantTime(typeof written === 'string' ? written : '', fingerprint) ||
       (await wasUsed(db, { tokenId: id, fingerprint }));
     return { claim, known: genuine ? { clientId: null } : undefined, exists: issued !== undefined };
   }

@@ -43,3 +43,9 @@ export const newestCall = async (db: Kysely<unknown>, clientId: string): Promise
   );
   return rows[0]?.at;
 };
+
+/** Time of the oldest event that the audit holds; undefined when it holds none. */
+export const oldestEvent = async (db: Kysely<unknown>): Promise<Date | undefined> => {
+  const { rows } = await sql<{ at: Date }>`select at from gateway.audit_events order by at limit 1`.execute(db);
+  return rows[0]?.at;
+};

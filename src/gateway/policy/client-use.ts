@@ -2,12 +2,14 @@
 import { dayMs } from '#src/platform/clock.ts';
 import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
 import type { RouteTable } from '../model/route.ts';
-import { sumClientUse } from './client-use-store.ts';
+import { oldestEvent, sumClientUse } from './client-use-store.ts';
 
 export type ClientUse = {
   clientId: string;
-  /** Start of the calls covered; later than requested when there were too many. */
+  /** Start of the calls covered: later than asked for a younger client or audit, and when there were too many. */
   since: Date;
+  /** There are more calls than were read, so a scope may have been needed before `since`. */
+  partial: boolean;
   calls: number;
   routes: { routeId: string; method: string; path: string; calls: number; last: Date }[];
   refusals: { routeId: string | null; path: string | null; reason: string | null; calls: number; last: Date }[];
@@ -23,28 +25,37 @@ const entriesMaxDefault = 50_000;
 
 type ClientUseDeps = AuditReaderDeps & { table: Pick<RouteTable, 'routes' | 'scopes'> };
 
+type AskedClient = { clientId: string; scopes: readonly string[] | null; created?: Date };
+
 /**
  * `scopes`: granted ones, null for all. The existence of the clients is not checked; an unknown client used nothing.
  */
 export const reportClientUse = async (
   deps: ClientUseDeps,
-  clients: readonly { clientId: string; scopes: readonly string[] | null }[],
+  clients: readonly AskedClient[],
   { days, entriesMax = entriesMaxDefault }: { days: number; entriesMax?: number },
 ): Promise<ClientUse[]> => {
   if (clients.length === 0) return [];
   await noteAuditRead(deps, { read: 'client-use', clients: clients.map(({ clientId }) => clientId), days });
   const found: ClientUse[] = [];
-  for (const client of clients) found.push(await useOf(deps, client, days, entriesMax));
+  const oldest = await oldestEvent(deps.db);
+  for (const client of clients) {
+    const since = startOf(deps.clock.now(), days, [oldest, client.created]);
+    found.push(await useOf(deps, client, since, entriesMax));
+  }
   return found;
 };
 
+/** Beginning of the last `days`, or the latest of `starts`, before which there can be no calls. */
+export const startOf = (now: Date, days: number, starts: readonly (Date | undefined)[]): Date =>
+  starts.reduce<Date>((since, start) => latest(since, start), new Date(now.getTime() - dayMs * days));
+
 const useOf = async (
-  { db, clock, table }: ClientUseDeps,
-  { clientId, scopes }: { clientId: string; scopes: readonly string[] | null },
-  days: number,
+  { db, table }: ClientUseDeps,
+  { clientId, scopes }: AskedClient,
+  asked: Date,
   entriesMax: number,
 ): Promise<ClientUse> => {
-  const asked = new Date(clock.now().getTime() - dayMs * days);
   const { rows, entries, oldest } = await sumClientUse(db, clientId, { since: asked, entriesMax, kindsMax });
   const routeOf = new Map(table.routes.map((route) => [route.id, route]));
   const allowed = rows.filter((row) => row.allowed);
@@ -72,9 +83,11 @@ const useOf = async (
       });
   }
   const granted = scopes ?? table.scopes.map(({ name }) => name);
+  const partial = entries >= entriesMax;
   return {
     clientId,
-    since: entries >= entriesMax && oldest !== null ? oldest : asked,
+    since: partial && oldest !== null ? oldest : asked,
+    partial,
     calls: allowed.reduce((sum, { calls }) => sum + calls, 0),
     routes: [...routes.values()],
     refusals: rows

@@ -104,8 +104,10 @@ export type Scope = { name: string; description: string; isRead: boolean };
 
 export type ClientUse = {
   clientId: string;
-  /** Beginning of the period. */
+  /** Beginning of the calls that were read. */
   since: Date;
+  /** There are more calls than were read, so a scope may have been needed before `since`. */
+  partial: boolean;
   calls: number;
   routes: readonly { method: string; path: string; calls: number; last: Date }[];
   refusals: readonly { path: string | null; reason: string | null; calls: number; last: Date }[];

@@ -10,6 +10,7 @@ import { readCursor } from '../page/read-query.ts';
 import type { ClientUse, ListedClient } from '../ports/support.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
+import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
 import { supportRoles } from './roles.ts';
 import { allCallsTopic, credentialsTopic } from './topics.ts';
@@ -48,7 +49,7 @@ const show = async (view: View): Promise<Answer> => {
   return page({
     title: t.title,
     body: html`${newsSlot(addressOf({ path: `${listPath}/news`, query }), allCallsTopic, credentialsTopic)}
-<p>${t.text} ${texts.support.use.days}: ${texts.support.use.daysOf(daysDefault)}.</p>
+<p>${t.text} ${texts.support.use.days}: ${texts.support.use.daysOf(daysDefault)}. ${t.shorter}</p>
 ${found.length === 0 ? html`<p>${t.none}</p>` : useTable(view, found)}
 ${pager(view, { next, pathOf: (after) => withQuery(listPath, { after }) })}`,
   });
@@ -60,13 +61,21 @@ const useTable = (view: View, found: readonly Found[]): Html => {
     scopes.length === 0 ? t.nothing : html`${scopes.map((scope) => html`<code>${scope}</code> `)}`;
   return table({
     caption: t.caption,
-    columns: [t.client, t.calls, t.keep, t.unused, { title: view.texts.support.use.shrinkTitle, kind: 'action' }],
+    columns: [
+      t.client,
+      t.calls,
+      view.texts.support.use.since,
+      t.keep,
+      t.unused,
+      { title: view.texts.support.use.shrinkTitle, kind: 'action' },
+    ],
     rows: found.map(({ client, use }) => [
       html`<a href="${clientPath(client.clientId)}/use">${client.name}</a>`,
       use.calls,
+      time(use.since),
       names(use.proposed),
       names(use.scopes.map(({ name }) => name).filter((name) => !use.proposed.includes(name))),
-      use.calls === 0 ? t.silent : shrinkButton(view, client, use),
+      use.calls === 0 ? t.silent : use.partial ? t.partial : shrinkButton(view, client, use),
     ]),
   });
 };

@@ -81,6 +81,7 @@ const shrinkPart = ({ texts }: View, client: ShownClient, use: ClientUse, days: 
   const t = texts.support.use;
   const count = use.scopes.length - use.proposed.length;
   if (count === 0) return html`<p>${t.allUsed}</p>`;
+  if (use.partial) return html`<p>${t.partial}</p>`;
   return html`<div class="card"><h3>${t.shrinkTitle}</h3><p>${t.shrinkText(count)}</p>
 <a class="button" href="${shrinkPath(client.clientId)}?days=${days}">${t.shrink(count)}</a></div>`;
 };
@@ -101,11 +102,12 @@ const askToShrink = async (view: View): Promise<Answer> => {
   const [use] = await ports.support.clientUse(actor, [client], days);
   const back = backOf(query, client.clientId);
   const left = use?.scopes.map(({ name }) => name).filter((name) => !use.proposed.includes(name)) ?? [];
-  if (use === undefined || client.state === 'revoked' || use.calls === 0 || left.length === 0) return redirect(back);
+  const isOffered = use !== undefined && client.state !== 'revoked' && use.calls > 0 && !use.partial && left.length > 0;
+  if (!isOffered) return redirect(back);
   const t = texts.support.use;
   return confirmPage(view, {
     title: texts.support.unused.shrinkTitle(left.length, client.name),
-    body: html`<p>${t.shrinkText(left.length)}</p>${scopeList(view, left)}<p class="hint">${t.days}: ${t.daysOf(days)}</p>`,
+    body: html`<p>${t.shrinkText(left.length)}</p>${scopeList(view, left)}<p class="hint">${t.since} ${time(use.since)}</p>`,
     action: shrinkPath(client.clientId),
     fields: [
       ...use.proposed.map((name) => ['keep', name] as const),

@@ -29,7 +29,8 @@ export type Mailer = {
 };
 
 const secondMs = 1_000;
-const atOnceMax = 4;
+/** Of each sort of mail, of which a sender that waits for nothing should hand over no more at once. */
+export const atOnceMax = 4;
 const waitingMax = 100;
 const waitMsMax = 20 * secondMs;
 const silenceMsMax = 8 * secondMs;

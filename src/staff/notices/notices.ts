@@ -10,7 +10,7 @@ import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { mailLanguage } from '../mail/mail-texts.ts';
-import { lateAnswerMs, type Mailer } from '../mail/mailer.ts';
+import { atOnceMax, lateAnswerMs, type Mailer } from '../mail/mailer.ts';
 import { isNoticeKind, mayGet, type NoticeKind, type NoticeSources } from './notice.ts';
 import { secretLabel, urlLabel } from './notice-settings.ts';
 import {
@@ -46,7 +46,6 @@ type NoticesDeps = {
 const lookEveryMs = 15_000;
 /** Longer than the bound of one attempt together with its wait. */
 const leaseMs = 2 * minuteMs;
-const atOnce = 10;
 const attemptsMax = 8;
 const keptDays = 60;
 
@@ -72,7 +71,7 @@ export const createNotices = (deps: NoticesDeps) => {
   const send = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       const now = clock.now();
-      const due = await claimDue(db, now, new Date(now.getTime() + leaseMs), atOnce);
+      const due = await claimDue(db, now, new Date(now.getTime() + leaseMs), atOnceMax);
       if (due.length === 0) return;
       await Promise.all(due.map((notice) => sendOne(notice, signal)));
     }
@@ -131,7 +130,11 @@ const createSendOne = ({ db, box, clock, log, mailer, post, sign, origin }: Noti
     return post(box.open(notice.url, urlLabel(notice.user_id)), headers, body, signal);
   };
   return async (notice: DueNotice, signal: AbortSignal): Promise<void> => {
-    const isDropped = !notice.is_wanted || !isNoticeKind(notice.kind) || !mayGet(notice.role, notice.kind);
+    const isDropped =
+      !notice.is_wanted ||
+      (notice.channel === 'mail' && mailer === undefined) ||
+      !isNoticeKind(notice.kind) ||
+      !mayGet(notice.role, notice.kind);
     if (isDropped) return finishNotice(db, notice, 'dropped', clock.now());
     // An address or secret that cannot be opened fails as often as it is tried, so it counts as an attempt.
     const isSent = await deliver(notice, signal).catch((error: unknown) => {

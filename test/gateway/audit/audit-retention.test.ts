@@ -4,6 +4,7 @@ import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
 import { insertEvents } from '#src/gateway/audit/chain/event-store.ts';
 import { completeEvent } from '#src/gateway/audit/event/event.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { until } from '../../support/until.ts';
 import { type AuditHarness, openAuditHarness } from '../harness/audit-harness.ts';
 
 let database: TestDatabase;
@@ -108,4 +109,65 @@ test('F-30 a partition that is not a month of the audit is left and reported, al
     'audit_events_rest',
   ]);
   await harness.attack('drop table gateway.audit_events_200203');
+});
+
+/** Reads the table of the events in a transaction that stays open, as a pg_dump does. */
+const holdEvents = async (): Promise<() => Promise<void>> => {
+  const client = await database.pool.connect();
+  await client.query('begin; set local idle_in_transaction_session_timeout = 0');
+  await client.query('lock table gateway.audit_events in access share mode');
+  return async () => {
+    await client.query('rollback');
+    client.release();
+  };
+};
+
+const isLockWaiting = async (): Promise<boolean> => {
+  const waiting = await harness.attack(
+    `select from pg_locks where not granted and relation = 'gateway.audit_events'::regclass and mode = 'AccessExclusiveLock'`,
+  );
+  return waiting.length > 0;
+};
+
+test('A-597 while a dump reads the audit, its next month is not made, and changes wait 2 s for that lock at most', async () => {
+  await harness.start();
+  await harness.stop();
+  // Into the month that exists, so that the one after it is missing.
+  const now = harness.clock.now();
+  harness.clock.move(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 15) - now.getTime());
+  const missing = monthOf(new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 2, 15)));
+  await harness.attack(`drop table if exists gateway.${missing}`);
+  const release = await holdEvents();
+  try {
+    await harness.start();
+    await until(isLockWaiting);
+    await until(async () => !(await isLockWaiting()));
+    await harness.changeHere();
+    // A failed service would ask for the lock again 100 ms later.
+    await expect(until(isLockWaiting, 1_000)).rejects.toThrow();
+  } finally {
+    await release();
+  }
+  expect((await partitions()).map(({ name }) => name)).not.toContain(missing);
+  await harness.stop();
+  await harness.start();
+  await until(async () => (await partitions()).some(({ name }) => name === missing));
+  await harness.attack(`drop table gateway.${missing}`);
+});
+
+test('A-597 while a dump reads the audit, an old month is not dropped, and the attempt ends after 2 s', async () => {
+  const old = monthOf(harness.clock.now());
+  await harness.start();
+  await harness.changeHere();
+  harness.clock.move(days(40));
+  await harness.changeHere();
+  const release = await holdEvents();
+  try {
+    await expect(harness.retain(5)).rejects.toThrow('lock timeout');
+    await harness.changeHere();
+  } finally {
+    await release();
+  }
+  expect((await harness.retain(5)).dropped).toContain(old);
+  expect((await harness.verify()).problems).toEqual([]);
 });

@@ -151,6 +151,10 @@ test('the report of unused scopes compares granted with required scopes and prop
   const file = routesFileOf({});
   const table = readRouteTable(file);
   const idle = await harness.createClient([tenant]);
+  await harness.database.pool.query(
+    `update gateway.clients set created = created - interval '31 days' where client_id = $1`,
+    [idle.client_id],
+  );
   const exact = await harness.createClient([tenant], ['read:orders']);
   await sendRequest(harness.url, 'GET', read, { headers: bearer(await tokenOf(harness.url, exact)) });
   await until(async () => (await find({ client: exact.client_id, action: 'request.allowed' })).length > 0);

@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest';
 import type { NewAuditEvent } from '#src/gateway/audit/event/event.ts';
 import { createFloodGrouping } from '#src/gateway/audit/record/group-floods.ts';
+import { createWaitingEvents } from '#src/gateway/audit/record/waiting-events.ts';
+import { createMovableClock } from '../harness/gateway-harness.ts';
 
 const refused = (more: Partial<NewAuditEvent>): NewAuditEvent => ({
   action: 'token.refused',
@@ -29,5 +31,40 @@ test('what is counted beyond the groups of a minute keeps its action and reason'
   expect(floods.take(true).map(({ action, reason, count }) => [action, reason, count])).toEqual([
     ['token.refused', 'invalid_client', 200],
     ['request.denied', 'scope_missing', 200],
+  ]);
+});
+
+test('A-575 a flood that waits to be written leaves room for other events, however many requests it counts', () => {
+  const events = createWaitingEvents(createMovableClock());
+  for (let i = 0; i < 250_000; i += 1) events.isListed(refused({}));
+  const batch = events.take(true);
+  expect(batch.map(({ event }) => event.count)).toEqual([249_900]);
+  expect([events.isFull(), events.count()]).toEqual([false, 1]);
+  events.written(batch);
+  expect(events.count()).toBe(0);
+});
+
+test('events that wait over the end of a month are written month by month, and answers first within a month', () => {
+  let now = new Date('2026-01-31T23:51:00Z');
+  const events = createWaitingEvents({ now: () => now });
+  const what = {
+    ...{ kind: 'api_key', credential_id: 'opk_1', client_id: null, tenants: [], scopes: [], address: null },
+    ...{ fingerprint: null, token_id: null },
+  };
+  const request = (route_id: string): void => events.allow(events.describe({ ...what, route_id }), 'req_1');
+  const refusal = (): void => {
+    events.reserve();
+    events.add(refused({}), () => undefined);
+  };
+  request('before');
+  refusal();
+  now = new Date('2026-02-01T01:05:00Z');
+  request('after');
+  refusal();
+  expect(events.take(false).map(({ event }) => [event.at.getUTCMonth(), event.route_id])).toEqual([
+    [0, null],
+    [0, 'before'],
+    [1, null],
+    [1, 'after'],
   ]);
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
-import { reportClientUse, searchAudit, shrinkClientScopes } from '#src/gateway/index.ts';
+import { reportClientUse, reportUnusedScopes, searchAudit, shrinkClientScopes } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
 import { clientHeaders, type Harness, openHarness, read, scopes } from '../harness/gateway-harness.ts';
 import { sendRequest } from '../harness/public-door.ts';
@@ -61,6 +61,41 @@ test('the report on the use of a client lists its calls and refusals, reads a bo
   const reads = await searchAudit(deps(), { filter: { action: 'audit.read' }, limit: 50 });
   expect(JSON.stringify(reads.events)).toContain(`client-use`);
   expect(JSON.stringify(reads.events)).toContain('panel:usr_ada');
+});
+
+test('A-579 the reports on use name the time that was read: of a young client, of a young audit, and of too many calls', async () => {
+  const client = await harness.createClient([await harness.createTenant()], ['read:orders', 'read:menu']);
+  const idle = await harness.createClient([await harness.createTenant()], ['read:orders', 'read:menu']);
+  for (let n = 0; n < 2; n += 1) {
+    await sendRequest(harness.url, 'GET', read, { headers: clientHeaders(client) });
+    harness.clock.move(1_000);
+  }
+  const { rows } = await harness.database.pool.query(
+    `select (select created from gateway.clients where client_id = $1) as created,
+       (select min(at) from gateway.audit_events) as oldest`,
+    [client.client_id],
+  );
+  const [{ created, oldest }] = rows;
+  const asked = { clientId: client.client_id, scopes: ['read:orders', 'read:menu'] };
+  const useOf = async (more: { created?: Date } = {}, entriesMax = 50_000) =>
+    (await reportClientUse(deps(), [{ ...asked, ...more }], { days: 30, entriesMax }))[0];
+  await until(async () => (await useOf())?.calls === 2);
+  expect(await useOf()).toMatchObject({ since: oldest, partial: false });
+  expect(await useOf({ created })).toMatchObject({ since: created, partial: false });
+  const newest = await useOf({ created }, 1);
+  expect(newest).toMatchObject({ since: newest?.routes[0]?.last, partial: true });
+  const unused = async (days: number) => reportUnusedScopes(deps(), { days });
+  const found = await unused(30);
+  expect(found.find(({ clientId }) => clientId === client.client_id)).toMatchObject({ since: created, calls: 2 });
+  // A client that used nothing is proposed for quarantine, once it is as old as the days.
+  const isFound = async (days: number): Promise<boolean> =>
+    (await unused(days)).some(({ clientId }) => clientId === idle.client_id);
+  expect(await isFound(1)).toBe(false);
+  await harness.database.pool.query(
+    `update gateway.clients set created = created - interval '2 days' where client_id = $1`,
+    [idle.client_id],
+  );
+  expect([await isFound(1), await isFound(30)]).toEqual([true, false]);
 });
 
 test('shrinking the scopes of a client never adds a scope, and leaves a client with all scopes exactly the kept ones', async () => {

@@ -34,8 +34,8 @@ afterAll(async () => {
   await mail?.close();
 });
 
-/** A worker: what it has not written is lost with it. */
-const worker = (failing?: keyof NoticeSources) => {
+/** A worker: what it has not written is lost with it. `mailer`: default: of the mail server. */
+const worker = (failing?: keyof NoticeSources, mailer?: { mailer: ReturnType<typeof createMailer> }) => {
   const read = async <T>(kind: keyof NoticeSources, list: readonly T[]): Promise<readonly T[]> => {
     if (kind === failing) throw new Error('canceling statement due to statement timeout');
     return list;
@@ -45,6 +45,7 @@ const worker = (failing?: keyof NoticeSources) => {
   return createNotices({
     ...{ db, box, clock, log, origin },
     mailer: createMailer({ smtp_url: mail.url, smtp_from: 'panel@example.com' }, log),
+    ...mailer,
     post: async (url, headers, body) => {
       if (!receiverTakes) return false;
       posted.push({ url, headers, text: body, body: JSON.parse(body) as Record<string, unknown> });
@@ -237,6 +238,53 @@ test('a notice that was decided is sent once by the next worker, when the first 
   const copies = mail.mails.filter(({ to, text }) => to.includes(email) && text.includes('cut off (0-9)'));
   expect(copies).toHaveLength(2);
   expect(new Set(copies.map(({ raw }) => /^Message-ID: (<\S+>)/im.exec(raw)?.[1])).size).toBe(1);
+});
+
+/** The outcome of the mail of each of these happenings to the user. */
+const outcomes = async (userId: string, keys: readonly string[]) =>
+  (
+    await panel.database.pool.query(
+      `select outcome from panel.notices where user_id = $1 and key = any($2) and channel = 'mail'`,
+      [userId, keys],
+    )
+  ).rows.map(({ outcome }) => outcome);
+
+test('A-577 no more mails are begun than a slow server gets at once, so none fails because it waited', async () => {
+  const { id, email, browser } = await makeUser('admin');
+  expect(await choose(browser, ['audit_broken'])).toBe(303);
+  const keys = Array.from({ length: 10 }, (_, n) => `slow${n}`);
+  found.audit_broken.splice(0, Number.POSITIVE_INFINITY, ...keys.map((key) => ({ key, tenant: undefined, facts: {} })));
+  let handed = 0;
+  let handedMax = 0;
+  const own = createMailer({ smtp_url: mail.url, smtp_from: 'panel@example.com' }, pino({ level: 'silent' }));
+  const slow = worker(undefined, {
+    mailer: {
+      send: async (sent) => {
+        handed += 1;
+        handedMax = Math.max(handedMax, handed);
+        const outcome = await own?.send(sent);
+        handed -= 1;
+        return outcome ?? 'failed';
+      },
+    },
+  });
+  await slow.decide();
+  await slow.send(new AbortController().signal);
+  // The mailer sends four at a time.
+  expect(handedMax).toBeLessThanOrEqual(4);
+  expect(subjects(email)).toHaveLength(keys.length);
+  expect(await outcomes(id, keys)).toEqual(keys.map(() => 'sent'));
+});
+
+test('A-578 without a mail server a notice by mail is dropped without an attempt, and one to an address is posted', async () => {
+  const { id, browser } = await makeUser('admin');
+  expect(await choose(browser, ['audit_broken'], { mail: 'on', url: 'https://hooks.example/without-mail' })).toBe(200);
+  found.audit_broken.splice(0, Number.POSITIVE_INFINITY, { key: 'nomail', tenant: undefined, facts: {} });
+  const without = worker(undefined, { mailer: undefined });
+  await without.decide();
+  await without.send(new AbortController().signal);
+  expect(await outcomes(id, ['nomail'])).toEqual(['dropped']);
+  expect(posted.filter(({ url }) => url.endsWith('/without-mail'))).toHaveLength(1);
 });
 
 test('a webhook address is checked, kept sealed and shown without its path, and a notice that it refuses is sent later', async () => {

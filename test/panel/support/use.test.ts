@@ -140,3 +140,36 @@ test.skipIf(browserBinary === undefined)(
     expect(problems).toEqual([]);
   },
 );
+
+test.skipIf(browserBinary === undefined)(
+  'A-579 a client with more calls than the panel reads is offered no withdrawal of scopes, and each client names the time that was read',
+  async () => {
+    const flood = await makeClient('Flood App', 'read:orders read:menu');
+    expect(await statusOf(flood, 'orders/list')).toBe(200);
+    await harness.database.pool.query(
+      `update gateway.clients set created = created - interval '1 hour' where client_id = $1`,
+      [flood.id],
+    );
+    await harness.database.pool.query(
+      `insert into gateway.audit_events (chain, seq, at, action, outcome, count, request_ids, client_id, route_id, tenants,
+         scopes, details, hash)
+       select 900, n, now() - n * interval '1 millisecond', 'request.allowed', 'success', 1, '{}', $1, 'orders.list', '{}',
+         '{read:orders}', '{}', '\\x00' from generate_series(1, 50000) n`,
+      [flood.id],
+    );
+    const cookie = await harness.cookieOf(await harness.user('support'));
+    const show = async (path: string) => {
+      const answer = await fetch(`${harness.url}/panel/clients/${path}`, { headers: { cookie }, redirect: 'manual' });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const { text } = await show('unused-scopes');
+    const row = text.split('<tr').find((part) => part.includes('Flood App')) ?? '';
+    expect(row).toContain('Too many calls to read here');
+    expect(row).toContain('<time');
+    expect(row).not.toContain('/shrink');
+    const own = await show(`${flood.id}/use`);
+    expect(own.text).toContain('It made more calls than this page reads');
+    expect(own.text).not.toContain('/shrink');
+    expect((await show(`${flood.id}/shrink?days=30`)).status).toBe(303);
+  },
+);

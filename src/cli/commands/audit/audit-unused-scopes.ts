@@ -13,7 +13,7 @@ export const auditUnusedScopesCommand = (group: Command, output: Output): void =
       const days = Number(options.days);
       if (!Number.isInteger(days) || days < 1 || days > daysMax) throw new UsageError(`--days is 1 to ${daysMax}`);
       const found = await withAdmin(command, (admin) => admin.reportUnusedScopes({ days }));
-      const clients = found.map((client) => ({ ...client, command: commandOf(client, days) }));
+      const clients = found.map((client) => ({ ...client, command: commandOf(client) }));
       if (output.json) {
         const shown = clients.map(({ clientId, ...client }) => ({ client_id: clientId, ...client }));
         return output.result({ days, clients: shown });
@@ -23,7 +23,9 @@ export const auditUnusedScopesCommand = (group: Command, output: Output): void =
       }
       for (const client of clients) {
         const used = Object.entries(client.used).map(([scope, calls]) => `${scope} (${calls})`);
-        output.line(`${client.clientId}  ${client.name}  ${client.calls} allowed calls within ${days} days`);
+        output.line(
+          `${client.clientId}  ${client.name}  ${client.calls} allowed calls since ${client.since.toISOString()}`,
+        );
         output.line(`  used    ${used.join(', ') || 'none'}`);
         output.line(`  unused  ${client.unused.join(' ')}`);
         output.line(`  ${client.command}`);
@@ -32,7 +34,15 @@ export const auditUnusedScopesCommand = (group: Command, output: Output): void =
 };
 
 /** A client must have a scope, so the proposal for a client that used none is quarantine, which can be undone. */
-const commandOf = ({ clientId, proposed }: { clientId: string; proposed: readonly string[] }, days: number): string =>
+const commandOf = ({
+  clientId,
+  proposed,
+  since,
+}: {
+  clientId: string;
+  proposed: readonly string[];
+  since: Date;
+}): string =>
   proposed.length === 0
-    ? `orderpass client quarantine --client-id ${clientId} --reason "no scope used within ${days} days"`
+    ? `orderpass client quarantine --client-id ${clientId} --reason "no scope used since ${since.toISOString()}"`
     : `orderpass client scopes --client-id ${clientId} --scope "${proposed.join(' ')}"`;

@@ -65,6 +65,12 @@ const readDetails = (text: string): unknown => {
   }
 };
 
+/** The members of `details`; none when a writer of the tables stored something else. */
+export const detailsOf = (text: string): Record<string, unknown> => {
+  const details = readDetails(text);
+  return typeof details === 'object' && details !== null ? { ...details } : {};
+};
+
 /** The exported form, for files, sinks and the command line. */
 export const toEcs = (event: FoundEvent): Record<string, unknown> => ({
   '@timestamp': event.at.toISOString(),

@@ -10,7 +10,7 @@ import { inTransaction, isUniqueViolation } from '#src/platform/db/transaction.t
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { attestHeads } from '../chain/attest-heads.ts';
-import { appendToChain, headLabel, signHead } from '../chain/chain.ts';
+import { appendToChain, type ChainEnd, headLabel, signHead } from '../chain/chain.ts';
 import { findChain, replaceHead } from '../chain/chain-store.ts';
 import { checkSignatures } from '../chain/check-chain.ts';
 import { type ChainRow, ensurePartition, insertSigned, lockChains } from '../chain/event-store.ts';
@@ -39,22 +39,24 @@ export const openProcessChain = async (deps: ProcessChainDeps): Promise<ProcessC
   const { db, box, clock, log } = deps;
   const external = openExternalHeads(box);
   const key = box.derive(headLabel);
-  const open = (problem: AuditProblem | undefined): Promise<ChainRow> =>
-    inTransaction(db, async (tx) => {
-      await ensurePartition(tx, clock.now());
-      await lockChains(tx);
-      if (problem !== undefined) await recordProblem(tx, box, clock.now(), problem);
-      return openChain(tx, box, { now: clock.now(), process: deps.process });
-    });
+  const open = (problem: AuditProblem | undefined): Promise<ChainRow> => openNext(deps, problem);
   let row = await open(undefined);
 
   /**
-   * Finds out why a signature had no effect. True: it had, and only the answer of the store was lost. Otherwise `row`
-   * is now the head from which the next attempt continues.
+   * Finds out why a signature had no effect. True: it had, and only the answer of the store was lost. In any case `row`
+   * is now the head from which the next attempt or batch continues.
    */
-  const isWritten = async (tried: Buffer): Promise<boolean> => {
+  const isWritten = async (tried: ChainRow): Promise<boolean> => {
     const found = await findChain(db, row.chain);
-    if (found?.mac.equals(tried)) return true;
+    if (found?.mac.equals(tried.mac)) {
+      row = tried;
+      return true;
+    }
+    if (found?.closed && tried.seq > row.seq && isSameEnd(found, tried) && checkSignatures(key, found) === undefined) {
+      // The store took the events, and another process closed the chain before this one could ask for the lost answer.
+      row = await open(undefined);
+      return true;
+    }
     const problem = found === undefined ? missing(row.chain) : findProblem(key, row, found);
     if (found !== undefined && problem === undefined && !found.closed) {
       // An earlier attempt was signed, and its answer was lost. The attested heads stay as they were.
@@ -86,9 +88,11 @@ export const openProcessChain = async (deps: ProcessChainDeps): Promise<ProcessC
         row = await open(problem);
         continue;
       }
-      if (!written && !(await isWritten(mac))) continue;
-      row = { ...head, mac };
-      external.note(row.chain, appended.end);
+      const { chain } = row;
+      const signed = { ...head, mac };
+      if (written) row = signed;
+      else if (!(await isWritten(signed))) continue;
+      external.note(chain, appended.end);
       return;
     }
   };
@@ -97,31 +101,50 @@ export const openProcessChain = async (deps: ProcessChainDeps): Promise<ProcessC
     for (let attempt = 0; attempt < signAttemptsMax; attempt += 1) {
       const head = { ...row, closed, signed: clock.now(), seen: await attestHeads(db, key, row.seen) };
       const mac = signHead(key, head);
-      if (!(await replaceHead(db, head, mac, row.mac)) && !(await isWritten(mac))) continue;
-      row = { ...head, mac };
+      const signed = { ...head, mac };
+      if (await replaceHead(db, head, mac, row.mac)) row = signed;
+      else if (!(await isWritten(signed))) continue;
       return;
     }
   };
 
   // Both start from the same head, so they run one after the other.
+  const oneByOne = createTurns();
+  return { append: (events) => oneByOne(() => append(events)), sign: (closed) => oneByOne(() => sign(closed)) };
+};
+
+const createTurns = (): ((work: () => Promise<void>) => Promise<void>) => {
   let running: Promise<unknown> = Promise.resolve();
-  const oneByOne = (work: () => Promise<void>): Promise<void> => {
+  return (work) => {
     const done = running.then(work, work);
     running = done.catch(() => undefined);
     return done;
   };
-  return { append: (events) => oneByOne(() => append(events)), sign: (closed) => oneByOne(() => sign(closed)) };
 };
 
 const signAttemptsMax = 3;
 const occupied = 'occupied';
 
+const isSameEnd = (one: ChainEnd, other: ChainEnd): boolean => one.seq === other.seq && one.hash === other.hash;
+
 const missing = (chain: number): AuditProblem => ({ chain, seq: null, problem: auditProblems.chainMissing });
+
+/** Opens a chain for the process. `problem`: of its last one, which is recorded. */
+const openNext = (
+  { db, box, clock, process }: ProcessChainDeps,
+  problem: AuditProblem | undefined,
+): Promise<ChainRow> =>
+  inTransaction(db, async (tx) => {
+    await ensurePartition(tx, clock.now());
+    await lockChains(tx);
+    if (problem !== undefined) await recordProblem(tx, box, clock.now(), problem);
+    return openChain(tx, box, { now: clock.now(), process });
+  });
 
 /** `found`: the stored head, which is not `row`, the head that was signed last. */
 const findProblem = (key: Buffer, row: ChainRow, found: ChainRow): AuditProblem | undefined => {
   const signature = checkSignatures(key, found);
   if (signature !== undefined) return signature;
-  if (found.seq === row.seq && found.hash === row.hash) return undefined;
+  if (isSameEnd(found, row)) return undefined;
   return { chain: row.chain, seq: Math.min(found.seq, row.seq) + 1, problem: auditProblems.headReplaced };
 };

@@ -1,6 +1,7 @@
 /**
  * The events of one process that are not written yet: those that an answer waits for, gathered allowed requests, and
- * counted floods. `count` bounds all of them by the number of requests.
+ * counted floods. `count` bounds all of them by the number of requests. A flood counts once, because its requests are answered
+ * and it takes the memory of one event.
  */
 import type { Clock } from '#src/platform/clock.ts';
 import type { Allowed, AllowedUse } from '../../model/allowed-use.ts';
@@ -8,8 +9,8 @@ import { type AuditEvent, completeEvent, type NewAuditEvent } from '../event/eve
 import { createGatherAllowed, type Failed } from './gather-allowed.ts';
 import { createFloodGrouping } from './group-floods.ts';
 
-/** `done`: called once the event is durable. */
-export type WaitingEvent = { event: AuditEvent & { ids_indexed?: boolean }; done: () => void };
+/** `done`: called once the event is durable. `requests`: the share of the event in `count`. */
+export type WaitingEvent = { event: AuditEvent & { ids_indexed?: boolean }; done: () => void; requests: number };
 
 export type WaitingEvents = {
   /** Requests whose event is not written yet. */
@@ -59,7 +60,7 @@ export const createWaitingEvents = (clock: Clock): WaitingEvents => {
     reserve: () => {
       requests += 1;
     },
-    add: (event, done) => waiting.push({ event: completeEvent(event, clock.now()), done }),
+    add: (event, done) => waiting.push({ event: completeEvent(event, clock.now()), done, requests: 1 }),
     isListed: floods.isListed,
     describe: allowed.describe,
     allow: (use, requestId) => {
@@ -76,21 +77,25 @@ export const createWaitingEvents = (clock: Clock): WaitingEvents => {
       takenMs = oldestMs();
       const all = waiting;
       waiting = [];
-      for (const event of allowed.take()) all.push({ event, done: noWaiter });
+      for (const event of allowed.take()) all.push({ event, done: noWaiter, requests: event.count });
       for (const event of floods.take(isLast)) {
-        requests += event.count ?? 1;
-        all.push({ event: completeEvent(event, clock.now()), done: noWaiter });
+        requests += 1;
+        all.push({ event: completeEvent(event, clock.now()), done: noWaiter, requests: 1 });
       }
-      return all;
+      // After an outage, gathered requests of the last month may wait with answers of this one. In the sequence of their months no
+      // event of an old month follows one of a later month, which the retention takes for a changed event.
+      return all.sort((one, other) => monthOf(one.event.at) - monthOf(other.event.at));
     },
     written: (batch) => {
-      for (const { event, done } of batch) {
-        requests -= event.count;
+      for (const { done, requests: ended } of batch) {
+        requests -= ended;
         done();
       }
     },
     oldestMs,
   };
 };
+
+const monthOf = (at: Date): number => at.getUTCFullYear() * 12 + at.getUTCMonth();
 
 const noWaiter = (): void => undefined;

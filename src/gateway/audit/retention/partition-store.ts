@@ -1,8 +1,25 @@
 /** SQL of the monthly partitions of the events. */
 import { type Kysely, sql } from 'kysely';
 import type { ChainEnd } from '../chain/chain.ts';
+import { ensurePartition } from '../chain/event-store.ts';
 
 type Db = Kysely<unknown>;
+
+/**
+ * A lock that waits, such as for the end of a pg_dump, blocks every later reader and writer of the audit. So the wait is short,
+ * and the caller tries again later.
+ */
+const lockWaitMs = 2_000;
+
+const waitBriefly = async (tx: Db): Promise<void> => {
+  await sql`select set_config('lock_timeout', ${`${lockWaitMs}ms`}, true)`.execute(tx);
+};
+
+/** Makes the month of `moment` unless it exists. Runs in a transaction. */
+export const makeMonth = async (tx: Db, moment: Date): Promise<void> => {
+  await waitBriefly(tx);
+  await ensurePartition(tx, moment);
+};
 
 /**
  * `endsAt`: from the catalogue of PostgreSQL; undefined unless the partition is a month that `audit_partition` made.
@@ -47,6 +64,8 @@ export const deleteBefore = async (tx: Db, chain: number, seq: number): Promise<
   await sql`delete from gateway.audit_events where chain = ${chain} and seq <= ${seq}`.execute(tx);
 };
 
+/** Runs in a transaction. */
 export const dropPartition = async (tx: Db, name: string): Promise<void> => {
+  await waitBriefly(tx);
   await sql`select gateway.drop_audit_partition(${name})`.execute(tx);
 };

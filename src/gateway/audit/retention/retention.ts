@@ -6,7 +6,7 @@
  */
 import type { Kysely } from 'kysely';
 import { type Clock, dayMs, hourMs } from '#src/platform/clock.ts';
-import { inTransaction } from '#src/platform/db/transaction.ts';
+import { inTransaction, isLockTimeout } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
@@ -17,7 +17,14 @@ import { type ChainRow, ensurePartition, listChainEvents, lockChain, updateAncho
 import { extendChanges, lockChanges } from '../chain/open-chain.ts';
 import { type AuditProblem, auditProblems } from '../chain/problem.ts';
 import { recordProblem } from '../chain/record-problem.ts';
-import { deleteBefore, dropPartition, lastOfPartition, latestElsewhere, listPartitions } from './partition-store.ts';
+import {
+  deleteBefore,
+  dropPartition,
+  lastOfPartition,
+  latestElsewhere,
+  listPartitions,
+  makeMonth,
+} from './partition-store.ts';
 
 export type RetainAuditDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock };
 
@@ -30,6 +37,7 @@ const edgeMs = hourMs;
 /** `dropped`: names, oldest first. `left`: partitions that are too old or unknown, and why they were not dropped. */
 export type RetainedAudit = { dropped: string[]; left: { name: string; reason: string }[] };
 
+/** Fails with a lock timeout while another session, such as a pg_dump, uses the table of the events. */
 export const dropOldAudit = async (deps: RetainAuditDeps, daysMax: number): Promise<RetainedAudit> => {
   const cut = deps.clock.now().getTime() - daysMax * dayMs;
   const retained: RetainedAudit = { dropped: [], left: [] };
@@ -158,14 +166,24 @@ export const createAuditRetention = (deps: RetainAuditDeps & { log: Logger }, da
   name: 'audit-retention',
   run: async (signal) => {
     while (!signal.aborted) {
-      await ensurePartition(deps.db, nextMonth(deps.clock.now()));
-      const { dropped, left } = await dropOldAudit(deps, daysMax);
-      if (dropped.length > 0) deps.log.info({ partitions: dropped }, 'old months of the audit were dropped');
-      if (left.length > 0)
-        deps.log.error({ partitions: left }, 'the retention could not drop these partitions of the audit');
+      try {
+        await retain(deps, daysMax);
+      } catch (error) {
+        // A failed service would start again at once and queue its lock again.
+        if (!isLockTimeout(error)) throw error;
+        deps.log.warn({ err: error }, 'months of the audit could not be made or dropped; trying again in an hour');
+      }
       await pause(everyMs, signal);
     }
   },
 });
+
+const retain = async (deps: RetainAuditDeps & { log: Logger }, daysMax: number): Promise<void> => {
+  await inTransaction(deps.db, (tx) => makeMonth(tx, nextMonth(deps.clock.now())));
+  const { dropped, left } = await dropOldAudit(deps, daysMax);
+  if (dropped.length > 0) deps.log.info({ partitions: dropped }, 'old months of the audit were dropped');
+  if (left.length > 0)
+    deps.log.error({ partitions: left }, 'the retention could not drop these partitions of the audit');
+};
 
 const nextMonth = (now: Date): Date => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 15));

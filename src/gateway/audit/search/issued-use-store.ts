@@ -1,5 +1,6 @@
 /** SQL of the use of many credentials at once, identified by their fingerprints. */
 import { type Kysely, sql } from 'kysely';
+import { detailsOf } from '../event/found-event.ts';
 import { keysAsked } from '../event/token-uses.ts';
 import { conditionsOf, all as every } from './filter-store.ts';
 
@@ -16,20 +17,29 @@ export const listIssuedFingerprints = async (
   tokensMax: number,
 ): Promise<{ fingerprints: string[]; tokens: number }> => {
   const issued = every(conditionsOf({ credential, action: 'token.issued' }));
-  const { rows } = await sql<{ fingerprint: string | null; tokens: number }>`
-    with newest as materialized (
-      select at, token_id, details::jsonb->>'token_fingerprint' as fingerprint from gateway.audit_events
-      where ${issued} order by at desc limit ${tokensMax})
-    select coalesce(n.fingerprint, (
-        select e.fingerprint from gateway.audit_events e
-        where e.token_id = n.token_id and e.action = 'request.allowed' and e.fingerprint is not null
-        order by e.at limit 1)) as fingerprint,
-      (select count(*)::int from gateway.audit_events where ${issued}) as tokens
-    from newest n`.execute(db);
-  return {
-    fingerprints: rows.flatMap(({ fingerprint }) => (fingerprint === null ? [] : [fingerprint])),
-    tokens: rows[0]?.tokens ?? 0,
-  };
+  const { rows } = await sql<{ tokenId: string | null; details: string; tokens: number }>`
+    select token_id as "tokenId", details, (select count(*)::int from gateway.audit_events where ${issued}) as tokens
+    from gateway.audit_events where ${issued} order by at desc limit ${tokensMax}`.execute(db);
+  const fingerprints: string[] = [];
+  const others: string[] = [];
+  // A writer of the tables may have stored details that are no JSON, for which a statement would fail as a whole.
+  for (const { tokenId, details } of rows) {
+    const { token_fingerprint: written } = detailsOf(details);
+    if (typeof written === 'string') fingerprints.push(written);
+    else if (tokenId !== null) others.push(tokenId);
+  }
+  if (others.length > 0) fingerprints.push(...(await listFirstFingerprints(db, others)));
+  return { fingerprints, tokens: rows[0]?.tokens ?? 0 };
+};
+
+const listFirstFingerprints = async (db: Db, tokenIds: readonly string[]): Promise<string[]> => {
+  const { rows } = await sql<{ fingerprint: string | null }>`
+    select (
+      select e.fingerprint from gateway.audit_events e
+      where e.token_id = i.token_id and e.action = 'request.allowed' and e.fingerprint is not null
+      order by e.at limit 1) as fingerprint
+    from unnest(${[...tokenIds]}::text[]) as i (token_id)`.execute(db);
+  return rows.flatMap(({ fingerprint }) => (fingerprint === null ? [] : [fingerprint]));
 };
 
 export type SumOfUse = {

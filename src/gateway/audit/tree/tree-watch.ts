@@ -3,7 +3,7 @@
  * on the heads that the guard reads in any case, so an idle gateway sends no statement for it.
  */
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, minuteMs } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { ChainRow } from '../chain/event-store.ts';
@@ -28,7 +28,10 @@ export type TreeWatch = {
   onHeads(rows: readonly ChainRow[]): Promise<void>;
   /** Gets a newer checkpoint with the signature of a witness. */
   onCosigned(checkpoint: string): void;
-  /** Newest checkpoints of this process: with the signature of a witness where there is a witness. */
+  /**
+   * Newest checkpoint of this process. Where there is a witness, the one with its signature, unless the witness has signed no
+   * newer one for `witnessMsMax`.
+   */
   newest(): string | null;
   /** The key that signs, which the store has. */
   key(): CheckpointKey;
@@ -38,11 +41,15 @@ export type TreeWatch = {
 
 /** Bounds how long a backlog delays the next check of the heads. */
 const pagesMax = 20;
+/** chosen: a working witness signs within seconds. A sink must not lack checkpoints when it is away or refuses the audit. */
+const witnessMsMax = 2 * minuteMs;
 
 export const createTreeWatch = ({ db, box, clock, log, readKey, witnesses }: TreeWatchDeps): TreeWatch => {
   const added = new Map<number, number>();
   let checkpoint: string | null = null;
   let witnessed: string | null = null;
+  /** Since when the witness has signed no newer checkpoint although there is one; undefined when it has signed the newest. */
+  let waitsSince: Date | undefined;
   let key = readKey();
   let keys = [{ vkey: key.vkey, since_iso: null as string | null, until_iso: null as string | null }];
   let isRegistered = false;
@@ -70,6 +77,7 @@ export const createTreeWatch = ({ db, box, clock, log, readKey, witnesses }: Tre
       const done = await addLeaves(db, moved);
       if (done === 'busy') return;
       checkpoint = await signTree(db, key);
+      waitsSince = sizeOf(checkpoint) === sizeOf(witnessed) ? undefined : (waitsSince ?? clock.now());
       if (done === 'more') continue;
       for (const { chain, seq } of moved) added.set(chain, seq);
       return;
@@ -81,13 +89,20 @@ export const createTreeWatch = ({ db, box, clock, log, readKey, witnesses }: Tre
         log.warn({ err: error }, 'events could not be added to the tree of the audit; trying again'),
       ),
     onCosigned: (text) => {
+      if (text !== witnessed) waitsSince = sizeOf(text) === sizeOf(checkpoint) ? undefined : clock.now();
       witnessed = text;
     },
     key: () => key,
-    newest: () => (witnesses.length === 0 ? checkpoint : witnessed),
+    newest: () => {
+      const waitedMs = waitsSince === undefined ? 0 : clock.now().getTime() - waitsSince.getTime();
+      return witnesses.length === 0 || waitedMs >= witnessMsMax ? checkpoint : witnessed;
+    },
     document: () => {
       const vkeys = keys.map(({ vkey }) => vkey);
       return JSON.stringify({ origin: key.origin, vkeys, keys, checkpoint, witnesses, witnessed });
     },
   };
 };
+
+/** The second line of a checkpoint: how many events it covers. */
+const sizeOf = (checkpoint: string | null): string | undefined => checkpoint?.split('\n')[1];

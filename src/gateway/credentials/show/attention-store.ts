@@ -47,8 +47,8 @@ export const listQuarantined = async (db: Db, now: Date, limit: number): Promise
           and (expires is null or expires > ${now}) and disabled_at is null
         order by secret_id limit ${limit})
     ), latest as (
-      -- A rotation is a change of state too. A quarantine behind the newest changes has the time of a later one.
-      select id, coalesce(max(at) filter (where details::json ->> 'state' = 'quarantined'), max(at)) as since
+      -- Of the details as text: a writer of the tables may have stored one that is no JSON. A rotation is a change of state too. A quarantine behind the newest changes has the time of a later one.
+      select id, coalesce(max(at) filter (where details like '%"state":"quarantined"%'), max(at)) as since
       from candidates where id is not null group by id
     )
     select latest.id, latest.since, found.name, found.tenant, found.client, found.reason

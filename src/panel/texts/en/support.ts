@@ -250,6 +250,8 @@ export const support = {
       `${many(count, 'scope was', 'scopes were')} not needed by any call in this time. Withdrawn scopes can be granted again.`,
     shrink: (count: number) => `Withdraw ${many(count, 'scope', 'scopes')}`,
     allUsed: 'It uses everything that it may do: nothing to withdraw.',
+    partial:
+      'It made more calls than this page reads, so earlier ones may have needed the scopes that are not used here. The command audit unused-scopes reads all of them.',
     shrunk: (left: number, client: string) => `${client} now holds ${many(left, 'scope', 'scopes')}.`,
   },
   scopes: {
@@ -271,5 +273,7 @@ export const support = {
     shrinkOf: (count: number, name: string) => `Withdraw ${many(count, 'scope', 'scopes')} of ${name}`,
     shrinkTitle: (count: number, name: string) => `Withdraw ${many(count, 'scope', 'scopes')} of ${name}?`,
     silent: 'No allowed call; review it',
+    shorter: 'It is shorter where the client is newer, or made more calls than this page reads.',
+    partial: 'Too many calls to read here: use the command audit unused-scopes',
   },
 };

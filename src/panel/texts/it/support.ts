@@ -268,6 +268,8 @@ export const support: Texts['support'] = {
       `${many(count, 'permesso non è servito', 'permessi non sono serviti')} a nessuna chiamata in questo periodo. Ciò che togli si può concedere di nuovo.`,
     shrink: (count) => `Togli ${many(count, 'permesso', 'permessi')}`,
     allUsed: 'Usa tutti i permessi che ha: non c’è nulla da togliere.',
+    partial:
+      'Ha fatto più chiamate di quante ne legga questa pagina: quelle precedenti potrebbero aver richiesto i permessi che qui risultano non usati. Il comando audit unused-scopes le legge tutte.',
     shrunk: (left, client) => `${client} ora ha ${many(left, 'permesso', 'permessi')}.`,
   },
   scopes: {
@@ -289,5 +291,7 @@ export const support: Texts['support'] = {
     shrinkOf: (count, name) => `Togli ${many(count, 'permesso', 'permessi')} a ${name}`,
     shrinkTitle: (count, name) => `Togliere ${many(count, 'permesso', 'permessi')} a ${name}?`,
     silent: 'Nessuna chiamata consentita: da verificare',
+    shorter: 'È più breve se il client è più recente o ha fatto più chiamate di quante ne legga questa pagina.',
+    partial: 'Troppe chiamate da leggere qui: usa il comando audit unused-scopes',
   },
 };

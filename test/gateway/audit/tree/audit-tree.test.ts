@@ -485,6 +485,27 @@ test('A-435 a sink gets the newest checkpoint as a line, which a verification ag
   expect(compared).toEqual({ compared: lines().length - checkpoints().length, problems: [] });
 });
 
+test('A-599 a sink gets checkpoints without the signature of the witness once the witness has signed none for 2 minutes', async () => {
+  const witness = await startWitness();
+  const receiver = await startReceiver();
+  const checkpoints = () => receiver.lines.flatMap((line) => line['orderpass.checkpoint'] ?? []);
+  // This witness does not know the audit, so it refuses each checkpoint.
+  await harness.start({
+    audit_http_url: receiver.url,
+    audit_witness_url: witness.url,
+    audit_witness_key: witness.vkey,
+  });
+  await harness.changeHere();
+  await until(async () => (await published()).checkpoint !== null);
+  expect(checkpoints()).toEqual([]);
+  harness.clock.move(3 * 60_000);
+  await until(() => checkpoints().length > 0);
+  expect(await check(checkpoints()[0] ?? '')).toMatchObject({ problem: null, problems: [] });
+  await harness.stop();
+  await closeServer(receiver.server);
+  await witness.close();
+});
+
 test('A-495 requests and changes are answered while the tree is locked, and the next checkpoint has them', async () => {
   await harness.start();
   await harness.changeHere();
