@@ -28,7 +28,7 @@ export type OptionPrice = { operator: '+' | '-' | '='; amount: number };
 export type MenuOption = {
   name: string;
   hidden: boolean;
-  /** How many values a customer chooses. */
+  /** How many values a customer chooses. `most` 0: without a bound. */
   least: number;
   most: number;
   values: readonly (OptionPrice & { name: string; hidden: boolean })[];

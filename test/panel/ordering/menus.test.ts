@@ -206,3 +206,15 @@ test.skipIf(isSkipped)(
     }
   },
 );
+
+test.skipIf(isSkipped)('A-527 an option without an upper bound is shown so, in both languages', async () => {
+  const toppings = { ...size, ext_id: 'T', name: 'Toppings', type: 'multiple', min_selectable: 0, max_selectable: 0 };
+  const options = [toppings, { ...toppings, ext_id: 'D', name: 'Dips', min_selectable: 2 }];
+  await importMenu([{ ...marinara, options }]);
+  const english = (await harness.ask('GET', '/menu')).text;
+  expect(english).toMatch(/Toppings<\/strong> <span class="hint">choose any number<[\s\S]*>choose at least 2</);
+  const italian = await fetch(`${harness.place}/menu`, {
+    headers: { cookie: await harness.cookieOf(harness.owner), 'accept-language': 'it' },
+  });
+  expect(await italian.text()).toMatch(/>scelte: a piacere<[\s\S]*>scelte: almeno 2</);
+});

@@ -14,8 +14,11 @@ export const menu = {
   hidden: 'Hidden',
   onSale: 'On sale',
   onlyAt: (names: string) => `Only at ${names}`,
-  choose: (least: number, most: number) =>
-    least === most ? `choose ${most}` : least === 0 ? `choose up to ${most}` : `choose ${least} to ${most}`,
+  /** `most` 0: without a bound. */
+  choose: (least: number, most: number) => {
+    if (most === 0) return least === 0 ? 'choose any number' : `choose at least ${least}`;
+    return least === most ? `choose ${most}` : least === 0 ? `choose up to ${most}` : `choose ${least} to ${most}`;
+  },
   moreValues: (count: number) => `and ${count} more`,
   moreOptions: (count: number) => (count === 1 ? 'and 1 more option' : `and ${count} more options`),
   hours: 'Opening hours',

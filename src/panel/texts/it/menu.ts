@@ -16,8 +16,14 @@ export const menu: Texts['menu'] = {
   hidden: 'Nascosto',
   onSale: 'In vendita',
   onlyAt: (names) => `Solo presso ${names}`,
-  choose: (least, most) =>
-    least === most ? `scelte: ${most}` : least === 0 ? `scelte: fino a ${most}` : `scelte: da ${least} a ${most}`,
+  choose: (least, most) => {
+    if (most === 0) return least === 0 ? 'scelte: a piacere' : `scelte: almeno ${least}`;
+    return least === most
+      ? `scelte: ${most}`
+      : least === 0
+        ? `scelte: fino a ${most}`
+        : `scelte: da ${least} a ${most}`;
+  },
   moreValues: (count) => (count === 1 ? 'e un altro' : `e altri ${count}`),
   moreOptions: (count) => (count === 1 ? 'e un’altra opzione' : `e altre ${count} opzioni`),
   hours: 'Orari di apertura',
