@@ -34,6 +34,10 @@ export const createMenuPorts = ({ installation }: PortDeps): MenuPorts => {
       const record = await menus.import(restuid, uid);
       return record && shownImport(record);
     },
+    latestChange: async (restuid) => {
+      const record = await menus.latestChange(restuid);
+      return record && shownImport(record);
+    },
     canRevertTo: async (restuid, uid) => {
       const record = await menus.import(restuid, uid);
       return record !== undefined && menus.canRevertTo(restuid, record);
@@ -96,8 +100,9 @@ const shownProduct = ({ product, options, cursor }: ItemOf<'products'>) => ({
   ingredients: product.ingredients,
   price: product.price,
   prices: product.prices_table,
-  options: options.map(({ name, hidden, min_selectable: least, max_selectable: most, option_values }) => ({
-    ...{ name, hidden, least, most },
+  options: options.map(({ name, hidden, type, min_selectable: least, max_selectable, option_values }) => ({
+    // A single option takes one value, also where its bound is 0.
+    ...{ name, hidden, least, most: type === 'single' ? 1 : max_selectable },
     values: option_values.map(({ name, hidden, price_operator: operator, price_operand: amount }) => ({
       ...{ name, hidden, operator, amount },
     })),
@@ -106,10 +111,10 @@ const shownProduct = ({ product, options, cursor }: ItemOf<'products'>) => ({
 });
 
 const shownImport = (record: Omit<ItemOf<'imports'>, 'cursor'>) => {
-  const { uid, kind, state, created, actor, posUid, version, baseVersion, percent, counts } = record;
+  const { uid, kind, state, created, applied, actor, posUid, version, baseVersion, percent, counts, hasPlan } = record;
   const { categories, products, options, option_values: values } = counts;
   return {
-    ...{ uid, kind, state, created, actor, posUid, version, baseVersion, percent },
+    ...{ uid, kind, state, created, applied, actor, posUid, version, baseVersion, percent, hasPlan },
     mode: record.updateMode,
     clientId: record.clientId === 'panel' ? null : record.clientId,
     expires: record.planExpires,

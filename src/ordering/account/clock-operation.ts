@@ -1,6 +1,6 @@
 /** sandbox/clock: a caller reads and moves the clock of its sandbox (interface 25.3). */
 import { z } from 'zod';
-import { Fault, validationFault } from '#src/contract/fault.ts';
+import { validationFault } from '#src/contract/fault.ts';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 import { operation } from '#src/platform/http/operation.ts';
 import { boolean, dateTime, integer, optional } from '#src/platform/http/values.ts';
@@ -47,8 +47,12 @@ type Given = { advance_seconds?: number | undefined; to?: Date | undefined; rese
 /** Undefined without a move. Two moves in one request are refused, because their sequence would decide. */
 const readMove = ({ advance_seconds: seconds, to, reset }: Given): ClockMove | undefined => {
   const isReset = reset === true;
-  const given = [seconds !== undefined, to !== undefined, isReset].filter(Boolean).length;
-  if (given > 1) throw new Fault('VALIDATION_ERROR', `Only one of ${moves.join(', ')} may be sent`);
+  const sent = { advance_seconds: seconds !== undefined, to: to !== undefined, reset: isReset };
+  const [first, ...others] = moves.filter((move) => sent[move]);
+  if (others.length > 0) {
+    const message = `cannot be sent with ${first}`;
+    throw validationFault(others.map((pointer) => ({ pointer, code: 'CONFLICTING_VALUES', message })));
+  }
   if (seconds !== undefined) return { byMs: seconds * 1000 };
   if (to !== undefined) return { to };
   return isReset ? { reset: true } : undefined;

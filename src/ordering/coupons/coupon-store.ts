@@ -49,6 +49,18 @@ export const eraseCouponEmail = async (tx: Kysely<unknown>, restuid: string, ema
     where restuid = ${restuid} and lower(valid_email) = lower(${email})`.execute(tx);
 };
 
+/** Coupons follow their customer to a new email: a later owner of the old address must not inherit them. */
+export const moveCouponEmail = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  from: string,
+  to: string,
+): Promise<void> => {
+  await sql`
+    update ordering.coupons set valid_email = ${to}
+    where restuid = ${restuid} and lower(valid_email) = lower(${from})`.execute(tx);
+};
+
 /** False when the restaurant already has a coupon with this code. */
 export const insertCoupon = async (
   tx: Kysely<unknown>,

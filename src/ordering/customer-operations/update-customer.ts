@@ -3,6 +3,7 @@
  * written.
  */
 import type { Kysely } from 'kysely';
+import { eraseCouponEmail, moveCouponEmail } from '../coupons/coupon-store.ts';
 import { type Customer, type NamedMembers, type WritableMembers, writableMembers } from '../customers/customer.ts';
 import { recordCustomerChange } from '../customers/customer-event.ts';
 import {
@@ -45,6 +46,7 @@ export const updateCustomer = async (
   const signupDeleted = signupDeletedAfter(before, members, now);
   if (!(await saveCustomer(tx, restuid, uid, members, signupDeleted)))
     return { kind: 'taken', member: members.email === before.email ? 'code' : 'email' };
+  await changeCoupons(tx, restuid, before.email, members.email);
   const isFirst = before.signup_uid === null && before.signup_deleted === null && members.signup_uid !== null;
   const signup = isFirst ? await creditSignup(tx, restuid, uid, now) : undefined;
   const seq = before.seq + 1;
@@ -53,6 +55,18 @@ export const updateCustomer = async (
   const customer = await findCustomer(tx, restuid, { uid });
   if (customer === undefined) throw new Error('the updated customer was not found in its own transaction');
   return { kind: 'updated', customer };
+};
+
+/** The coupons that only this customer may use are bound to the email. Without one the customer cannot use them. */
+const changeCoupons = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  before: string | null,
+  after: string | null,
+): Promise<void> => {
+  if (before === null || before === after) return;
+  if (after === null) await eraseCouponEmail(tx, restuid, before);
+  else await moveCouponEmail(tx, restuid, before, after);
 };
 
 const checkReferences = async (

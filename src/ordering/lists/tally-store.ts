@@ -41,3 +41,18 @@ export const readOrderTally = async (
   const { wanted = 0, later = 0, last = 0 } = rows[0] ?? {};
   return wanted + (statuses.includes('new') ? last - later : 0);
 };
+
+/**
+ * A text that differs after every new order and every move. It takes no dates, which the clock of a sandbox may set back. A new
+ * order has a new number, and no order returns to an earlier status, so moves cannot cancel out in the totals.
+ */
+export const markOfOrders = async (db: Kysely<unknown>, restuid: string): Promise<string> => {
+  const { rows } = await sql<{ name: string; count: number }>`
+    select name, last as count from ordering.counters where restuid = ${restuid} and name = 'orders'
+    union all
+    (select name, sum(count)::bigint from ordering.tallies
+     where restuid = ${restuid} and name = any(${laterStatuses.map(tallyOf)}::text[]) group by name order by name)`.execute(
+    db,
+  );
+  return rows.map(({ name, count }) => `${name} ${count}`).join();
+};

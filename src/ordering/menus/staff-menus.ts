@@ -13,7 +13,12 @@ import { isSame } from './import/plan/resolve-members.ts';
 import type { Finding, ReportItem } from './import/report/report.ts';
 import { revertMenu } from './import/revert-menu.ts';
 import { type ChangedRow, listChanges } from './import/write/change-list-store.ts';
-import { findImportByUid, listImports } from './import/write/import-list-store.ts';
+import {
+  findImportByUid,
+  findImportOfVersion,
+  type ListedImport,
+  listImports,
+} from './import/write/import-list-store.ts';
 import { type ImportRecord, readReport, reportSize } from './import/write/record-store.ts';
 import { listRevertible } from './import/write/undo-store.ts';
 import type { ProductOnSale } from './menu/menu.ts';
@@ -63,8 +68,10 @@ type StaffMenus = {
     paging: Paging,
   ): Promise<Items<ProductOnSale>>;
   /** Running ones first, then the latest. */
-  imports(restuid: string, paging: Paging): Promise<Items<ImportRecord>>;
-  import(restuid: string, uid: string): Promise<ImportRecord | undefined>;
+  imports(restuid: string, paging: Paging): Promise<Items<ListedImport>>;
+  import(restuid: string, uid: string): Promise<ListedImport | undefined>;
+  /** The import or revert that made the present version. */
+  latestChange(restuid: string): Promise<ListedImport | undefined>;
   /** True when the menu of this import can be restored, and differs from the present one. */
   canRevertTo(restuid: string, record: ImportRecord): Promise<boolean>;
   /** What an applied import changed. Empty once the states that it replaced were deleted. */
@@ -104,6 +111,7 @@ export const createStaffMenus = (db: Kysely<unknown>, log: Logger): StaffMenus =
     return { items, hasMore: listed.more };
   },
   import: (restuid, uid) => findImportByUid(db, restuid, uid),
+  latestChange: async (restuid) => findImportOfVersion(db, restuid, await menuVersion(db, restuid)),
   canRevertTo: async (restuid, record) => {
     const versions = await listRevertible(db, restuid, ownerOf(record));
     return madeVersion(record) && versions.includes(record.version ?? 0) && versions[0] !== record.version;

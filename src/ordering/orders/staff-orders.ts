@@ -7,12 +7,13 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Page, readPlace, writePlace } from '#src/platform/db/age-pages.ts';
 import { firstItems, type Key } from '#src/platform/db/bounded-list.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import { markOfOrders } from '../lists/tally-store.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { clockOf } from '../restaurants/sandbox-clock.ts';
 import { changeOrder } from './change-order.ts';
 import type { Order } from './order/order.ts';
 import { listOrders, type OrderFilter } from './order/order-list-store.ts';
-import { findOrder, lastChanges } from './order/order-store.ts';
+import { findOrder } from './order/order-store.ts';
 import { createOrderToken, type OrderToken, withToken } from './order/order-token.ts';
 import type { Move } from './order/transitions.ts';
 
@@ -63,7 +64,7 @@ const staffOrders = (db: Kysely<unknown>, tokenOf: OrderToken): StaffOrders => (
     const order = await findOrder(db, restuid, uid);
     return order && forStaff(order);
   },
-  mark: (restuid) => lastChanges(db, restuid),
+  mark: (restuid) => markOfOrders(db, restuid),
   move: ({ restuid, uid, move, actor, reason, readNow: readRealNow }, note) =>
     inTransaction(db, async (tx) => {
       const restaurant = await requireRestaurant(tx, restuid);

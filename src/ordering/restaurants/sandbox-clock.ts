@@ -80,14 +80,19 @@ export const moveSandboxClock = async (
   const aheadMs = leadAfter(before, move, now);
   if (!Number.isFinite(aheadMs)) throw new Fault('VALIDATION_ERROR', 'This is not a time');
   if (!('reset' in move) && aheadMs < before)
-    throw new Fault(
-      'VALIDATION_ERROR',
+    throw outOfRange(
+      move,
       `The clock of a sandbox moves forward only: it is at ${new Date(now.getTime() + before).toISOString()}. reset gives it the real time again`,
     );
   if (aheadMs > aheadMsMax)
-    throw new Fault('VALIDATION_ERROR', `The clock of a sandbox is at most ${aheadMsMax / dayMs} days ahead`);
+    throw outOfRange(move, `The clock of a sandbox is at most ${aheadMsMax / dayMs} days ahead`);
   await saveAhead(tx, restuid, aheadMs);
   return { restuid, now: new Date(now.getTime() + aheadMs), aheadMs };
+};
+
+const outOfRange = (move: ClockMove, message: string): Fault => {
+  const pointer = 'to' in move ? 'to' : 'advance_seconds';
+  return new Fault('VALIDATION_ERROR', message, { errors: [{ pointer, code: 'RANGE', message }] });
 };
 
 const leadAfter = (before: number, move: ClockMove, now: Date): number => {

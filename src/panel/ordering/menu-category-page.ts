@@ -3,11 +3,11 @@ import { notFound, page } from '../page/answer.ts';
 import { html, markupOf } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { readCursor } from '../page/read-query.ts';
-import type { MenuProduct, MenuTerms } from '../ports/menu.ts';
+import type { MenuCategory, MenuProduct, MenuTerms } from '../ports/menu.ts';
 import { requestedRestaurant, restaurantRoles } from '../restaurant/paths.ts';
 import { pager } from '../view/pager.ts';
 import { menuPath } from './menu-page.ts';
-import { availability, cut, productTable } from './menu-parts.ts';
+import { availability, cut, onSaleCount, productTable } from './menu-parts.ts';
 import { pathOfCategory } from './paths.ts';
 
 const productsShown = 50;
@@ -26,12 +26,12 @@ const showCategory = async (view: View) => {
   const after = readCursor(view);
   const terms = await menu.terms(restuid);
   const { items, next } = await menu.products(restuid, uid, { after, limit: productsShown });
-  const shown = fitting(view, terms, items);
+  const shown = fitting(view, terms, category, items);
   return page({
     title: cut(category.name),
     body: html`${category.description !== null && html`<p>${category.description}</p>`}
-<p>${availability(view, terms, category)} <span class="hint">${t.onSaleCount(category.onSale)}</span></p>
-${shown.length === 0 ? html`<p>${after === undefined ? t.emptyCategory : view.texts.restaurant.noMore}</p>` : productTable(view, terms, shown)}${pager(
+<p>${availability(view, terms, category)} ${onSaleCount(view, category)}</p>
+${shown.length === 0 ? html`<p>${after === undefined ? t.emptyCategory : view.texts.restaurant.noMore}</p>` : productTable(view, terms, category, shown)}${pager(
   view,
   {
     after,
@@ -43,10 +43,15 @@ ${shown.length === 0 ? html`<p>${after === undefined ? t.emptyCategory : view.te
 };
 
 /** The first products that fit into one page; at least one. */
-const fitting = (view: View, terms: MenuTerms, products: readonly MenuProduct[]): readonly MenuProduct[] => {
+const fitting = (
+  view: View,
+  terms: MenuTerms,
+  category: MenuCategory,
+  products: readonly MenuProduct[],
+): readonly MenuProduct[] => {
   let length = 0;
   const tooFar = products.findIndex((product, index) => {
-    length += markupOf(productTable(view, terms, [product])).length;
+    length += markupOf(productTable(view, terms, category, [product])).length;
     return index > 0 && length > markupMax;
   });
   return tooFar === -1 ? products : products.slice(0, tooFar);

@@ -1,4 +1,4 @@
-/** The menu as it is sold now: categories that unfold, opening hours, and the latest import. */
+/** The menu as it is sold now: categories that unfold, opening hours, and the latest change. */
 import { notFound, page } from '../page/answer.ts';
 import { type Html, html, markupOf } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
@@ -8,7 +8,7 @@ import { requestedRestaurant, restaurantPath, restaurantRoles } from '../restaur
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
-import { availability, countsLine, cut, importAuthor, importBadge, importKind, productTable } from './menu-parts.ts';
+import { availability, countsLine, cut, importAuthor, importKind, onSaleCount, productTable } from './menu-parts.ts';
 import { pathOfCategory, pathOfImport, pathOfImports, pathOfMenu } from './paths.ts';
 
 export const menuPath = `${restaurantPath}/menu`;
@@ -27,14 +27,15 @@ const showMenu = async (view: View) => {
   const { menu } = view.ports;
   const t = view.texts.menu;
   const after = readCursor(view);
-  const [terms, { items, next }, latest] = await Promise.all([
+  const [terms, { items, next }, imports, latest] = await Promise.all([
     menu.terms(restuid),
     menu.categories(restuid, { after, limit: categoriesShown }),
     menu.imports(restuid, { after: undefined, limit: 1 }),
+    menu.latestChange(restuid),
   ]);
   return page({
     title: t.title(name),
-    body: html`${await latestImport(view, restuid, latest.items[0])}
+    body: html`${imports.items.length > 0 && (await latestChange(view, restuid, latest))}
 ${after === undefined && hours(view, terms)}
 <h2>${t.categories}</h2>
 ${
@@ -45,12 +46,15 @@ ${
   });
 };
 
-const latestImport = async (view: View, restuid: string, latest: MenuImport | undefined): Promise<Html | false> => {
-  if (latest === undefined) return false;
+/** Undefined `latest`: there are only plans and failed imports. */
+const latestChange = async (view: View, restuid: string, latest: MenuImport | undefined): Promise<Html> => {
   const t = view.texts.menu;
-  const author = await importAuthor(view, latest, (actor) => view.ports.ordering.nameOf(restuid, actor));
-  return html`<div class="card"><p><strong>${t.latest}</strong> <a href="${pathOfImport(restuid, latest.uid)}">${importKind(view, latest)}</a> ${importBadge(view, latest)} ${time(latest.created)} <span class="hint">${t.by(author)}</span></p>
-<p class="hint">${countsLine(view, latest)}</p>
+  const author = latest && (await importAuthor(view, latest, (actor) => view.ports.ordering.nameOf(restuid, actor)));
+  return html`<div class="card">${
+    latest !== undefined &&
+    html`<p><strong>${t.latest}</strong> <a href="${pathOfImport(restuid, latest.uid)}">${importKind(view, latest)}</a> ${time(latest.applied)} <span class="hint">${t.by(author ?? '')}</span></p>
+<p class="hint">${countsLine(view, latest)}</p>`
+  }
 <div class="row"><a class="button" href="${pathOfImports(restuid)}">${t.allImports}</a></div></div>`;
 };
 
@@ -66,7 +70,7 @@ const categories = async (
   let left = markupMax;
   for (const category of items) {
     const path = pathOfCategory(restuid, category.uid);
-    const heading = html`<strong>${cut(category.name)}</strong> <span class="hint">${t.onSaleCount(category.onSale)}</span> ${
+    const heading = html`<strong>${cut(category.name)}</strong> ${onSaleCount(view, category)} ${
       (category.hidden || category.locations.length > 0) && availability(view, terms, category)
     }`;
     const link = html`<p><a href="${path}">${t.showCategory(cut(category.name))}</a></p>`;
@@ -75,7 +79,8 @@ const categories = async (
         after: undefined,
         limit: productsShown,
       });
-      const body = products.length === 0 ? html`<p>${t.emptyCategory}</p>` : productTable(view, terms, products);
+      const body =
+        products.length === 0 ? html`<p>${t.emptyCategory}</p>` : productTable(view, terms, category, products);
       const length = markupOf(body).length;
       left -= length;
       if (left > 0) {

@@ -1,7 +1,7 @@
 /** Parts of the pages about a menu: products, options, states, and what an import did. */
 import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { MenuImport, MenuOption, MenuProduct, MenuTerms, OptionPrice } from '../ports/menu.ts';
+import type { MenuCategory, MenuImport, MenuOption, MenuProduct, MenuTerms, OptionPrice } from '../ports/menu.ts';
 import { badge, type Tone } from '../view/badge.ts';
 import { table } from '../view/table.ts';
 import { money } from './order-parts.ts';
@@ -13,29 +13,45 @@ const valuesMax = 40;
 /** A long text of a menu would fill the page. */
 export const cut = (text: string): string => (text.length > textMax ? `${text.slice(0, textMax)}…` : text);
 
-/** Hidden or not, and the locations that sell it where not all do. */
+type Offer = { hidden: boolean; locations: readonly string[] };
+
+/** Hidden or not, and the locations that sell it where not all do. `category`: that of a product, whose limits hold too. */
 export const availability = (
   { texts }: Pick<View, 'texts'>,
   { locations: all }: MenuTerms,
-  { hidden, locations }: { hidden: boolean; locations: readonly string[] },
+  offer: Offer,
+  category: Offer = { hidden: false, locations: [] },
 ): HtmlValue => {
   const t = texts.menu;
-  if (hidden) return badge('plain', t.hidden);
-  if (locations.length === 0) return t.onSale;
-  const names = locations.map((uid) => all.find((location) => location.uid === uid)?.name ?? uid);
+  if (offer.hidden) return badge('plain', t.hidden);
+  if (category.hidden) return badge('plain', t.categoryHidden);
+  const limits = [offer.locations, category.locations].filter(({ length }) => length > 0);
+  if (limits.length === 0) return t.onSale;
+  const selling = (limits[0] ?? []).filter((uid) => limits.every((uids) => uids.includes(uid)));
+  if (selling.length === 0) return badge('plain', t.nowhere);
+  const names = selling.map((uid) => all.find((location) => location.uid === uid)?.name ?? uid);
   return t.onlyAt(cut(names.join(', ')));
 };
 
+/** Nothing for a hidden category, which sells none of its products. */
+export const onSaleCount = ({ texts }: Pick<View, 'texts'>, { hidden, onSale }: MenuCategory): Html | false =>
+  !hidden && html`<span class="hint">${texts.menu.onSaleCount(onSale)}</span>`;
+
 /** A row for each product. The options unfold, so a page without script has all of them. */
-export const productTable = (view: View, terms: MenuTerms, products: readonly MenuProduct[]): Html => {
+export const productTable = (
+  view: View,
+  terms: MenuTerms,
+  category: MenuCategory,
+  products: readonly MenuProduct[],
+): Html => {
   const t = view.texts.menu;
   return table({
     columns: [t.product, { title: t.price, kind: 'number' }, t.options, t.state],
-    rows: products.map((product) => productRow(view, terms, product)),
+    rows: products.map((product) => productRow(view, terms, category, product)),
   });
 };
 
-const productRow = (view: View, terms: MenuTerms, product: MenuProduct): HtmlValue[] => {
+const productRow = (view: View, terms: MenuTerms, category: MenuCategory, product: MenuProduct): HtmlValue[] => {
   const { currency } = terms;
   const others = Object.entries(product.prices);
   const { methods } = view.texts.ordering;
@@ -46,7 +62,7 @@ const productRow = (view: View, terms: MenuTerms, product: MenuProduct): HtmlVal
         html`<br><span class="hint">${Object.hasOwn(methods, code) ? methods[code as keyof typeof methods] : code}</span> ${money(view, price, currency)}`,
     )}`,
     optionsOf(view, currency, product.options),
-    availability(view, terms, product),
+    availability(view, terms, product, category),
   ];
 };
 
@@ -88,13 +104,19 @@ export const importBadge = (view: Pick<View, 'texts' | 'now'>, shown: MenuImport
   return badge(tones[shown.state], isOver(view, shown) ? expired : states[shown.state]);
 };
 
-/** A plan belongs to one version of the menu, so a later change of the menu ends it as its time does. */
+/**
+ * A plan belongs to one version of the menu and to the elements of one point of sale, so a change of either ends it as its time
+ * does.
+ */
 export const planState = (
   view: Pick<View, 'now'>,
   shown: MenuImport,
   menuVersion: number,
-): 'planned' | 'expired' | 'overtaken' =>
-  isOver(view, shown) ? 'expired' : shown.baseVersion === menuVersion ? 'planned' : 'overtaken';
+): 'planned' | 'expired' | 'overtaken' | 'outdated' => {
+  if (isOver(view, shown)) return 'expired';
+  if (shown.baseVersion !== menuVersion) return 'overtaken';
+  return shown.hasPlan ? 'planned' : 'outdated';
+};
 
 /** A revert, or an import with its mode. */
 export const importKind = ({ texts }: Pick<View, 'texts'>, { kind, mode }: MenuImport): string =>

@@ -26,7 +26,7 @@ const ask = async (view: View): Promise<Answer> => {
   const owner = await importAuthor(view, { ...target, actor: null }, (actor) => ordering.nameOf(restuid, actor));
   return confirmPage(view, {
     title: t.revertTitle(name),
-    body: html`<p>${t.revertTo} ${time(target.created)}.</p><p>${t.revertText(owner)}</p>`,
+    body: html`<p>${t.revertTo} ${time(target.applied)}.</p><p>${t.revertText(owner)}</p>`,
     action: `${back}/revert`,
     fields: [['version', String(version)]],
     submit: t.revertNow,

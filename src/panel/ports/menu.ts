@@ -28,7 +28,7 @@ export type OptionPrice = { operator: '+' | '-' | '='; amount: number };
 export type MenuOption = {
   name: string;
   hidden: boolean;
-  /** How many values a customer chooses. */
+  /** How many values a customer chooses. `most` 0: without a bound. */
   least: number;
   most: number;
   values: readonly (OptionPrice & { name: string; hidden: boolean })[];
@@ -50,6 +50,8 @@ export type MenuImport = {
   state: 'planned' | 'running' | 'applied' | 'failed';
   mode: 'replace' | 'merge' | null;
   created: Date;
+  /** When it changed the menu, if it did: a plan later than it was created. */
+  applied: Date;
   /** Whose elements it is about; null: those of no client. */
   clientId: string | null;
   /** Who made it, where that was not the client: `panel:` and the id of a user, or a user of the command line. */
@@ -60,6 +62,8 @@ export type MenuImport = {
   baseVersion: number | null;
   /** Of a plan. */
   expires: Date | null;
+  /** False for a plan whose elements a replace of another point of sale took over, and for everything that is no plan. */
+  hasPlan: boolean;
   percent: number;
   counts: Record<'categories' | 'products' | 'options' | 'values', ElementCounts>;
 };
@@ -104,6 +108,8 @@ export type MenuPorts = {
   /** Running ones first, then the latest. */
   imports(restuid: string, search: { after: string | undefined; limit: number }): Promise<Listed<MenuImport>>;
   import(restuid: string, uid: string): Promise<MenuImport | undefined>;
+  /** The import or revert that made the present version; undefined before the first one. */
+  latestChange(restuid: string): Promise<MenuImport | undefined>;
   /** True when the menu of this import can be restored, and differs from the present one. */
   canRevertTo(restuid: string, uid: string): Promise<boolean>;
   /** What an applied import changed; empty once the earlier states were deleted. */

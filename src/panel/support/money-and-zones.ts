@@ -1,11 +1,12 @@
 /** Currencies and time zones for the form of a new restaurant. The ordering core validates them again. */
 import type { Language } from '../texts/texts.ts';
 
-/** Amounts are stored in hundredths, so currencies with three decimal places are left out. */
+/** Amounts are stored in hundredths, so currencies with three decimal places are left out. Of the dinar of Iraq Intl says none. */
 export const currencyCodes: readonly string[] = Intl.supportedValuesOf('currency').filter(
   (code) =>
+    code !== 'IQD' &&
     (new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions().maximumFractionDigits ?? 2) <=
-    2,
+      2,
 );
 
 export const timeZones: readonly string[] = [

@@ -115,6 +115,26 @@ test('A-112 the removal of a customer erases the email of its coupons, which a l
   expect((await apply(other, { email: 'staying@example.com' })).status).toBe(200);
 });
 
+test('A-524 coupons follow their customer to a new email; without one they have no use left', async () => {
+  const old = 'moving@example.com';
+  const now = 'moved@example.com';
+  await earn(old, 60);
+  const { code } = await coupon({ quantity: 3, points: 50 }, { valid_email: 'Moving@example.com' });
+  const { uid } = await shop.customer(old);
+  const move = (email: string | null) =>
+    shop.call('POST', '/customer/update', { body: { uid, email, phone: '+39 06 1' } });
+  expect((await move(now)).status).toBe(200);
+  expect((await shop.call('POST', '/customer/create', { body: { email: old } })).status).toBe(200);
+  expect((await apply(code, { email: old })).json.message).toBe('The coupon is for another customer');
+  expect((await apply(code, { email: now })).json.coupon).toMatchObject({ quantity: 2, valid_email: now });
+  expect((await move(null)).status).toBe(200);
+  const later = await shop.call('POST', '/customer/create', { body: { email: now } });
+  expect(later.status).toBe(200);
+  expect((await apply(code, { email: now })).json.error).toBe('CANNOT_APPLY');
+  const { rows } = await sql`select code from ordering.coupons where valid_email in (${old}, ${now})`.execute(core.db);
+  expect(rows).toEqual([]);
+});
+
 test('of the last use of a coupon only one of many parallel applications gets it', async () => {
   const { code } = await coupon({ quantity: 3 });
   const answers = await Promise.all(Array.from({ length: 12 }, () => apply(code)));

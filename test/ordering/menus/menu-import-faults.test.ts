@@ -212,6 +212,16 @@ test('a category that brings a second primary option to a product that was not s
   });
 });
 
+test('A-525 a replace moves a primary option from a product that it removes to the category', async () => {
+  const restaurant = await core.addRestaurant();
+  await accepted(restaurant, { categories: [category('C1')], products: [product('P1', { options: [size] })] });
+  const moved = { categories: [category('C1', { options: [size] })], products: [product('P2')], confirm_removal: true };
+  // The product of one point of sale stays when another sends its whole menu.
+  const report = await refused(restaurant, { ...moved, pos_uid: 'other' });
+  expect(codesOf(report)).toEqual([['TWO_PRIMARY', '/categories/0/options/0/primary']]);
+  expect((await accepted(restaurant, moved)).counts.products).toMatchObject({ created: 1, removed: 1 });
+});
+
 test('amounts with decimals are refused where the currency has none', async () => {
   const restaurant = await core.addRestaurant({ currency: 'JPY' });
   const report = await refused(restaurant, {

@@ -260,3 +260,19 @@ test('of 20 parallel confirms one succeeds; orders that move while their custome
     select deadlocks from pg_stat_database where datname = current_database()`.execute(core.db);
   expect(rows[0]?.deadlocks).toBe(0);
 });
+
+test('A-526 the mark of the orders changes with each order and move, also after a clock was set back', async () => {
+  const { mark } = createStaffOrders(core.db, core.orderTokenKey);
+  core.clock.set('2026-03-08T11:00:00.000Z');
+  for (let count = 0; count < 21; count += 1) await shop.placed();
+  core.clock.set(start);
+  const marks = [await mark(shop.restuid)];
+  const order = await shop.placed();
+  marks.push(await mark(shop.restuid));
+  for (const move of ['confirm', 'close', 'cancel'] as const) {
+    expect((await shop.act(move, order)).status).toBe(200);
+    marks.push(await mark(shop.restuid));
+  }
+  expect(new Set(marks).size).toBe(5);
+  expect(await mark(shop.restuid)).toBe(marks.at(-1));
+});

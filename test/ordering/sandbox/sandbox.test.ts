@@ -163,13 +163,15 @@ test('A-342 a caller moves the clock of its sandbox, whose countdowns end with w
   await until(() => timeouts(placed.uid));
   const to = new Date(Date.now() + 86_400_000).toISOString();
   expect((await move(sandbox, { to })).clock.ahead_seconds).toBeGreaterThan(86_300);
-  for (const wrong of [
-    { to: new Date().toISOString() },
-    { advance_seconds: 31_622_400 },
-    { advance_seconds: 1, reset: true },
-    { advance_seconds: 0 },
-  ])
-    expect([wrong, (await move(sandbox, wrong)).error]).toEqual([wrong, 'VALIDATION_ERROR']);
+  for (const [wrong, pointer, code] of [
+    [{ to: new Date().toISOString() }, 'to', 'RANGE'],
+    [{ advance_seconds: 31_622_400 }, 'advance_seconds', 'RANGE'],
+    [{ advance_seconds: 1, reset: true }, 'reset', 'CONFLICTING_VALUES'],
+    [{ advance_seconds: 0 }, 'advance_seconds', 'RANGE'],
+  ] as const) {
+    const { error, errors } = await move(sandbox, wrong);
+    expect([wrong, error, errors]).toMatchObject([wrong, 'VALIDATION_ERROR', [{ pointer, code }]]);
+  }
   expect((await move(sandbox, {})).clock.ahead_seconds).toBeGreaterThan(86_300);
   expect((await move(real, { advance_seconds: 10_800 })).errors).toMatchObject([{ code: 'SANDBOX_ONLY' }]);
   expect((await move(real, {})).errors).toMatchObject([{ code: 'SANDBOX_ONLY' }]);

@@ -23,7 +23,16 @@ beforeAll(async () => {
 
 afterAll(() => harness?.close());
 
-const importMenu = async (products: readonly object[], more: object = {}) => {
+type Sent = { import: { plan_id: string } };
+
+const post = async (body: object): Promise<Sent> => {
+  const sent = { method: 'POST', headers, body: JSON.stringify(body) };
+  const answer = await fetch(`${harness.url}/api/menu/import`, sent);
+  expect(answer.status, await answer.clone().text()).toBe(200);
+  return (await answer.json()) as Sent;
+};
+
+const importMenu = async (products: readonly object[], more: object = {}): Promise<Sent> => {
   const categories = [...new Set(products.map((each) => (each as { category_ext_id: string }).category_ext_id))];
   const sent = {
     pos_uid: 'till',
@@ -33,9 +42,7 @@ const importMenu = async (products: readonly object[], more: object = {}) => {
     products,
     ...more,
   };
-  const body = JSON.stringify(sent);
-  const answer = await fetch(`${harness.url}/api/menu/import`, { method: 'POST', headers, body });
-  expect(answer.status, await answer.clone().text()).toBe(200);
+  return post(sent);
 };
 
 const size = {
@@ -204,6 +211,84 @@ test.skipIf(isSkipped)(
       expect(text).not.toContain('can apply it');
       expect(text).not.toContain('Can be applied until');
     }
+  },
+);
+
+test.skipIf(isSkipped)('A-527 an option without an upper bound is shown so, in both languages', async () => {
+  const toppings = { ...size, ext_id: 'T', name: 'Toppings', type: 'multiple', min_selectable: 0, max_selectable: 0 };
+  const options = [toppings, { ...toppings, ext_id: 'D', name: 'Dips', min_selectable: 2 }];
+  await importMenu([{ ...marinara, options }]);
+  const english = (await harness.ask('GET', '/menu')).text;
+  expect(english).toMatch(/Toppings<\/strong> <span class="hint">choose any number<[\s\S]*>choose at least 2</);
+  const italian = await fetch(`${harness.place}/menu`, {
+    headers: { cookie: await harness.cookieOf(harness.owner), 'accept-language': 'it' },
+  });
+  expect(await italian.text()).toMatch(/>scelte: a piacere<[\s\S]*>scelte: almeno 2</);
+});
+
+test.skipIf(isSkipped)(
+  'A-528 a product is shown as on sale only where its category is, and a hidden category counts none',
+  async () => {
+    const add = (name: string) =>
+      harness.command('location', 'create', '--restaurant', harness.restuid, '--name', name);
+    const at = async (name: string): Promise<string[]> => [(await add(name)).uid ?? ''];
+    const [hill, lake] = [await at('Hill'), await at('Lake')];
+    const shown = async (category: object, product: object = {}): Promise<string> => {
+      const categories = [{ ext_id: 'Pizze', name: 'Pizze', ...category }];
+      await importMenu([{ ...marinara, ...product }], { categories });
+      const text = (await harness.ask('GET', '/menu')).text;
+      const path = /\/menu\/categories\/[\w-]+/.exec(text)?.[0] ?? '';
+      const both = [text, (await harness.ask('GET', path)).text];
+      for (const each of both) expect(each).toContain('Marinara');
+      return both.join();
+    };
+    const hidden = await shown({ hidden: true });
+    expect(hidden.match(/Category hidden/g)?.length).toBe(2);
+    expect(hidden).not.toMatch(/on sale/i);
+    const limited = await shown({ subrestaurant_uids: hill });
+    // Of the category and of the product, on both pages.
+    expect(limited.match(/Only at Hill/g)?.length).toBe(4);
+    expect(limited).not.toContain('On sale');
+    expect(await shown({ subrestaurant_uids: [...hill, ...lake] }, { subrestaurant_uids: lake })).toMatch(
+      /Only at Lake/,
+    );
+    expect(await shown({ subrestaurant_uids: hill }, { subrestaurant_uids: lake })).toContain('At no location');
+    expect(await shown({})).toMatch(/1 product on sale[\s\S]*On sale/);
+  },
+);
+
+test.skipIf(isSkipped)(
+  'A-529 the latest change is one that changed the menu, with its time, and a plan of elements that moved is not offered',
+  async () => {
+    const newest = async (): Promise<string> =>
+      /\/menu\/imports\/([\w-]+)/.exec((await harness.ask('GET', '/menu/imports')).text)?.[1] ?? '';
+    const card = /Latest change:<[\s\S]*?imports\/([\w-]+)"[\s\S]*?datetime="([^"]+)"/;
+    const latest = async () => card.exec((await harness.ask('GET', '/menu')).text) ?? [];
+    await importMenu([{ ...marinara, price: 20 }]);
+    const first = await newest();
+    const { import: plan } = await importMenu([{ ...marinara, price: 21 }], { dry_run: true });
+    const planned = await newest();
+    expect(planned).not.toBe(first);
+    expect((await latest())[1]).toBe(first);
+    await harness.database.pool.query(
+      `update ordering.menu_imports set created = created - interval '2 hours' where uid = $1`,
+      [planned],
+    );
+    await post({ plan_id: plan.plan_id });
+    const isRecent = (at = ''): boolean => Date.now() - Date.parse(at) < 3_600_000;
+    const [, uid, at] = await latest();
+    expect([uid, isRecent(at)]).toEqual([planned, true]);
+    const sent = [{ ...marinara, price: 22 }];
+    await importMenu(sent);
+    const question = (await harness.ask('GET', `/menu/imports/${planned}/revert`)).text;
+    expect(isRecent(/as it was after the import of <time datetime="([^"]+)"/.exec(question)?.[1])).toBe(true);
+    await importMenu([{ ...marinara, price: 23 }], { dry_run: true });
+    const open = `/menu/imports/${await newest()}`;
+    expect((await harness.ask('GET', open)).text).toContain('can apply it');
+    await importMenu(sent, { pos_uid: 'till-2' });
+    const outdated = (await harness.ask('GET', open)).text;
+    expect(outdated).toContain('moved to another point of sale since, so it can no longer be applied');
+    expect(outdated).not.toMatch(/can apply it|Can be applied until/);
   },
 );
 

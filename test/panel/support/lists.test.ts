@@ -126,13 +126,16 @@ test('without a script restaurants are found and chosen by sending the form, and
   const many = Array.from({ length: 101 }, (_, i) => ['restaurant', `rst_${i}`] as const);
   expect((await post('/panel/clients/new', [['name', 'Careful'], ...many])).status).toBe(400);
   expect((await walk('/panel/clients?q=careful')).names).toEqual([]);
-  const refused = await post('/panel/support/restaurants/new', [
-    ['name', 'Nowhere'],
-    ['currency', 'KWD'],
-    ['time_zone', 'Mars/Base'],
-  ]);
-  expect(refused.status).toBe(422);
-  expect(refused.text).toContain('value="Nowhere"');
+  for (const currency of ['KWD', 'IQD']) {
+    const refused = await post('/panel/support/restaurants/new', [
+      ['name', 'Nowhere'],
+      ['currency', currency],
+      ['time_zone', 'Mars/Base'],
+    ]);
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('value="Nowhere"');
+    expect(refused.text).toContain('Choose a currency from the list.');
+  }
 });
 
 test('every reason that a refusal can have is explained, in every language', () => {

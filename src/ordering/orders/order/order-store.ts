@@ -61,17 +61,6 @@ export const findOrder = async (db: Kysely<unknown>, restuid: string, uid: strin
   return rows[0];
 };
 
-/** chosen: as many as could change within the time that a commit takes, since a later change may be committed first. */
-const lastChangesMax = 20;
-
-/** The orders that changed last, with their numbers of changes: a text that differs after a change. */
-export const lastChanges = async (db: Kysely<unknown>, restuid: string): Promise<string> => {
-  const { rows } = await sql<{ change: string }>`
-    select uid || ' ' || seq as change from ordering.orders where restuid = ${restuid}
-    order by updated desc limit ${lastChangesMax}`.execute(db);
-  return rows.map(({ change }) => change).join();
-};
-
 /** A statement of this transaction that waits for a lock for longer fails with a transient error. */
 export const boundLockWait = async (tx: Kysely<unknown>, waitMs: number): Promise<void> => {
   await sql`select set_config('lock_timeout', ${`${waitMs}ms`}, true)`.execute(tx);

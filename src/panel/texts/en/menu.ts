@@ -12,10 +12,15 @@ export const menu = {
   options: 'Options',
   state: 'State',
   hidden: 'Hidden',
+  categoryHidden: 'Category hidden',
   onSale: 'On sale',
+  nowhere: 'At no location',
   onlyAt: (names: string) => `Only at ${names}`,
-  choose: (least: number, most: number) =>
-    least === most ? `choose ${most}` : least === 0 ? `choose up to ${most}` : `choose ${least} to ${most}`,
+  /** `most` 0: without a bound. */
+  choose: (least: number, most: number) => {
+    if (most === 0) return least === 0 ? 'choose any number' : `choose at least ${least}`;
+    return least === most ? `choose ${most}` : least === 0 ? `choose up to ${most}` : `choose ${least} to ${most}`;
+  },
   moreValues: (count: number) => `and ${count} more`,
   moreOptions: (count: number) => (count === 1 ? 'and 1 more option' : `and ${count} more options`),
   hours: 'Opening hours',
@@ -44,6 +49,8 @@ export const menu = {
     planned: 'A plan: it changed nothing. The program that made it can apply it.',
     expired: 'A plan: it changed nothing, and it has expired.',
     overtaken: 'A plan: it changed nothing. The menu has changed since, so it can no longer be applied.',
+    outdated:
+      'A plan: it changed nothing. Elements of the program moved to another point of sale since, so it can no longer be applied.',
     running: 'It is not finished yet.',
     applied: 'The menu was changed.',
     failed: 'It changed nothing. The program that sent it has the reasons in its answer.',
@@ -62,7 +69,8 @@ export const menu = {
   did: { created: 'New', updated: 'Changed', removed: 'Removed' },
   noChange: 'Nothing changed.',
   changesTitle: 'What changed',
-  forgotten: 'The single changes of this import are no longer stored; those of the latest 50 imports of a program are.',
+  forgotten:
+    'The single changes of this import are no longer stored; only the latest imports of each program have them.',
   element: 'Name',
   action: 'Change',
   alsoChanged: 'Also changed',

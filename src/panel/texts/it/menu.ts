@@ -14,10 +14,18 @@ export const menu: Texts['menu'] = {
   options: 'Opzioni',
   state: 'Stato',
   hidden: 'Nascosto',
+  categoryHidden: 'Categoria nascosta',
   onSale: 'In vendita',
+  nowhere: 'In nessuna sede',
   onlyAt: (names) => `Solo presso ${names}`,
-  choose: (least, most) =>
-    least === most ? `scelte: ${most}` : least === 0 ? `scelte: fino a ${most}` : `scelte: da ${least} a ${most}`,
+  choose: (least, most) => {
+    if (most === 0) return least === 0 ? 'scelte: a piacere' : `scelte: almeno ${least}`;
+    return least === most
+      ? `scelte: ${most}`
+      : least === 0
+        ? `scelte: fino a ${most}`
+        : `scelte: da ${least} a ${most}`;
+  },
   moreValues: (count) => (count === 1 ? 'e un altro' : `e altri ${count}`),
   moreOptions: (count) => (count === 1 ? 'e un’altra opzione' : `e altre ${count} opzioni`),
   hours: 'Orari di apertura',
@@ -46,6 +54,8 @@ export const menu: Texts['menu'] = {
     planned: 'È un piano: non ha cambiato nulla. Il programma che lo ha creato può applicarlo.',
     expired: 'È un piano scaduto: non ha cambiato nulla.',
     overtaken: 'È un piano: non ha cambiato nulla. Nel frattempo il menu è cambiato, quindi non si può più applicare.',
+    outdated:
+      'È un piano: non ha cambiato nulla. Nel frattempo alcuni elementi del programma sono passati a un altro punto cassa, quindi non si può più applicare.',
     running: 'Non è ancora terminata.',
     applied: 'Il menu è stato modificato.',
     failed: 'Non ha cambiato nulla. Il programma che l’ha inviata trova i motivi nella risposta.',
@@ -65,7 +75,7 @@ export const menu: Texts['menu'] = {
   noChange: 'Nessuna modifica.',
   changesTitle: 'Che cosa è cambiato',
   forgotten:
-    'Le singole modifiche di questa importazione non sono più conservate; restano quelle delle ultime 50 importazioni di ogni programma.',
+    'Le singole modifiche di questa importazione non sono più conservate: restano solo quelle delle ultime importazioni di ogni programma.',
   element: 'Nome',
   action: 'Modifica',
   alsoChanged: 'Altre modifiche',

@@ -2,7 +2,7 @@
 import { aliveOptions, inheritedOptions } from '../../menu/applying-options.ts';
 import type { Option } from '../../menu/menu.ts';
 import { type ProductMembers, productMembers } from '../elements/members.ts';
-import { type Drafted, type ImportTerms, posUidOf } from '../read/import-terms.ts';
+import { type Drafted, type ImportTerms, posUidOf, type StoredElement } from '../read/import-terms.ts';
 import type { SentCategory, SentMenu, SentProduct } from '../read/read-elements.ts';
 import type { FieldChange } from '../report/report.ts';
 import { isVisiblePrimary, type Planning, planOptions } from './plan-options.ts';
@@ -35,18 +35,24 @@ export const planProducts = async (
     const pause = planning.pace();
     if (pause !== undefined) await pause;
   }
-  checkPrimaries(current, drafts, categories, planning);
+  checkPrimaries(
+    current.products.filter((product) => stays(product, terms)),
+    drafts,
+    categories,
+    planning,
+  );
   return drafts;
 };
+
+/** Whether a stored element that is not sent is still there after the import. */
+const stays = ({ removed, pos_uid }: StoredElement, { mode, posUid }: ImportTerms): boolean =>
+  !removed && (mode === 'merge' || pos_uid !== posUid);
 
 /** Categories that a product may name: the sent ones, and the stored ones that this import does not remove. */
 const indexCategories = (current: CurrentMenu, drafts: CategoryDrafts, terms: ImportTerms): CategoryIndex => {
   const sentIds = new Set(drafts.map(({ sent: { extId } }) => extId));
   const staying = current.categories.filter(
-    (category) =>
-      !category.removed &&
-      !sentIds.has(category.ext_id ?? '') &&
-      (terms.mode === 'merge' || category.pos_uid !== terms.posUid),
+    (category) => stays(category, terms) && !sentIds.has(category.ext_id ?? ''),
   );
   const all = [...drafts.map(({ after }) => after), ...staying];
   return {
@@ -187,17 +193,17 @@ const checkOwnPrimaries = (
   findings.error(pointer, sent.extId, 'TWO_PRIMARY', 'more than one visible option of the product is primary');
 };
 
-/** Categories with two primary options, and categories that give a second one to a product that was not sent. */
+/** Categories with two primary options, and categories that give a second one to a product that stays without being sent. */
 const checkPrimaries = (
-  current: CurrentMenu,
+  staying: readonly StoredProduct[],
   products: readonly Drafted<SentProduct, StoredProduct>[],
   categories: CategoryDrafts,
   { findings }: Planning,
 ): void => {
   const planned = new Set(products.map(({ after }) => after.uid));
   const withPrimary = new Map<string, StoredProduct>();
-  for (const product of current.products)
-    if (!product.removed && !planned.has(product.uid) && product.inherits_options === 'sync')
+  for (const product of staying)
+    if (!planned.has(product.uid) && product.inherits_options === 'sync')
       if (product.options.some(isVisiblePrimary)) withPrimary.set(product.category_uid, product);
   for (const { sent, after } of categories) {
     const primaries = after.options.filter(isVisiblePrimary).length;

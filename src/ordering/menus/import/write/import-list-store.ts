@@ -12,7 +12,17 @@ const isRunning = sql`(state = 'running' and ${isLiving})`;
 
 const shown = sql`case when state = 'running' and not ${isLiving} then 'failed' else state end as state`;
 
-type Row = ImportRecord & { isRunning: boolean };
+/**
+ * `applied`: when it changed the menu, if it did. `hasPlan`: it is a plan whose elements no replace of another point of sale took
+ * over.
+ */
+export type ListedImport = ImportRecord & { applied: Date; hasPlan: boolean };
+
+const columns = sql`
+  ${importColumns}, ${shown}, plan is not null as "hasPlan",
+  case when plan_id is not null and state = 'applied' then touched else created end as applied`;
+
+type Row = ListedImport & { isRunning: boolean };
 
 /**
  * `clientId` null: imports of all clients. Throws VALIDATION_ERROR for a page number beyond the ones that can be
@@ -32,7 +42,7 @@ export const listImports = (
     tables: table,
     tenant: sql`restuid = ${restuid}`,
     fits: sql`true`,
-    columns: sql`${importColumns}, ${shown}, ${isRunning} as "isRunning"`,
+    columns: sql`${columns}, ${isRunning} as "isRunning"`,
     key: [
       { column: sql`${isRunning}::integer`, type: sql`integer` },
       { column: sql`created`, type: sql`timestamptz` },
@@ -80,10 +90,20 @@ export const findImportByUid = async (
   db: Kysely<unknown>,
   restuid: string,
   uid: string,
-): Promise<ImportRecord | undefined> => {
-  const { rows } = await sql<ImportRecord>`
-    select ${importColumns}, ${shown} from ordering.menu_imports where restuid = ${restuid} and uid = ${uid}`.execute(
-    db,
-  );
+): Promise<ListedImport | undefined> => {
+  const { rows } = await sql<ListedImport>`
+    select ${columns} from ordering.menu_imports where restuid = ${restuid} and uid = ${uid}`.execute(db);
+  return rows[0];
+};
+
+/** The import or revert that made this version of the menu. */
+export const findImportOfVersion = async (
+  db: Kysely<unknown>,
+  restuid: string,
+  version: number,
+): Promise<ListedImport | undefined> => {
+  const { rows } = await sql<ListedImport>`
+    select ${columns} from ordering.menu_imports
+    where restuid = ${restuid} and version = ${version} and version > base_version`.execute(db);
   return rows[0];
 };
