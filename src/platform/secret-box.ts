@@ -4,7 +4,17 @@
  * encrypted with AES-256-GCM and bound to a label, so one ciphertext cannot replace another.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { assertRealFolder } from './files/real-folder.ts';
 
@@ -57,27 +67,44 @@ export const parseMasterKey = (text: string): Buffer | undefined => {
 
 /**
  * The master key in the file `path`, which is created (mode 0600) if it is missing. `link` publishes the complete file, or
- * fails when another process was first, so two parallel starts agree on one key.
+ * fails when another process was first, so two parallel starts agree on one key. The key is on the disk before it is returned:
+ * after a loss of power nothing else could open the store that it seals.
  */
 export const loadOrCreateMasterKey = (path: string): Buffer => {
   const folder = dirname(path);
   const existing = readMasterKeyFile(path);
   if (existing !== undefined) return existing;
   assertRealFolder(folder);
-  mkdirSync(folder, { recursive: true });
+  const madeFolder = mkdirSync(folder, { recursive: true });
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
   writeFileSync(draft, `${randomBytes(keyBytes).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
-  chmodSync(draft, 0o600);
   try {
+    chmodSync(draft, 0o600);
+    flushToDisk(draft);
     linkSync(draft, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
     rmSync(draft, { force: true });
   }
+  flushToDisk(folder);
+  if (madeFolder !== undefined) flushToDisk(dirname(madeFolder));
   const made = readMasterKeyFile(path);
   if (made === undefined) throw new Error(`cannot read ${path}`);
   return made;
+};
+
+/** Waits until the disk has the content of a file, or the names in a folder. */
+export const flushToDisk = (path: string): void => {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } catch (error) {
+    // Some file systems cannot flush a folder.
+    if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error;
+  } finally {
+    closeSync(file);
+  }
 };
 
 /** Undefined when there is no file. Throws when it holds no key. */

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely';
+import pg from 'pg';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createPool } from '#src/platform/db/pool.ts';
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
@@ -62,6 +63,43 @@ describe('a unit of work', () => {
     });
     expect(isTransient(await failure(work))).toBe(true);
     expect(tries).toBe(4);
+  });
+});
+
+/** The server refuses the next `begin` of the pool and keeps the connection, as a cancel or a timeout does. */
+const refuseNextBegin = (): void => {
+  const query = Reflect.get(pg.Client.prototype, 'query') as (...sent: unknown[]) => unknown;
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...sent: unknown[]) {
+    if (sent[0] !== 'begin') return query.apply(this, sent);
+    spy.mockRestore();
+    return query.apply(this, ["do $$ begin raise exception 'canceled' using errcode = '57014'; end $$", []]);
+  } as never);
+};
+
+describe('a transaction whose begin is refused on a living connection', () => {
+  test('A-478 commits none of the statements after its answer, and fails with the reason', async () => {
+    refuseNextBegin();
+    const work = inTransaction(database.db, async (tx) => {
+      await sql`select 1`.execute(tx);
+      await seat(tx, 1);
+      await seat(tx, 2);
+    });
+    expect(isTransient(await failure(work))).toBe(true);
+    await expect(work).rejects.toThrow('canceled');
+    expect(await guests()).toEqual([2, 2]);
+  });
+
+  test('A-478 fails also where nothing waits for an answer before the end, and leaves a pool that works', async () => {
+    refuseNextBegin();
+    await expect(inTransaction(database.db, async () => undefined)).rejects.toThrow('canceled');
+    refuseNextBegin();
+    const thrown = inTransaction(database.db, async () => {
+      throw new Error('the kitchen is closed');
+    });
+    await expect(thrown).rejects.toThrow();
+    for (let round = 0; round < 5; round += 1)
+      expect(await inTransaction(database.db, async (tx) => (await sql`select 1`.execute(tx)).rows.length)).toBe(1);
+    expect(await guests()).toEqual([2, 2]);
   });
 });
 

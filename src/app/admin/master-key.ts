@@ -1,5 +1,6 @@
 /** The rotation of the master key by the command line, and its state. How it works: src/app/installation/README.md. */
 import { appendChange } from '#src/gateway/index.ts';
+import { openSession, type Session } from '#src/platform/db/driver/session.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Installation, openInstallation } from '../installation/installation.ts';
@@ -10,7 +11,7 @@ import { hasEmbedded } from '../installation/migrate-schema.ts';
 import { hasNextKey, makeNextKey, useNextKey } from '../installation/own-key-file.ts';
 import { nameConnection, openOwnStore } from '../installation/own-store.ts';
 import { addKey, type RecordKey, removeOthers } from '../installation/rotate-master-key.ts';
-import { listSealed } from '../installation/sealed-root-store.ts';
+import { listSealed, takeRotationLock } from '../installation/sealed-root-store.ts';
 import type { Settings } from '../settings/config.ts';
 import { actorName } from './actor-name.ts';
 
@@ -88,10 +89,15 @@ export const rotateMasterKey = async (
   log: Logger,
   { waitMsMax, onWaiting }: { waitMsMax: number; onWaiting: (waiting: readonly KeyHolderRow[]) => void },
 ): Promise<RotatedMasterKey> => {
-  const keys = readMasterKeys(settings, { makes: false });
+  // Where the key is missing, to open the installation would make one.
+  readMasterKeys(settings, { makes: false });
   const installation = await openInstallation(settings, log, { exclusive: false });
+  let lock: Session | undefined;
   try {
     const { db } = installation.store;
+    lock = await lockRotation(installation);
+    // Read under the lock, because another rotation may have replaced the file meanwhile.
+    const keys = readMasterKeys(settings, { makes: false });
     const target = targetOf(settings, keys, [...(await listSealed(db)).keys()]);
     const deps = { db, record: recordIn(installation) };
     await addKey(deps, keys, target);
@@ -99,6 +105,7 @@ export const rotateMasterKey = async (
     const endMs = performance.now() + waitMsMax;
     let shown = '';
     for (;;) {
+      if (lock.over.aborted) throw new Error('the connection to the database was lost: run the command again');
       const waiting = await removeOthers(deps, target);
       const names = waiting.map(({ name }) => name).join();
       if (names !== shown && waiting.length > 0) onWaiting(waiting);
@@ -107,7 +114,23 @@ export const rotateMasterKey = async (
       await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
     }
   } finally {
+    lock?.close();
     await installation.store.close();
+  }
+};
+
+/**
+ * Two rotations of the key in a data folder at once could each remove the key that the other puts in place. The lock ends with
+ * its session, and so with a command that is killed.
+ */
+const lockRotation = async ({ store }: Installation): Promise<Session> => {
+  const session = await openSession(store.sessions, 'orderpass master-key rotate');
+  try {
+    if (await takeRotationLock(session.client)) return session;
+    throw new Error('another master-key rotate is running on this store: wait until it ends, and run this one again');
+  } catch (error) {
+    session.close();
+    throw error;
   }
 };
 

@@ -16,8 +16,11 @@ import { idsOf, type MasterKeys } from './master-keys.ts';
 const readEveryMs = 3_000;
 /** An unchanged row is written so often, since it counts for `aliveSeconds`. */
 const renewEveryMs = 8_000;
-/** Longer than a database that is slow or fails over lets a process wait. */
-const aliveSeconds = 20;
+/**
+ * A process counts for so long after its last write. An outage of 20 s removes no process: a row is up to 11 s old when it
+ * begins, and the next try follows within 3 s of its end, which leaves 6 s for slow connections.
+ */
+const aliveSeconds = 40;
 
 export type KeyHolder = {
   /** `tx`: the transaction that opens the root, so that a rotation sees the process or the process sees the rotation. */
@@ -42,6 +45,7 @@ export const createKeyHolder = ({ role, readKeys, onCompared, log }: HolderDeps)
   let hasList = false;
   let written = '';
   let writtenMs = Number.NEGATIVE_INFINITY;
+  let isCutOff = false;
 
   /** `reason` is missing when the keys could be read. */
   const keysNow = (): { keys: string[]; reason?: string } => {
@@ -82,13 +86,24 @@ export const createKeyHolder = ({ role, readKeys, onCompared, log }: HolderDeps)
     writtenMs = nowMs;
   };
 
+  /** The pauses of the supervisor grow to 10 s, which is too long for a row that must not become too old. */
+  const tryToWrite = async (db: Kysely<unknown>): Promise<void> => {
+    try {
+      await writeIfDue(db);
+      isCutOff = false;
+    } catch (error) {
+      if (!isCutOff) log.warn({ err: error }, 'the keys of this process could not be written, and are tried again');
+      isCutOff = true;
+    }
+  };
+
   return {
     register: async (tx) => void (await write(tx, keysNow().keys)),
     service: (db) => ({
       name: 'key-holder',
       run: async (signal) => {
         while (!signal.aborted) {
-          await writeIfDue(db);
+          await tryToWrite(db);
           await pause(readEveryMs, signal);
         }
         if (hasList) await deleteHolder(db, process);

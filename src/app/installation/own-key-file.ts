@@ -1,7 +1,7 @@
 /** The rotation of the key file in the data folder, which the program makes and so replaces itself. */
-import { chownSync, closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, statSync } from 'node:fs';
+import { chownSync, existsSync, linkSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { loadOrCreateMasterKey } from '#src/platform/secret-box.ts';
+import { flushToDisk, loadOrCreateMasterKey } from '#src/platform/secret-box.ts';
 import { createMasterKey, type KeySettings, type MasterKey, ownKeyFile } from './master-keys.ts';
 
 const nextFile = (settings: KeySettings): string => `${ownKeyFile(settings)}.next`;
@@ -21,18 +21,8 @@ export const makeNextKey = (settings: KeySettings): MasterKey => {
   const path = nextFile(settings);
   const key = createMasterKey(loadOrCreateMasterKey(path));
   if (own === 0) chownSync(path, uid, gid);
-  flush(path);
+  flushToDisk(path);
   return key;
-};
-
-/** The old key is removed from the store soon after, so a loss of power must not bring the old file again. */
-const flush = (path: string): void => {
-  const file = openSync(path, 'r');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
 };
 
 /**
@@ -43,6 +33,7 @@ export const useNextKey = (settings: KeySettings, before: MasterKey): string => 
   const kept = `${ownKeyFile(settings)}.${before.id}`;
   if (!existsSync(kept)) linkSync(ownKeyFile(settings), kept);
   renameSync(nextFile(settings), ownKeyFile(settings));
-  flush(dirname(kept));
+  // The old key is removed from the store soon after, so a loss of power must not bring the old file again.
+  flushToDisk(dirname(kept));
   return kept;
 };

@@ -1,11 +1,20 @@
 /** The root of the installation as it is stored: sealed once by each master key that opens it. */
 import { type Kysely, sql } from 'kysely';
+import type { ClientBase } from 'pg';
 
 const prefix = 'sealed_root/';
 
 /** Starts and rotations pass one after the other until the transaction ends. */
 export const lockRoot = async (tx: Kysely<unknown>): Promise<void> => {
   await sql`select pg_advisory_xact_lock(hashtext('platform.sealed_root'))`.execute(tx);
+};
+
+/** Holds until the connection ends. False: another connection has it. */
+export const takeRotationLock = async (client: ClientBase): Promise<boolean> => {
+  const { rows } = await client.query<{ taken: boolean }>(
+    `select pg_try_advisory_lock(hashtext('platform.master_key_rotation')) as taken`,
+  );
+  return rows[0]?.taken === true;
 };
 
 /** By the id of the master key. Facts, and no table of their own, because a start may meet a schema without it. */

@@ -52,8 +52,9 @@ export const openWith = async (
 };
 
 const opened = (key: MasterKey, sealed: Buffer | undefined): Buffer => {
+  if (sealed === undefined) throw new Error(`master key ${key.id} was removed: it does not open this store any more`);
   try {
-    return key.openRoot(sealed ?? Buffer.alloc(0));
+    return key.openRoot(sealed);
   } catch (error) {
     throw new Error(`the root that is sealed by master key ${key.id} was changed in the database`, { cause: error });
   }

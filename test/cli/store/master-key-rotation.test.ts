@@ -232,7 +232,7 @@ test('A-260 before the rotation a start and a rotation with a key that does not 
   expect(await statusWith(withBoth)).toMatchObject({ code: 1, status: { state: 'to_rotate', previous: oldKey.id } });
 });
 
-test('A-259 A-261 a rotation that is killed leaves both keys, and the next one removes the old key when no process needs it', async () => {
+test('A-259 A-261 A-485 a rotation that is killed leaves both keys, one beside another is refused, and the next one removes the old key when no process needs it', async () => {
   const killed = rotateInBackground(withBoth);
   await until(() => killed.errors().includes(String(worker.child.pid)));
   expect(killed.errors()).toContain(String(first.child.pid));
@@ -254,6 +254,8 @@ test('A-259 A-261 a rotation that is killed leaves both keys, and the next one r
 
   const again = rotateInBackground(withBoth);
   await until(() => again.errors().includes(String(worker.child.pid)));
+  const second = await runCommand(['master-key', 'rotate', '--wait', '0'], { ...env, ...withBoth });
+  expect([second.code, second.stderr]).toEqual([1, expect.stringContaining('another master-key rotate is running')]);
   replaceFile('master.key', newKey.text);
   await worker.stop();
   await until(() => again.child.exitCode !== null);

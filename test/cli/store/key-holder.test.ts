@@ -1,0 +1,62 @@
+/** A process stays in the list of those that a rotation of the master key waits for, also after failed writes. */
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createKeyHolder, listKeyHolders } from '#src/app/installation/key-holder.ts';
+import { createMasterKey } from '#src/app/installation/master-keys.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { until } from '../../support/until.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database?.drop());
+
+test('A-486 a process that the store refused for several looks is listed again at the next one, and the log says so once', async () => {
+  const { db, pool } = database;
+  const logged: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => logged.push(line) });
+  const [before, after] = [createMasterKey(randomBytes(32)), createMasterKey(randomBytes(32))];
+  let current = before;
+  let looks = 0;
+  const readKeys = () => {
+    looks += 1;
+    return { current, previous: undefined };
+  };
+  const holder = createKeyHolder({ role: 'worker', readKeys, onCompared: () => undefined, log });
+  const isListed = async (key: string): Promise<boolean> =>
+    (await listKeyHolders(db)).some(({ keys }) => keys.includes(key));
+  const ended = new AbortController();
+  let failure: unknown;
+  const service = holder
+    .service(db)
+    .run(ended.signal)
+    .catch((error: unknown) => {
+      failure = error;
+    });
+  await until(() => isListed(before.id));
+  await pool.query('alter table platform.key_holders rename to key_holders_away');
+  current = after;
+  const looksBefore = looks;
+  await until(() => failure !== undefined || looks >= looksBefore + 3);
+  await pool.query('alter table platform.key_holders_away rename to key_holders');
+  expect(failure).toBeUndefined();
+  await until(() => isListed(after.id));
+  expect(logged.filter((line) => line.includes('could not be written'))).toHaveLength(1);
+  ended.abort();
+  await service;
+  expect(await isListed(after.id)).toBe(false);
+});
+
+test('A-486 a process whose last write is 30 s old is still waited for, and one of 45 s is not', async () => {
+  const write = (name: string, seconds: number) =>
+    database.pool.query(
+      `insert into platform.key_holders (process, name, role, keys, seen)
+       values (gen_random_uuid(), $1, 'worker', '{}', now() - make_interval(secs => $2))`,
+      [name, seconds],
+    );
+  await write('gone', 45);
+  await write('slow', 30);
+  expect((await listKeyHolders(database.db)).map(({ name }) => name)).toEqual(['slow']);
+});
