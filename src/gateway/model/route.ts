@@ -69,6 +69,10 @@ export const neededScopes = ({ scopes, anyOf }: Route, held: ReadonlySet<string>
   return [...scopes, ...nearest.filter((name) => !scopes.includes(name))];
 };
 
+/** Sets of scopes of which a caller needs one: those of the route, each time with one of its sets. */
+export const scopeSetsOf = ({ scopes, anyOf }: Route): readonly (readonly string[])[] =>
+  anyOf.length === 0 ? [scopes] : anyOf.map((set) => [...new Set([...scopes, ...set])]);
+
 /** A request without a credential passes. One that is presented is checked all the same. */
 export const mayBeAnonymous = (route: Route | undefined): boolean =>
   route !== undefined && route.access !== 'credential';
