@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { deprecationNames } from './deprecation.ts';
 import { isRuled } from './header-rules.ts';
 import { type FileRoute, methodsOf, opensToKeys, ownUpstream, type RouteFile, scopesFor } from './route-file.ts';
-import { unitsOfRoute } from './route-limits.ts';
+import { classFor, unitsOfRoute } from './route-limits.ts';
 import { isParameter, type Method, ownPathOf, patternOf, segmentsOf, takenPathText } from './route-path.ts';
 import { identityPolicyOf, isTokenHeaderPassed } from './upstream-identity.ts';
 import { addressesIn, type UpstreamPolicy, upstreamName, upstreamPolicy, upstreamsBehind } from './upstream-policy.ts';
@@ -218,20 +218,22 @@ const problemsOfAccess = (route: FileRoute, named: readonly Method[]): Problem[]
 };
 
 /** Limits that no request could meet, and a tenant that the path does not name. */
-const problemsOfLimits = (
-  { limits, tenant, path, class: given }: FileRoute,
-  ofTenants: RouteFile['tenantLimits'],
-): Problem[] => {
+const problemsOfLimits = (route: FileRoute, ofTenants: RouteFile['tenantLimits']): Problem[] => {
+  const { limits, tenant, path, access, class: given } = route;
   const found: Problem[] = [];
-  // A route of several methods costs least with the cheapest of them, so the class R stands for a missing one.
-  const least = unitsOfRoute({ class: given ?? 'R', limits });
+  // Those of its cheapest method.
+  const least = Math.min(...methodsOf(route).map((method) => unitsOfRoute({ class: classFor(given, method), limits })));
   for (const name of ['perMinute', 'burst'] as const) {
     const own = limits?.[name];
     if (own !== undefined && own < least)
       found.push([['limits', name], `a request costs ${least} units, so every one would be refused`]);
-    const all = ofTenants?.[name];
+    // Requests without a credential are charged to no tenant.
+    const all = access === 'credential' ? ofTenants?.[name] : undefined;
     if (all !== undefined && all < least)
-      found.push([['limits', 'cost'], `tenantLimits.${name} is ${all}, so every request would be refused`]);
+      found.push([
+        limits?.cost === undefined ? ['class'] : ['limits', 'cost'],
+        `a request costs ${least} units and tenantLimits.${name} is ${all}, so every one would be refused`,
+      ]);
   }
   if (tenant !== undefined && isParameter(tenant) && !segmentsOf(path).includes(tenant))
     found.push([['tenant'], `the path has no ${tenant}`]);

@@ -17,7 +17,7 @@ import {
   routeMembers,
   scopesFor,
 } from './route-file.ts';
-import type { RouteClass, TenantLimits } from './route-limits.ts';
+import { classFor, type RouteClass, type TenantLimits } from './route-limits.ts';
 import type { Method } from './route-path.ts';
 import { upstreamPolicy } from './upstream-policy.ts';
 
@@ -93,8 +93,6 @@ export const headAsGet = (routes: readonly Route[]): ReadonlyMap<Route, Route> =
 
 export type RouteTable = Omit<RouteFile, 'routes' | '$schema'> & { routes: Route[] };
 export type TenantWords = RouteTable['tenantWords'];
-
-const readMethods: ReadonlySet<Method> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** The table of a parsed JSON or YAML value, or every problem of it with its path. */
 export const parseRouteTable = (
@@ -192,7 +190,7 @@ const tableOf = ({ $schema, ...file }: RouteFile): RouteTable => {
         scopes,
         anyOf,
         kinds: route.kinds ?? (opensToKeys({ scopes, anyOf }, keyScopes) ? kind.options : ['api_client', 'bearer']),
-        class: route.class ?? (readMethods.has(method) ? 'R' : 'W'),
+        class: classFor(route.class, method),
         ...(file.tenantLimits !== undefined && { tenantLimits: file.tenantLimits }),
         ...(route.deprecation && { deprecationFields: deprecationFields(route.deprecation) }),
       };
