@@ -2,7 +2,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { deprecationNames } from './deprecation.ts';
 import { isRuled } from './header-rules.ts';
-import { type FileRoute, methodsOf, opensToKeys, ownUpstream, type RouteFile, scopesFor } from './route-file.ts';
+import {
+  type FileRoute,
+  methodsOf,
+  opensToKeys,
+  ownOperations,
+  ownUpstream,
+  type RouteFile,
+  scopesFor,
+} from './route-file.ts';
 import { classFor, unitsOfRoute } from './route-limits.ts';
 import { isParameter, type Method, ownPathOf, patternOf, segmentsOf, takenPathText } from './route-path.ts';
 import { identityPolicyOf, isTokenHeaderPassed } from './upstream-identity.ts';
@@ -16,6 +24,8 @@ export type Problem = [Path, string];
 type CheckedFile = Pick<RouteFile, 'scopes' | 'apiKeyScopes' | 'cors' | 'tenantLimits'> & {
   upstreams: Readonly<Record<string, UpstreamPolicy | undefined>>;
   routes: (FileRoute | undefined)[];
+  /** Those whose id is malformed, so that another one stands for it. Default: none. */
+  unnamedRoutes?: ReadonlySet<FileRoute | undefined>;
   /** Also those of malformed routes. Default: those of `routes`. */
   namedUpstreams?: readonly string[];
 };
@@ -39,6 +49,7 @@ export const contradictions = (file: CheckedFile): Problem[] => {
             ...problemsOfRoute(route, { known, keyScopes, hostsHaveCors }),
             ...problemsOfLimits(route, file.tenantLimits),
             ...problemsOfRouteToCells(route, file.upstreams),
+            ...(file.unnamedRoutes?.has(route) === true ? [] : lostOperation(route)),
           ].map(([path, message]): Problem => [['routes', index, ...path], message]),
     ),
   ];
@@ -125,6 +136,11 @@ const problemsOfRouteToCells = (
     found.push([['tenant'], `say where a request names its tenant, since ${upstream} has cells`]);
   return found;
 };
+
+const lostOperation = ({ id, upstream }: FileRoute): Problem[] =>
+  upstream !== ownUpstream || (ownOperations as readonly string[]).includes(id)
+    ? []
+    : [[['id'], `the gateway has no operation ${id}; a route to ${ownUpstream} is ${ownOperations.join(', ')}`]];
 
 /** Two routes of one name, or for the same host, path and method: the sequence of the file would have to decide. */
 const sameRoutes = (routes: CheckedFile['routes']): Problem[] => {

@@ -21,10 +21,7 @@ import { classFor, type RouteClass, type TenantLimits } from './route-limits.ts'
 import type { Method } from './route-path.ts';
 import { upstreamPolicy } from './upstream-policy.ts';
 
-export { ownUpstream } from './route-file.ts';
-
-/** The operation that returns the reason of a refusal. */
-export const denialRoute = 'whoami.denial';
+export { denialRoute, ownUpstream } from './route-file.ts';
 
 /** One method of one route of the file. */
 export type Route = Omit<FileRoute, 'method' | 'scopes' | 'kinds' | 'class' | 'anyOf'> & {
@@ -132,10 +129,14 @@ const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] =>
     .object({ upstreams: z.record(z.string(), z.unknown()) })
     .catch({ upstreams: {} })
     .parse(value);
+  const routes = file.routes.map(withoutWrongMembers);
+  const isUnnamed = (route: FileRoute | undefined, index: number): boolean =>
+    route?.id !== Reflect.get(Object(file.routes[index]), 'id');
   return {
     ...file,
     scopes: file.scopes.filter((scope) => scope !== undefined),
-    routes: file.routes.map(withoutWrongMembers),
+    routes,
+    unnamedRoutes: new Set(routes.filter(isUnnamed)),
     namedUpstreams: [
       ...file.routes.flatMap((route) => upstream.safeParse(route).data?.upstream ?? []),
       ...Object.values(upstreams).flatMap((one) => Object.values(group.safeParse(one).data?.cells ?? {}).map(String)),
