@@ -17,9 +17,10 @@ import { certificateSettings } from './request/certificate-config.ts';
 import { requestLogSettings } from './whoami/requests/config.ts';
 
 export { signalScopes } from './audit/signals/config.ts';
-export type { Route, RouteTable } from './model/route.ts';
+export { mayBeAnonymous, type Route, type RouteTable, scopeSetsOf } from './model/route.ts';
 export { routeFileSchema } from './model/route-file.ts';
-export { turnedOnPaths } from './model/route-path.ts';
+export { unitsOfRoute } from './model/route-limits.ts';
+export { isParameter, patternOf, segmentsOf, turnedOnPaths } from './model/route-path.ts';
 export { upstreamsBehind } from './model/upstream-policy.ts';
 export { type ExplainedRoute, explainRoute } from './routing/explain-route.ts';
 export {

@@ -2,8 +2,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { deprecationNames } from './deprecation.ts';
 import { isRuled } from './header-rules.ts';
-import { type FileRoute, methodsOf, opensToKeys, ownUpstream, type RouteFile, scopesFor } from './route-file.ts';
-import { unitsOfRoute } from './route-limits.ts';
+import {
+  type FileRoute,
+  methodsOf,
+  opensToKeys,
+  ownOperations,
+  ownUpstream,
+  type RouteFile,
+  scopesFor,
+} from './route-file.ts';
+import { classFor, unitsOfRoute } from './route-limits.ts';
 import { isParameter, type Method, ownPathOf, patternOf, segmentsOf, takenPathText } from './route-path.ts';
 import { identityPolicyOf, isTokenHeaderPassed } from './upstream-identity.ts';
 import { addressesIn, type UpstreamPolicy, upstreamName, upstreamPolicy, upstreamsBehind } from './upstream-policy.ts';
@@ -16,6 +24,8 @@ export type Problem = [Path, string];
 type CheckedFile = Pick<RouteFile, 'scopes' | 'apiKeyScopes' | 'cors' | 'tenantLimits'> & {
   upstreams: Readonly<Record<string, UpstreamPolicy | undefined>>;
   routes: (FileRoute | undefined)[];
+  /** Those whose id is malformed, so that another one stands for it. Default: none. */
+  unnamedRoutes?: ReadonlySet<FileRoute | undefined>;
   /** Also those of malformed routes. Default: those of `routes`. */
   namedUpstreams?: readonly string[];
 };
@@ -39,6 +49,7 @@ export const contradictions = (file: CheckedFile): Problem[] => {
             ...problemsOfRoute(route, { known, keyScopes, hostsHaveCors }),
             ...problemsOfLimits(route, file.tenantLimits),
             ...problemsOfRouteToCells(route, file.upstreams),
+            ...(file.unnamedRoutes?.has(route) === true ? [] : lostOperation(route)),
           ].map(([path, message]): Problem => [['routes', index, ...path], message]),
     ),
   ];
@@ -125,6 +136,11 @@ const problemsOfRouteToCells = (
     found.push([['tenant'], `say where a request names its tenant, since ${upstream} has cells`]);
   return found;
 };
+
+const lostOperation = ({ id, upstream }: FileRoute): Problem[] =>
+  upstream !== ownUpstream || (ownOperations as readonly string[]).includes(id)
+    ? []
+    : [[['id'], `the gateway has no operation ${id}; a route to ${ownUpstream} is ${ownOperations.join(', ')}`]];
 
 /** Two routes of one name, or for the same host, path and method: the sequence of the file would have to decide. */
 const sameRoutes = (routes: CheckedFile['routes']): Problem[] => {
@@ -218,20 +234,22 @@ const problemsOfAccess = (route: FileRoute, named: readonly Method[]): Problem[]
 };
 
 /** Limits that no request could meet, and a tenant that the path does not name. */
-const problemsOfLimits = (
-  { limits, tenant, path, class: given }: FileRoute,
-  ofTenants: RouteFile['tenantLimits'],
-): Problem[] => {
+const problemsOfLimits = (route: FileRoute, ofTenants: RouteFile['tenantLimits']): Problem[] => {
+  const { limits, tenant, path, access, class: given } = route;
   const found: Problem[] = [];
-  // A route of several methods costs least with the cheapest of them, so the class R stands for a missing one.
-  const least = unitsOfRoute({ class: given ?? 'R', limits });
+  // Those of its cheapest method.
+  const least = Math.min(...methodsOf(route).map((method) => unitsOfRoute({ class: classFor(given, method), limits })));
   for (const name of ['perMinute', 'burst'] as const) {
     const own = limits?.[name];
     if (own !== undefined && own < least)
       found.push([['limits', name], `a request costs ${least} units, so every one would be refused`]);
-    const all = ofTenants?.[name];
+    // Requests without a credential are charged to no tenant.
+    const all = access === 'credential' ? ofTenants?.[name] : undefined;
     if (all !== undefined && all < least)
-      found.push([['limits', 'cost'], `tenantLimits.${name} is ${all}, so every request would be refused`]);
+      found.push([
+        limits?.cost === undefined ? ['class'] : ['limits', 'cost'],
+        `a request costs ${least} units and tenantLimits.${name} is ${all}, so every one would be refused`,
+      ]);
   }
   if (tenant !== undefined && isParameter(tenant) && !segmentsOf(path).includes(tenant))
     found.push([['tenant'], `the path has no ${tenant}`]);

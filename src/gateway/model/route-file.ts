@@ -11,6 +11,12 @@ import { upstreamPolicy } from './upstream-policy.ts';
 /** Upstream of operations that the gateway answers by itself. */
 export const ownUpstream = 'self';
 
+/** The operation that returns the reason of a refusal. */
+export const denialRoute = 'whoami.denial';
+
+/** Ids of the routes that may name this upstream. */
+export const ownOperations = ['whoami', 'whoami.requests', 'whoami.usage', denialRoute] as const;
+
 export const kind = z.enum(['api_key', 'api_client', 'bearer']);
 
 const scopeNames = z.array(z.string()).max(50);

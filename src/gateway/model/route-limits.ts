@@ -1,5 +1,6 @@
 /** The members of the file of routes that bound how often routes are called (interface 20). */
 import { z } from 'zod';
+import type { Method } from './route-path.ts';
 
 const units = z.int().min(1).max(1_000_000_000);
 
@@ -48,6 +49,12 @@ type RouteLimits = z.infer<typeof limitMembers.limits>;
 export type TenantLimits = NonNullable<z.infer<typeof tenantLimits>>;
 
 export type RouteClass = 'R' | 'W' | 'H';
+
+const readMethods: ReadonlySet<Method> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** `given`: that of the file, for every method of the route. */
+export const classFor = (given: RouteClass | undefined, method: Method): RouteClass =>
+  given ?? (readMethods.has(method) ? 'R' : 'W');
 
 const unitsByClass: Readonly<Record<RouteClass, number>> = { R: 1, W: 2, H: 20 };
 

@@ -17,14 +17,11 @@ import {
   routeMembers,
   scopesFor,
 } from './route-file.ts';
-import type { RouteClass, TenantLimits } from './route-limits.ts';
+import { classFor, type RouteClass, type TenantLimits } from './route-limits.ts';
 import type { Method } from './route-path.ts';
 import { upstreamPolicy } from './upstream-policy.ts';
 
-export { ownUpstream } from './route-file.ts';
-
-/** The operation that returns the reason of a refusal. */
-export const denialRoute = 'whoami.denial';
+export { denialRoute, ownUpstream } from './route-file.ts';
 
 /** One method of one route of the file. */
 export type Route = Omit<FileRoute, 'method' | 'scopes' | 'kinds' | 'class' | 'anyOf'> & {
@@ -69,6 +66,10 @@ export const neededScopes = ({ scopes, anyOf }: Route, held: ReadonlySet<string>
   return [...scopes, ...nearest.filter((name) => !scopes.includes(name))];
 };
 
+/** Sets of scopes of which a caller needs one: those of the route, each time with one of its sets. */
+export const scopeSetsOf = ({ scopes, anyOf }: Route): readonly (readonly string[])[] =>
+  anyOf.length === 0 ? [scopes] : anyOf.map((set) => [...new Set([...scopes, ...set])]);
+
 /** A request without a credential passes. One that is presented is checked all the same. */
 export const mayBeAnonymous = (route: Route | undefined): boolean =>
   route !== undefined && route.access !== 'credential';
@@ -89,8 +90,6 @@ export const headAsGet = (routes: readonly Route[]): ReadonlyMap<Route, Route> =
 
 export type RouteTable = Omit<RouteFile, 'routes' | '$schema'> & { routes: Route[] };
 export type TenantWords = RouteTable['tenantWords'];
-
-const readMethods: ReadonlySet<Method> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** The table of a parsed JSON or YAML value, or every problem of it with its path. */
 export const parseRouteTable = (
@@ -130,10 +129,14 @@ const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] =>
     .object({ upstreams: z.record(z.string(), z.unknown()) })
     .catch({ upstreams: {} })
     .parse(value);
+  const routes = file.routes.map(withoutWrongMembers);
+  const isUnnamed = (route: FileRoute | undefined, index: number): boolean =>
+    route?.id !== Reflect.get(Object(file.routes[index]), 'id');
   return {
     ...file,
     scopes: file.scopes.filter((scope) => scope !== undefined),
-    routes: file.routes.map(withoutWrongMembers),
+    routes,
+    unnamedRoutes: new Set(routes.filter(isUnnamed)),
     namedUpstreams: [
       ...file.routes.flatMap((route) => upstream.safeParse(route).data?.upstream ?? []),
       ...Object.values(upstreams).flatMap((one) => Object.values(group.safeParse(one).data?.cells ?? {}).map(String)),
@@ -188,7 +191,7 @@ const tableOf = ({ $schema, ...file }: RouteFile): RouteTable => {
         scopes,
         anyOf,
         kinds: route.kinds ?? (opensToKeys({ scopes, anyOf }, keyScopes) ? kind.options : ['api_client', 'bearer']),
-        class: route.class ?? (readMethods.has(method) ? 'R' : 'W'),
+        class: classFor(route.class, method),
         ...(file.tenantLimits !== undefined && { tenantLimits: file.tenantLimits }),
         ...(route.deprecation && { deprecationFields: deprecationFields(route.deprecation) }),
       };

@@ -196,3 +196,20 @@ test('A-245 a route at a path that the gateway answers itself is refused, one be
   for (const path of ['/*', '/', '/{x}', '/{x}/*', '/api/*', '/auth/*', '/healthz/x', '/docsx', '/llms.txt/x', '/Docs'])
     expect([path, problemsOf(path)]).toEqual([path, []]);
 });
+
+test('A-559 a route to `self` whose id is no operation of the gateway is named, beside other mistakes', () => {
+  const file = join(folder, 'self.json');
+  const own = (id: string, index: number) => ({ id, path: `/own/${index}`, scopes: [], upstream: 'self' });
+  const problemsOf = (...ids: string[]): readonly string[] => {
+    writeFileSync(file, JSON.stringify({ routes: ids.map(own) }));
+    return routeTableProblems(file, []);
+  };
+  const names = 'whoami, whoami.requests, whoami.usage, whoami.denial';
+  const lost = (index: number, id: string) =>
+    `routes.${index}.id: the gateway has no operation ${id}; a route to self is ${names}`;
+  expect(problemsOf('whoami', 'whoami.requests', 'whoami.usage', 'whoami.denial')).toEqual([]);
+  expect(problemsOf('me', 'whoami', 'constructor')).toEqual([lost(0, 'me'), lost(2, 'constructor')]);
+  const [malformed, ...others] = problemsOf('Upper', 'me');
+  expect(malformed).toMatch(/^routes\.0\.id: /);
+  expect(others).toEqual([lost(1, 'me')]);
+});

@@ -162,3 +162,25 @@ test('A-218 limits that no request could meet, and a tenant that the path lacks,
     'tenantLimits.perMinute',
   ]);
 });
+
+test('A-558 a limit below the units of the cheapest method of a route is named, whatever gives it its class', () => {
+  const file = join(folder, 'cheapest.json');
+  const placesOf = (routes: unknown[], limits?: unknown) => {
+    writeFileSync(file, JSON.stringify({ ...(limits !== undefined && { tenantLimits: limits }), routes }));
+    return routeTableProblems(file, ['ordering']).map((problem) => problem.split(': ', 1)[0]);
+  };
+  const routes = [
+    route('write', '/write', { method: 'POST', limits: { perMinute: 1 } }),
+    route('writes', '/writes', { method: ['PUT', 'DELETE'], limits: { burst: 1 } }),
+    route('both', '/both', { method: ['GET', 'POST'], limits: { burst: 1 } }),
+    route('cheap', '/cheap', { method: 'POST', limits: { cost: 1, burst: 1 } }),
+    route('enough', '/enough', { method: 'POST', limits: { burst: 2 } }),
+  ];
+  expect(placesOf(routes)).toEqual(['routes.0.limits.perMinute', 'routes.1.limits.burst']);
+  const others = [
+    route('post', '/post', { method: 'POST' }),
+    { id: 'open', path: '/open', method: 'POST', access: 'public', upstream: 'ordering' },
+    route('get', '/get', {}),
+  ];
+  expect(placesOf(others, { burst: 1 })).toEqual(['routes.0.class']);
+});

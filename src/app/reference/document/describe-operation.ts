@@ -1,6 +1,6 @@
 /** One route of the table and the operation behind it as an OpenAPI operation. */
 import type { z } from 'zod';
-import type { Route } from '#src/gateway/config.ts';
+import { isParameter, mayBeAnonymous, type Route, scopeSetsOf, segmentsOf, unitsOfRoute } from '#src/gateway/config.ts';
 import type { OwnError } from '#src/platform/http/operation.ts';
 import { errorAnswers, rateHeaders } from './error-answers.ts';
 import type { Examples } from './examples/recorded-answers.ts';
@@ -22,17 +22,22 @@ export type Described = {
   hasScopesOfBody: boolean;
 };
 
-const units = { R: 1, W: 2, H: 20 } as const;
 /** Schemes without scopes of their own list none (OpenAPI 3.1, section 4.8.30); the description of the operation names them. */
 const security = {
-  api_key: (): Json => ({ apiKey: [] }),
-  api_client: (): Json => ({ clientId: [], clientSecret: [] }),
-  bearer: (scopes: readonly string[]): Json => ({ bearer: scopes }),
+  api_key: (): Json[] => [{ apiKey: [] }],
+  api_client: (): Json[] => [{ clientId: [], clientSecret: [] }],
+  bearer: (route: Route): Json[] => scopeSetsOf(route).map((scopes) => ({ bearer: scopes })),
 };
 
-/** `operationId`: that of the route, unless the route has several methods. */
+/** An empty alternative: no credential is needed. */
+const securityOf = (route: Route): Json[] => [
+  ...route.kinds.toSorted(bearerFirst).flatMap((kind) => security[kind](route)),
+  ...(mayBeAnonymous(route) ? [{}] : []),
+];
+
+/** `path`: that of the document. `operationId`: that of the route, unless the route has several methods. */
 export const describeOperation = (
-  { origin, operationId, examples }: { origin: string; operationId: string; examples: Examples },
+  { origin, path, operationId, examples }: { origin: string; path: string; operationId: string; examples: Examples },
   route: Route,
   described: Described | undefined,
 ): Json => {
@@ -48,8 +53,8 @@ export const describeOperation = (
     ...(route.deprecation === undefined ? undefined : { deprecated: true }),
     ...(alternatives.length > 0 ? { 'x-any-of-required': alternatives } : undefined),
     ...(described?.addsOnly === true ? { 'x-adds-only': true } : undefined),
-    security: route.kinds.toSorted(bearerFirst).map((kind) => security[kind](route.scopes)),
-    parameters: parametersOf(route, described, hasBody ? undefined : params),
+    security: securityOf(route),
+    parameters: parametersOf(route, path, described, hasBody ? undefined : params),
     ...(hasBody ? { requestBody: bodyOf(route, params, examples) } : undefined),
     responses: {
       200: {
@@ -119,8 +124,9 @@ const descriptionOf = (route: Route, described: Described | undefined, alternati
   const emits = described?.emits ?? [];
   const lines = [
     ...endOf(route),
-    route.scopes.length === 0 ? 'Needs no scope.' : `Needs the scope \`${route.scopes.join(' ')}\`.`,
-    `Rate class ${route.class}: ${units[route.class]} ${units[route.class] === 1 ? 'unit' : 'units'}.`,
+    needsOf(route),
+    costOf(route),
+    ...(route.path.endsWith('/*') ? ['Also every path below.'] : []),
   ];
   if (alternatives.length > 0)
     lines.push(`One of ${alternatives.map((name) => `\`${name}\``).join(' and ')} is required.`);
@@ -133,6 +139,18 @@ const descriptionOf = (route: Route, described: Described | undefined, alternati
   return lines.join('\n\n');
 };
 
+const needsOf = (route: Route): string => {
+  if (mayBeAnonymous(route)) return 'Needs no credential.';
+  const sets = scopeSetsOf(route).map((scopes) => scopes.join(' '));
+  return sets.includes('') ? 'Needs no scope.' : `Needs the scope ${sets.map((set) => `\`${set}\``).join(' or ')}.`;
+};
+
+const costOf = (route: Route): string => {
+  const units = unitsOfRoute(route);
+  const text = `${units} ${units === 1 ? 'unit' : 'units'}.`;
+  return route.limits?.cost === undefined ? `Rate class ${route.class}: ${text}` : `A request costs ${text}`;
+};
+
 /** The announced end of the operation. */
 const endOf = ({ deprecation }: Route): string[] => {
   if (deprecation === undefined) return [];
@@ -141,11 +159,23 @@ const endOf = ({ deprecation }: Route): string[] => {
   return [`Deprecated from ${since} (UTC).${end}${link === undefined ? '' : ` See [what replaces it](${link}).`}`];
 };
 
-const pathTexts: Readonly<Record<string, string>> = { request_id: 'Id of the refused request, as in its X-Request-Id' };
+/** By path: a parameter whose values are known. Those of other services may be any segment. */
+const knownParameters: Readonly<Record<string, Json>> = {
+  '/api/whoami/denials/{request_id}': {
+    description: 'Id of the refused request, as in its X-Request-Id',
+    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
+  },
+};
+const anySegment: Json = { description: 'A segment of the path', schema: { type: 'string' } };
 
 const reference = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
 
-const parametersOf = (route: Route, described: Described | undefined, params: Json | undefined): Json[] => {
+const parametersOf = (
+  route: Route,
+  path: string,
+  described: Described | undefined,
+  params: Json | undefined,
+): Json[] => {
   const samples = parameterSamples[route.path] ?? {};
   const required = new Set((params?.required ?? []) as string[]);
   const inQuery = Object.entries((params?.properties ?? {}) as Record<string, Json>)
@@ -159,14 +189,16 @@ const parametersOf = (route: Route, described: Described | undefined, params: Js
       schema,
       ...(withoutSample.has(name) ? undefined : { example: samples[name] ?? sampleOf(schema, false, name) }),
     }));
-  const inPath = [...route.path.matchAll(/\{([a-z_]+)\}/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    description: pathTexts[name ?? ''] ?? 'A segment of the path',
-    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
-    example: samples[name ?? ''] ?? 'segment',
-  }));
+  const inPath = segmentsOf(path)
+    .filter(isParameter)
+    .map((segment) => segment.slice(1, -1))
+    .map((name) => ({
+      name,
+      in: 'path',
+      required: true,
+      ...(knownParameters[route.path] ?? anySegment),
+      example: samples[name] ?? 'segment',
+    }));
   return [
     ...inPath,
     ...inQuery,

@@ -1,5 +1,5 @@
 /** Pure: describes a route table as an OpenAPI 3.1 document. What the document cannot say becomes a remark. */
-import { mayBeAnonymous, type Route, type RouteTable } from '../../model/route.ts';
+import { mayBeAnonymous, type Route, type RouteTable, scopeSetsOf } from '../../model/route.ts';
 import { isParameter, patternOf, segmentsOf } from '../../model/route-path.ts';
 import { unique } from './import-path.ts';
 import type { Remark } from './open-document.ts';
@@ -103,19 +103,15 @@ const contentOf = ({ method, body }: Route): Record<string, object> | undefined 
 };
 
 /** One alternative for each kind of credential, and for each set of scopes. An empty one: no credential is needed. */
-const securityOf = (route: Route): Record<string, readonly string[]>[] => {
-  const sets =
-    route.anyOf.length === 0 ? [route.scopes] : route.anyOf.map((set) => [...new Set([...route.scopes, ...set])]);
+const securityOf = (route: Route): Record<string, readonly string[]>[] => [
   // OpenAPI 3.1 lets every scheme name what a caller must have.
-  return [
-    ...sets.flatMap((names) => [
-      ...(route.kinds.includes('bearer') ? [{ bearer: names }] : []),
-      ...(route.kinds.includes('api_client') ? [{ clientId: names, clientSecret: names }] : []),
-      ...(route.kinds.includes('api_key') ? [{ apiKey: names }] : []),
-    ]),
-    ...(mayBeAnonymous(route) ? [{}] : []),
-  ];
-};
+  ...scopeSetsOf(route).flatMap((names) => [
+    ...(route.kinds.includes('bearer') ? [{ bearer: names }] : []),
+    ...(route.kinds.includes('api_client') ? [{ clientId: names, clientSecret: names }] : []),
+    ...(route.kinds.includes('api_key') ? [{ apiKey: names }] : []),
+  ]),
+  ...(mayBeAnonymous(route) ? [{}] : []),
+];
 
 const schemesOf = ({ scopes }: RouteTable, origin: string): Record<string, object> => ({
   bearer: {

@@ -77,7 +77,7 @@ const requestsTo = (operation: Operation, shared: Json): Request[] => {
     name: summary,
     description,
     method: method.toUpperCase(),
-    path: path.replace(/\{(\w+)\}/, (_text, name: string) =>
+    path: path.replace(/\{(\w+)\}/g, (_text, name: string) =>
       String(parameters.find((one) => one.name === name)?.example ?? ''),
     ),
     query: queryOf(parameters, path),

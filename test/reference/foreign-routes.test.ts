@@ -1,0 +1,77 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { expect, onTestFinished, test } from 'vitest';
+import { createReference } from '#src/app/reference/reference.ts';
+import { settingsSchema } from '#src/app/settings/config.ts';
+import { openDoor, origin, routeFile, sendRequest, startUpstream } from '../gateway/harness/public-door.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is read member by member, and a wrong shape fails the assertion.
+type Json = any;
+
+const documentWith = async (moreRoutes: Record<string, unknown>[]): Promise<Json> => {
+  const upstream = await startUpstream();
+  const pages = createReference(settingsSchema.parse({}), origin, undefined);
+  const door = await openDoor(upstream.url, {
+    pages,
+    moreRoutes: moreRoutes.map((route) => ({ upstream: 'ordering', ...route })),
+  });
+  onTestFinished(async () => {
+    await door.close();
+    await upstream.close();
+  });
+  const { json } = await sendRequest(door.url, 'GET', '/api/openapi.json');
+  const verdict = await new Validator().validate(structuredClone(json));
+  expect(verdict.errors ?? []).toEqual([]);
+  return json;
+};
+
+test('A-554 the document says what routes of an operator demand: sets of scopes, no credential, the cost, and any segment of a path', async () => {
+  const [first = '', second = '', third = ''] = routeFile().scopes.map(({ name }) => name);
+  const { paths } = await documentWith([
+    {
+      ...{ id: 'shops.close', method: 'POST', path: '/shops/{shopId}/days/{day2}', scopes: [first] },
+      ...{ anyOf: [[second], [third]], limits: { cost: 5 } },
+    },
+    { id: 'stock', method: 'GET', path: '/stock', access: 'public' },
+    { id: 'prices', method: 'GET', path: '/prices', access: 'optional', limits: { cost: 1 } },
+  ]);
+  const close = paths['/shops/{shopId}/days/{day2}'].post;
+  expect(close.description).toContain(`Needs the scope \`${first} ${second}\` or \`${first} ${third}\`.`);
+  expect(close.description).toContain('A request costs 5 units.');
+  expect(close.security).toEqual(
+    expect.arrayContaining([
+      { bearer: [first, second] },
+      { bearer: [first, third] },
+      { clientId: [], clientSecret: [] },
+    ]),
+  );
+  expect(close.security).not.toContainEqual({});
+  const inPath = close.parameters.filter((one: Json) => one.in === 'path');
+  expect(inPath.map(({ name }: Json) => name)).toEqual(['shopId', 'day2']);
+  expect(inPath.map(({ schema }: Json) => schema)).toEqual([{ type: 'string' }, { type: 'string' }]);
+  for (const { get } of [paths['/stock'], paths['/prices']]) {
+    expect(get.security).toContainEqual({});
+    expect(get.description).toContain('Needs no credential.');
+  }
+  expect(paths['/stock'].get.description).toContain('Rate class R: 1 unit.');
+  expect(paths['/prices'].get.description).toContain('A request costs 1 unit.');
+});
+
+test('A-554 routes for everything below, and paths that differ by names of parameters, become paths that OpenAPI has', async () => {
+  const { paths } = await documentWith([
+    { id: 'files.all', method: ['GET', 'PUT'], path: '/files/*', scopes: [] },
+    { id: 'files.one', method: 'GET', path: '/files/{file}', scopes: [] },
+    { id: 'files.add', method: 'POST', path: '/files/{name}', scopes: [] },
+    { id: 'copies', method: 'GET', path: '/copies/{rest}/*', scopes: [] },
+  ]);
+  const added = Object.keys(paths).filter((path) => path.startsWith('/files') || path.startsWith('/copies'));
+  expect(added.toSorted()).toEqual(['/copies/{rest}/{rest_}', '/files/{file}']);
+  const idsOf = (item: Json): string[] => Object.values<Json>(item).map(({ operationId }) => operationId);
+  expect(idsOf(paths['/files/{file}']).toSorted()).toEqual(['files.add', 'files.all.put', 'files.one']);
+  for (const operation of Object.values<Json>(paths['/files/{file}']))
+    expect(operation.parameters.filter((one: Json) => one.in === 'path').map(({ name }: Json) => name)).toEqual([
+      'file',
+    ]);
+  expect(paths['/files/{file}'].put.description).toContain('Also every path below.');
+  const names = paths['/copies/{rest}/{rest_}'].get.parameters.map(({ name }: Json) => name);
+  expect(names).toEqual(['rest', 'rest_']);
+});
