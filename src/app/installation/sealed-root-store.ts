@@ -1,6 +1,6 @@
 /** The root of the installation as it is stored: sealed once by each master key that opens it. */
 import { type Kysely, sql } from 'kysely';
-import type { ClientBase } from 'pg';
+import type { Session } from '#src/platform/db/driver/session.ts';
 
 const prefix = 'sealed_root/';
 
@@ -10,7 +10,7 @@ export const lockRoot = async (tx: Kysely<unknown>): Promise<void> => {
 };
 
 /** Holds until the connection ends. False: another connection has it. */
-export const takeRotationLock = async (client: ClientBase): Promise<boolean> => {
+export const takeRotationLock = async (client: Session['client']): Promise<boolean> => {
   const { rows } = await client.query<{ taken: boolean }>(
     `select pg_try_advisory_lock(hashtext('platform.master_key_rotation')) as taken`,
   );

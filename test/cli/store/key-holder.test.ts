@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-test('A-486 a process that the store refused for several looks is listed again at the next one, and the log says so once', async () => {
+test('A-486 a process that the store refused for several looks is listed again at the next one, and one line of the log names it', async () => {
   const { db, pool } = database;
   const logged: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => logged.push(line) });
