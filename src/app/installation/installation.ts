@@ -75,9 +75,15 @@ const settleSchema = async ({ sessions }: Store, mode: Settings['migrate'], log:
   else await reportSchema(sessions, allMigrations, log);
 };
 
+/** No database can have this name. */
+const embeddedStore = '\0embedded';
+
 /** The signed heads of the audit chains are stored beside the database too. They are written when the store closes. */
 const withWitness = async (store: Store, box: SecretBox, dataDir: string, log: Logger): Promise<Store> => {
-  const witness = openExternalHeads(box, { dataDir, database: await databaseName(store.db) });
+  const database = await databaseName(store.db);
+  // After a move a database of a server shares keys and data folder with the embedded one, and may share its name.
+  const file = store.embedded ? { dataDir, database: embeddedStore, earlier: database } : { dataDir, database };
+  const witness = openExternalHeads(box, file);
   return {
     ...store,
     close: async () => {

@@ -1,7 +1,7 @@
 /**
  * Moves the data of the embedded store to a database of a server: schema by migrations, rows by COPY, compared on both sides. The
- * program must be stopped, and commands that run meanwhile can only read. At the end the embedded store is marked, so that it is
- * not started by mistake.
+ * program must be stopped, and commands that run meanwhile can only read. The embedded store is marked before the rows are committed
+ * there, so that it is not started by mistake, also when this command is killed after that.
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -9,14 +9,19 @@ import { appendChange, copyExternalHeads } from '#src/gateway/index.ts';
 import { addressProblem, connectionProblem, withoutPassword } from '#src/platform/db/database-address.ts';
 import { connectForCopy } from '#src/platform/db/driver/copy.ts';
 import { databaseName, openStore, type Store, serverIdentity } from '#src/platform/db/index.ts';
-import { type CopiedDatabase, CopyError, copyDatabase } from '#src/platform/db/schema/copy-database.ts';
+import {
+  type CopiedDatabase,
+  CopyError,
+  type CopySettings,
+  copyDatabase,
+} from '#src/platform/db/schema/copy-database.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { actorName } from '../admin/actor-name.ts';
 import { type Installation, openInstallation } from '../installation/installation.ts';
 import { allMigrations } from '../installation/migrations.ts';
-import { markMoved, readMoved, unmarkMoved } from '../installation/moved-store.ts';
+import { markMoved, markMoving, readMoved, readMoving, unmarkMoved } from '../installation/moved-store.ts';
 import type { Settings } from '../settings/config.ts';
 
 export type MoveRequest = {
@@ -48,9 +53,13 @@ export const moveStore = async (settings: Settings, log: Logger, request: MoveRe
       await assertTarget(installation.store, target);
       await migrate(target.pool, allMigrations, { log });
       await record(installation, { to });
-      const copied = await copyRows(installation.store, target, request);
-      await copyExternalHeads(installation.box, { dataDir, database: await databaseName(target.db) });
-      await markMoved(installation.store.db, to, installation.clock.now());
+      const database = await databaseName(target.db);
+      const copied = await copyRows(installation.store, target, request, async (commit) => {
+        await copyExternalHeads(installation.box, { dataDir, database });
+        await markMoving(installation.store.db, to, installation.clock.now());
+        await commit();
+        await markMoved(installation.store.db, to, installation.clock.now());
+      });
       return { to, ...copied };
     } finally {
       await target.close();
@@ -58,14 +67,15 @@ export const moveStore = async (settings: Settings, log: Logger, request: MoveRe
   });
 };
 
-/** Makes the embedded store usable again after a move. Returns where it was moved. CopyError when it was not. */
+/** Makes the embedded store usable again after a move, also one that did not reach its end. Returns where. CopyError when it was not moved. */
 export const undoMove = (settings: Settings, log: Logger): Promise<string> => {
   refuseServer(settings);
   return withEmbedded(settings, log, async (installation) => {
-    const moved = await readMoved(installation.store.db);
+    const { db } = installation.store;
+    const moved = (await readMoved(db)) ?? (await readMoving(db));
     if (moved === undefined) throw new CopyError('this store was not moved');
     await record(installation, { undone: moved });
-    await unmarkMoved(installation.store.db);
+    await unmarkMoved(db);
     return moved;
   });
 };
@@ -118,12 +128,17 @@ const record = ({ store, box, clock }: Installation, details: { to: string } | {
     }),
   );
 
-const copyRows = async (from: Store, to: Store, { signal, onPercent }: MoveRequest): Promise<CopiedDatabase> => {
+const copyRows = async (
+  from: Store,
+  to: Store,
+  { signal, onPercent }: MoveRequest,
+  complete: CopySettings['complete'],
+): Promise<CopiedDatabase> => {
   const source = await connectForCopy(from.connection, { applicationName: 'orderpass move' });
   try {
     const target = await connectForCopy(to.connection, { applicationName: 'orderpass move' });
     try {
-      return await copyDatabase(source, target, { migrations: allMigrations, signal, onPercent });
+      return await copyDatabase(source, target, { migrations: allMigrations, signal, onPercent, complete });
     } finally {
       await target.end().catch(() => undefined);
     }

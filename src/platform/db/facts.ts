@@ -6,8 +6,10 @@ export const readFact = async (db: Kysely<unknown>, name: string): Promise<strin
   return rows[0]?.value;
 };
 
-/** Writes the fact unless another process was first; returns the value that holds. */
+/** Writes the fact unless it is there; returns the value that holds. A read-only transaction may read one that is there. */
 export const settleFact = async (db: Kysely<unknown>, name: string, value: string): Promise<string> => {
+  const found = await readFact(db, name);
+  if (found !== undefined) return found;
   await sql`insert into platform.facts (name, value) values (${name}, ${value}) on conflict (name) do nothing`.execute(
     db,
   );

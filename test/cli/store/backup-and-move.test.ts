@@ -2,6 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createBackup } from '#src/app/backup/create-backup.ts';
@@ -10,7 +11,7 @@ import { isHeadsFile } from '#src/gateway/index.ts';
 import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
 import { embeddedConnection } from '#src/platform/db/embedded/embedded.ts';
 import { createLog } from '#src/platform/log.ts';
-import { createEmptyDatabase } from '../../support/database.ts';
+import { createEmptyDatabase, type TestDatabase } from '../../support/database.ts';
 import { freePort } from '../../support/free-port.ts';
 import {
   makeDataDir,
@@ -22,7 +23,7 @@ import {
   runWithInput,
   startProgram,
 } from '../../support/program.ts';
-import { query } from '../../support/store-owner.ts';
+import { query, startOwner, untilNoServer } from '../../support/store-owner.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
@@ -67,6 +68,8 @@ afterAll(async () => {
   await receiver?.close();
   data.remove();
 });
+
+const move = ['move', '--to', '-'];
 
 /** The uid of a new order. */
 const createOrder = async (url: string): Promise<string> => {
@@ -258,7 +261,6 @@ test('A-276 a data folder whose restore was killed is not started', async () => 
 test('A-277 a move needs a stopped program and an empty database of a server, and afterwards the program runs there with the same orders, credentials, tokens and webhook secrets', async () => {
   const target = await createEmptyDatabase();
   closers.push(target.drop);
-  const move = ['move', '--to', '-'];
   const token = await fetch(`${program.url}/api/oauth/token`, {
     method: 'POST',
     body: new URLSearchParams({ grant_type: 'client_credentials', client_id: keys.client, client_secret: keys.secret }),
@@ -297,4 +299,84 @@ test('A-277 a move needs a stopped program and an empty database of a server, an
   await runJson(['move', '--undo'], env);
   const filled = await runWithInput(move, env, target.url);
   expect([filled.code, filled.stderr]).toEqual([1, expect.stringContaining('the target is not empty')]);
+}, 240_000);
+
+/** The lock of `migrate`, in its own words. */
+const migrationLock = 7203517000;
+
+/** Starts a move and holds it before the schema of the target is made. */
+const startHeldMove = async (target: TestDatabase) => {
+  const lock = await target.pool.connect();
+  closers.push(() => lock.release(true));
+  await lock.query('select pg_advisory_lock($1)', [migrationLock]);
+  const child = spawn(process.execPath, [join(root, 'src/cli/launch.mjs'), ...move], {
+    cwd: root,
+    env: { ...plainEnv(), ...env },
+    stdio: ['pipe', 'ignore', 'pipe'],
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  closers.push(() => child.kill('SIGKILL'));
+  child.stdin.end(target.url);
+  const waits = "select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'";
+  await until(async () => (await target.pool.query(waits)).rowCount === 1);
+  const release = () => lock.query('select pg_advisory_unlock($1)', [migrationLock]);
+  return { child, ended, release };
+};
+
+test('A-487 while a move runs, other commands read the embedded store', async () => {
+  const target = await createEmptyDatabase();
+  closers.push(target.drop);
+  const { ended, release } = await startHeldMove(target);
+  for (const kind of ['restaurant', 'client']) {
+    const { code, stderr } = await runCommand([kind, 'list'], env);
+    expect([kind, code, stderr]).toEqual([kind, 0, '']);
+  }
+  await release();
+  expect(await ended).toBe(0);
+  await runJson(['move', '--undo'], env);
+}, 240_000);
+
+test('A-488 a move that is killed when the server has the rows leaves an embedded store that is used again by --undo only', async () => {
+  const target = await createEmptyDatabase();
+  closers.push(target.drop);
+  const { child, ended, release } = await startHeldMove(target);
+  const own = (await embeddedConnection(data.path))?.connection;
+  const holder = new pg.Client({ ...own, options: '-c default_transaction_read_only=off' });
+  // The server ends while it is connected.
+  holder.on('error', () => undefined);
+  await holder.connect();
+  await holder.query("begin; select from platform.facts where name = 'moved_to' for update");
+  await release();
+  const waits = "select from pg_stat_activity where wait_event_type = 'Lock'";
+  await until(async () => (await holder.query(waits)).rowCount === 1);
+  expect((await target.pool.query('select from platform.facts')).rowCount).toBeGreaterThan(0);
+  child.kill('SIGKILL');
+  await ended;
+  await untilNoServer(join(data.path, 'postgres'));
+
+  const refused = await runCommand(['client', 'list'], env);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('was ended while it was committed')]);
+  const again = await runWithInput(move, env, target.url);
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('the target is not empty')]);
+  await runJson(['move', '--undo'], env);
+  expect((await runCommand(['client', 'list'], env)).code).toBe(0);
+}, 240_000);
+
+test('A-489 after a move to a database that has the name of the embedded one, and back, the audit of neither is taken for the other', async () => {
+  const server = await startOwner({ dataDir: join(folder, 'server') });
+  closers.push(server.stop);
+  const { connection } = server;
+  const there = { ...env, DATABASE_URL: connectionUrl(connection) };
+  const moveAndWrite = async (): Promise<void> => {
+    const moved = await runWithInput(move, env, there.DATABASE_URL);
+    expect([moved.code, moved.stderr]).toEqual([0, '']);
+    await runJson(['restaurant', 'create', '--name', 'Osteria'], there);
+    expect((await runCommand(['audit', 'verify'], there)).code).toBe(0);
+    await runJson(['move', '--undo'], env);
+    expect((await runCommand(['audit', 'verify'], env)).code).toBe(0);
+  };
+  await moveAndWrite();
+  const admin = { ...connection, database: 'postgres' };
+  await query(admin, `drop database ${connection.database}`, `create database ${connection.database}`);
+  await moveAndWrite();
 }, 240_000);

@@ -5,8 +5,8 @@
  * there.
  */
 import { createHash, createHmac } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -36,34 +36,61 @@ const opened = new WeakMap<object, ExternalHeads>();
 /** Undefined when none was opened for these keys; then only the database is known. */
 export const externalHeadsOf = (box: Box): ExternalHeads | undefined => opened.get(box);
 
-/** Returns the one instance for these keys. Without `file` it is held in memory alone. */
-export const openExternalHeads = (box: Box, file?: { dataDir: string; database: string }): ExternalHeads => {
+type HeadsFile = {
+  dataDir: string;
+  /** Tells the store from every other one that has the same keys and data folder. */
+  database: string;
+};
+
+/**
+ * Returns the one instance for these keys. Without `file` it is held in memory alone. `earlier`: the `database` by which an
+ * earlier release named the file; it is read as long as there is none of the present name.
+ */
+export const openExternalHeads = (box: Box, file?: HeadsFile & { earlier?: string }): ExternalHeads => {
   const known = opened.get(box);
   if (known !== undefined) return known;
-  const path = file === undefined ? undefined : join(file.dataDir, fileName(box, file.database));
+  const path = file && pathOf(box, file);
   const made = createExternalHeads(box.derive(label), path);
+  if (file?.earlier !== undefined && !existsSync(pathOf(box, file)))
+    addAll(made, readHeads(box, { ...file, database: file.earlier }));
   made.load();
   opened.set(box, made);
   return made;
 };
 
-/** Writes what is known of the opened database as known of its copy, the database `file.database`. */
-export const copyExternalHeads = async (box: Box, file: { dataDir: string; database: string }): Promise<void> => {
+/**
+ * Writes what is known of the opened database as known of its copy, the database `file.database`. It replaces what was known of
+ * an earlier database of that name, which the copy does not continue.
+ */
+export const copyExternalHeads = async (box: Box, file: HeadsFile): Promise<void> => {
   const source = externalHeadsOf(box);
   if (source === undefined) return;
-  const copy = createExternalHeads(box.derive(label), join(file.dataDir, fileName(box, file.database)));
-  copy.load();
-  for (const [chain, end] of source.known()) copy.note(chain, end);
-  source.problems().forEach(copy.addProblem);
+  const path = pathOf(box, file);
+  await rm(path, { force: true });
+  const copy = createExternalHeads(box.derive(label), path);
+  addAll(copy, source);
   await copy.save();
+};
+
+const readHeads = (box: Box, file: HeadsFile): ExternalHeads => {
+  const heads = createExternalHeads(box.derive(label), pathOf(box, file));
+  heads.load();
+  return heads;
+};
+
+const addAll = (to: ExternalHeads, from: ExternalHeads): void => {
+  for (const [chain, end] of from.known()) to.note(chain, end);
+  from.problems().forEach(to.addProblem);
 };
 
 /** True for the name of a file of heads in a data folder, of any database. */
 export const isHeadsFile = (name: string): boolean => /^audit-heads-[0-9a-f]{16}\.json$/.test(name);
 
 /** The name depends on the keys and the database, because several installations may share a folder. */
-const fileName = (box: Box, database: string): string =>
-  `audit-heads-${createHash('sha256').update(box.derive(label)).update(database).digest('hex').slice(0, 16)}.json`;
+const pathOf = (box: Box, { dataDir, database }: HeadsFile): string => {
+  const digest = createHash('sha256').update(box.derive(label)).update(database).digest('hex');
+  return join(dataDir, `audit-heads-${digest.slice(0, 16)}.json`);
+};
 
 let made = 0;
 

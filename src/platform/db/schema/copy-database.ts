@@ -9,7 +9,7 @@ import { readOnlyTables, schemasOf } from './grants.ts';
 import { findFilled, fingerprintOf, listTables, seededTables, type Table } from './list-tables.ts';
 import type { Migration } from './pending.ts';
 
-/** Why the copy was refused, in words for an operator. Nothing was changed. */
+/** Why the copy was refused, in words for an operator. The target holds no rows of it. */
 export class CopyError extends Error {
   override readonly name = 'CopyError';
 }
@@ -23,6 +23,8 @@ export type CopySettings = {
   signal: AbortSignal;
   /** 0 to 100. */
   onPercent(percent: number): void;
+  /** Commits the target by `commit`, with what has to be done right before and after that. Once it has resolved, the copy is made. */
+  complete(commit: () => Promise<void>): Promise<void>;
 };
 
 /** Both sides must write values as the same text for the comparison, and a large table has no time limit. */
@@ -56,9 +58,10 @@ export const copyDatabase = async (
     const rows = await compareTables(source, target, filled, settings.signal);
     await switchTriggers(target, tables, 'enable');
     settings.signal.throwIfAborted();
-    await target.query('commit');
-    // Without statistics the first requests would read whole tables. The server makes them by itself later, if this fails.
-    for (const { name } of filled) await target.query(`analyze ${name}`).catch(() => undefined);
+    await settings.complete(async () => {
+      await target.query('commit');
+    });
+    await analyse(target, filled, settings.signal);
     return { tables: filled.length, rows, sequences };
   } catch (error) {
     // Both sessions end with this call; a broken one has rolled back already.
@@ -127,6 +130,14 @@ const copyTables = async (
     await into.end();
     done += bytes;
     onPercent(Math.floor((done * 100) / all));
+  }
+};
+
+/** Without statistics the first requests would read whole tables. The server makes those that are missing by itself later. */
+const analyse = async (target: Client, tables: readonly Table[], signal: AbortSignal): Promise<void> => {
+  for (const { name } of tables) {
+    if (signal.aborted) return;
+    await target.query(`analyze ${name}`).catch(() => undefined);
   }
 };
 
