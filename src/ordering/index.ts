@@ -47,6 +47,7 @@ export { listRestaurants } from './restaurants/restaurant-list-store.ts';
 export { findRestaurantsByName, restaurantsByUid, searchRestaurants } from './restaurants/restaurant-search-store.ts';
 export { findRestaurant, hasRestaurants, listLocations } from './restaurants/restaurant-store.ts';
 export {
+  assertClockMoves,
   type ClockMove,
   moveSandboxClock,
   type SandboxClock,

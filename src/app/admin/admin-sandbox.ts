@@ -18,12 +18,19 @@ export const createSandboxAdmin = (deps: AdminDeps) => {
         await note(tx, restuid, { operation: 'sandbox/clock', now: moved.now.toISOString() });
         return moved;
       }),
-    play: async (options: PlayOptions): Promise<Played> => {
-      const { restuid, seed, speed } = options;
-      const played = await playScript(installation, settings, options);
-      const details = { operation: 'sandbox/play', seed, speed, steps: played.steps.length };
-      await inTransaction(store.db, (tx) => note(tx, restuid, details));
-      return played;
+    /**
+     * `name`: of the script, for the audit. It has a note from before the first step, which holds also when the process is killed or
+     * the store is away at the end, and one with the number of steps.
+     */
+    play: ({ name, ...options }: Omit<PlayOptions, 'onBegin' | 'onEnd'> & { name: string }): Promise<Played> => {
+      const { restuid, script, seed, speed } = options;
+      const add = (details: object): Promise<void> =>
+        inTransaction(store.db, (tx) => note(tx, restuid, { operation: 'sandbox/play', script: name, ...details }));
+      return playScript(installation, settings, {
+        ...options,
+        onBegin: () => add({ seed, speed, begun: true }),
+        onEnd: (steps) => add({ steps, of: script.steps.length }),
+      });
     },
     trigger: async (asked: { restuid: string; event: string }): Promise<{ uid: string }> => {
       const made = await triggerEvent(installation, settings, asked);

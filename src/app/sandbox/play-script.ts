@@ -37,41 +37,63 @@ export type PlayOptions = {
   signal: AbortSignal;
   /** Called after each step. */
   onStep(step: PlayedStep, count: number): void;
+  /** Called before the first step, so that the audit has a play that ends half-way. */
+  onBegin(): Promise<void>;
+  /** Called after the last step, also when the play throws. `steps`: that were played. */
+  onEnd(steps: number): Promise<void>;
 };
 
-/** Throws NOT_FOUND, and VALIDATION_ERROR for a restaurant that is no sandbox or has no products. */
+/**
+ * Throws NOT_FOUND, and VALIDATION_ERROR for a restaurant that is no sandbox or has no products; VALIDATION_ERROR half-way when the
+ * script moves the clock beyond its bound.
+ */
 export const playScript = async (
   installation: Installation,
   settings: Settings,
-  { restuid, script, seed, speed, signal, onStep }: PlayOptions,
+  options: PlayOptions,
 ): Promise<Played> => {
-  const { store, clock } = installation;
+  const { restuid, script, seed } = options;
   const core = await openCore(installation, settings, restuid);
   const steps: PlayedStep[] = [];
   try {
     const stage: Stage = {
       ...{ core, menu: await readMenu(core), random: createRandom(seed), orders: new Map() },
-      run: clock.now().getTime().toString(36),
+      run: installation.clock.now().getTime().toString(36),
     };
-    for (const step of script.steps) {
-      const waitMs = step.after / speed;
-      if (!(await waited(waitMs, signal))) break;
-      const byMs = Math.round(step.after - waitMs);
-      if (byMs > 0) await inTransaction(store.db, (tx) => moveSandboxClock(tx, restuid, { byMs }, clock.now()));
-      const at = (await core.now()).toISOString();
-      const place = { step: steps.length + 1, at, do: step.do };
-      const played: PlayedStep =
-        step.do === 'break-endpoints'
-          ? { ...place, ...(await breakEndpoints(store.db, restuid, step.deliveries)) }
-          : { ...place, ...(await playStep(stage, step)) };
-      steps.push(played);
-      onStep(played, script.steps.length);
+    await options.onBegin();
+    try {
+      await playSteps(installation, stage, options, steps);
+    } finally {
+      await options.onEnd(steps.length);
     }
   } finally {
     await core.close();
   }
   const unexpected = steps.filter(({ expected }) => !expected).length;
   return { steps, unexpected, stopped: steps.length < script.steps.length };
+};
+
+/** Adds each step to `steps` once it is played. */
+const playSteps = async (
+  { store, clock }: Installation,
+  stage: Stage,
+  { restuid, script, speed, signal, onStep }: PlayOptions,
+  steps: PlayedStep[],
+): Promise<void> => {
+  for (const step of script.steps) {
+    const waitMs = step.after / speed;
+    if (!(await waited(waitMs, signal))) break;
+    const byMs = Math.round(step.after - waitMs);
+    if (byMs > 0) await inTransaction(store.db, (tx) => moveSandboxClock(tx, restuid, { byMs }, clock.now()));
+    const at = (await stage.core.now()).toISOString();
+    const place = { step: steps.length + 1, at, do: step.do };
+    const played: PlayedStep =
+      step.do === 'break-endpoints'
+        ? { ...place, ...(await breakEndpoints(store.db, restuid, step.deliveries)) }
+        : { ...place, ...(await playStep(stage, step)) };
+    steps.push(played);
+    onStep(played, script.steps.length);
+  }
 };
 
 type Outcome = Omit<PlayedStep, 'step' | 'at' | 'do'>;

@@ -1,6 +1,6 @@
 /** Makes a real example of an event in a sandbox, by the ordinary operations that cause it. */
 import { Fault } from '#src/contract/fault.ts';
-import { describedEvents, moveSandboxClock } from '#src/ordering/index.ts';
+import { assertClockMoves, describedEvents, findRestaurant, moveSandboxClock } from '#src/ordering/index.ts';
 import { hourMs } from '#src/platform/clock.ts';
 import { enabledKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -37,7 +37,8 @@ const beyondCountdownMs = 3 * hourMs;
 
 /**
  * Returns the uid of the entity in the event. For order.timeout the clock of the sandbox is moved by three hours. VALIDATION_ERROR for an
- * unknown event, CONFLICT when its kind is switched off, and when it needs a countdown and orders have none.
+ * unknown event, and where the clock cannot be moved so far; CONFLICT when its kind is switched off, and when it needs a countdown and
+ * orders have none. All of these change nothing.
  */
 export const triggerEvent = async (
   installation: Installation,
@@ -53,6 +54,11 @@ export const triggerEvent = async (
         'CONFLICT',
         `Events of the kind ${described.kind} are off: \`notifications set --restaurant ${restuid} --${described.kind} on\``,
       );
+    if (ofCountdown.includes(event)) {
+      const restaurant = await findRestaurant(store.db, restuid);
+      if (restaurant?.confirmationRequired !== true || restaurant.countdownMinutes === 0) throw noCountdown(event);
+    }
+    if (event === 'order.timeout') await assertClockMoves(store.db, restuid, beyondCountdownMs);
     const did = await causeEvent(core, event, clock.now().getTime());
     if (event === 'order.timeout')
       await inTransaction(store.db, (tx) => moveSandboxClock(tx, restuid, { byMs: beyondCountdownMs }, clock.now()));
@@ -70,7 +76,10 @@ export const describedEventOf = (event: string): (typeof describedEvents)[number
   return described;
 };
 
-/** Calls the operations after which the event is recorded; order.timeout follows at the end of the countdown. `at`: now, in ms. */
+/**
+ * Calls the operations after which the event is recorded; order.timeout follows at the end of the countdown. `at`: now, in ms. CONFLICT
+ * after the order for an event that needs a countdown, because no operation tells a caller the settings of the restaurant.
+ */
 export const causeEvent = async (core: Pick<Core, 'call' | 'now'>, event: string, at: number): Promise<Did> => {
   if (event === 'menu.changed') return changeMenu(core, at);
   const stage: Stage = {
@@ -78,13 +87,14 @@ export const causeEvent = async (core: Pick<Core, 'call' | 'now'>, event: string
     menu: event.startsWith('order.') ? await readMenu(core) : [],
   };
   let uid = '';
+  // An order is confirmed at once where no confirmation is required, and its order.confirmed is recorded with it.
+  let isConfirmed = false;
   for (const step of plans[event]?.('guest') ?? []) {
+    if (step.do === 'confirm' && isConfirmed) continue;
     const entity = await succeeded(stage, step);
     if (entity.countdown_end === null && ofCountdown.includes(event))
-      throw new Fault(
-        'CONFLICT',
-        `Orders of the sandbox have no countdown, so ${event} does not follow: \`restaurant set --confirmation on --countdown-minutes 10\` gives them one`,
-      );
+      throw noCountdown(event, `. The order ${entity.uid} was placed`);
+    isConfirmed = entity.confirmed === true;
     uid = entity.uid ?? uid;
   }
   return { uid };
@@ -93,7 +103,13 @@ export const causeEvent = async (core: Pick<Core, 'call' | 'now'>, event: string
 /** Events that only an order with a countdown has. */
 const ofCountdown = ['order.countdown_started', 'order.timeout'];
 
-type Entity = { uid?: string; countdown_end?: string | null };
+const noCountdown = (event: string, done = ''): Fault =>
+  new Fault(
+    'CONFLICT',
+    `Orders of the sandbox have no countdown, so ${event} does not follow: \`restaurant set --confirmation on --countdown-minutes 10\` gives them one${done}`,
+  );
+
+type Entity = { uid?: string; confirmed?: boolean; countdown_end?: string | null };
 
 /** What the step made. */
 const succeeded = async (stage: Stage, step: CoreStep): Promise<Entity> => {

@@ -86,6 +86,7 @@ export const moveSandboxClock = async (
     );
   if (aheadMs > aheadMsMax)
     throw outOfRange(move, `The clock of a sandbox is at most ${aheadMsMax / dayMs} days ahead`);
+  assertLead(aheadMs);
   await saveAhead(tx, restuid, aheadMs);
   return { restuid, now: new Date(now.getTime() + aheadMs), aheadMs };
 };
@@ -93,6 +94,13 @@ export const moveSandboxClock = async (
 const outOfRange = (move: ClockMove, message: string): Fault => {
   const pointer = 'to' in move ? 'to' : 'advance_seconds';
   return new Fault('VALIDATION_ERROR', message, { errors: [{ pointer, code: 'RANGE', message }] });
+/** Throws VALIDATION_ERROR for a sandbox whose clock cannot be moved by `byMs`, and changes nothing. */
+export const assertClockMoves = async (db: Kysely<unknown>, restuid: string, byMs: number): Promise<void> =>
+  assertLead((await findAhead(db, restuid)) + byMs);
+
+const assertLead = (aheadMs: number): void => {
+  if (aheadMs > aheadMsMax)
+    throw new Fault('VALIDATION_ERROR', `The clock of a sandbox is at most ${aheadMsMax / dayMs} days ahead`);
 };
 
 const leadAfter = (before: number, move: ClockMove, now: Date): number => {

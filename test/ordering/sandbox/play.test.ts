@@ -75,6 +75,21 @@ const totalsOf = async (steps: readonly Step[]): Promise<unknown[]> => {
   return rows.map(({ total }) => total);
 };
 
+const clock = (...words: string[]) => runJson(['sandbox', 'clock', ...words, '--restaurant', sandbox], env);
+
+/** 40 minutes before the bound of the clock. */
+const clockToBound = async (): Promise<void> => {
+  for (const words of [['reset'], ['advance', '365d'], ['advance', '1400m']]) await clock(...words);
+};
+
+/** Notes of plays in the audit, oldest first. */
+const playNotes = async (): Promise<Record<string, unknown>[]> => {
+  const { rows } = await sql<{ details: string }>`
+    select details from gateway.audit_events where action = 'tenant.changed' and details like '%sandbox/play%'
+    order by at, seq`.execute(database.db);
+  return rows.map(({ details }) => JSON.parse(details));
+};
+
 test('A-307 each included script is played as it expects, with ordinary events; one seed chooses the same twice', async () => {
   const lunch = await play('quiet-lunch', '--seed', '7');
   expect([lunch.code, lunch.stderr, lunch.played]).toMatchObject([
@@ -95,11 +110,21 @@ test('A-307 each included script is played as it expects, with ordinary events; 
     const { code, played } = await play(script);
     expect([script, code, played.steps.filter(({ expected }) => !expected)]).toEqual([script, 0, []]);
   }
-  const { rows } = await sql`
-    select 1 from gateway.audit_events where action = 'tenant.changed' and details like '%sandbox/play%'`.execute(
-    database.db,
-  );
-  expect(rows).toHaveLength(5);
+  expect((await playNotes()).filter(({ begun }) => begun === true)).toHaveLength(5);
+});
+
+test('A-584 a play that throws half-way is in the audit, with its script, its begin and the steps that were played', async () => {
+  const before = (await playNotes()).length;
+  await clockToBound();
+  const { code, stderr } = await play('quiet-lunch', '--seed', '3');
+  await clock('reset');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('at most 366 days ahead')]);
+  const [begun, ended, ...others] = (await playNotes()).slice(before);
+  expect(begun).toEqual({ operation: 'sandbox/play', script: 'quiet-lunch', seed: 3, speed: 10_000, begun: true });
+  expect(ended).toEqual({ operation: 'sandbox/play', script: 'quiet-lunch', steps: expect.any(Number), of: 17 });
+  expect(others).toEqual([]);
+  expect(ended?.steps).toBeGreaterThan(0);
+  expect(ended?.steps).toBeLessThan(17);
 });
 
 test('A-307 a script in YAML is played; a step without its expected answer fails the command', async () => {
@@ -160,4 +185,27 @@ test('A-308 trigger records a real example of each event, and refuses a real res
   for (const event of ['order.countdown_started', 'order.timeout'])
     expect((await trigger(event)).stderr).toContain('have no countdown');
   await countdown('10');
+});
+
+test('A-585 trigger makes order.confirmed and order.closed where orders are confirmed at once, and refuses before it orders or moves the clock', async () => {
+  const trigger = (event: string) => runCommand(['sandbox', 'trigger', event, '--restaurant', sandbox], env);
+  const confirmation = (state: 'on' | 'off') =>
+    runJson(['restaurant', 'set', '--restaurant', sandbox, '--confirmation', state], env);
+  const refusals = async (event: string, reason: string): Promise<void> => {
+    const before = [await events(), (await clock('show')).ahead_seconds];
+    const { code, stderr } = await trigger(event);
+    expect([event, code, stderr]).toEqual([event, 1, expect.stringContaining(reason)]);
+    expect([await events(), (await clock('show')).ahead_seconds]).toEqual(before);
+  };
+  await confirmation('off');
+  for (const event of ['order.confirmed', 'order.closed']) {
+    const before = (await events())[event] ?? 0;
+    expect(await trigger(event)).toMatchObject({ code: 0, stderr: '' });
+    expect((await events())[event]).toBe(before + 1);
+  }
+  for (const event of ['order.countdown_started', 'order.timeout']) await refusals(event, 'have no countdown');
+  await confirmation('on');
+  await clockToBound();
+  await refusals('order.timeout', 'at most 366 days ahead');
+  await clock('reset');
 });

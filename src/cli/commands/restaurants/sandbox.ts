@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { Argument, type Command } from 'commander';
 import type { PlayedStep } from '#src/app/sandbox/play-script.ts';
 import { durationRule, readDuration } from '#src/app/sandbox/read-duration.ts';
@@ -79,7 +80,15 @@ const playCommand = (group: Command, output: Output): void => {
         if (!output.json) output.line(lineOf(step, count));
       };
       const played = await withAdmin(command, ({ sandbox }) =>
-        sandbox.play({ restuid: restaurant, script, seed, speed, signal: abortOnSignal(), onStep }),
+        sandbox.play({
+          restuid: restaurant,
+          name: basename(source),
+          script,
+          seed,
+          speed,
+          signal: abortOnSignal(),
+          onStep,
+        }),
       );
       const { steps, unexpected, stopped } = played;
       if (unexpected > 0 || stopped) output.fail();
