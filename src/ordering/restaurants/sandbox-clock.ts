@@ -84,9 +84,7 @@ export const moveSandboxClock = async (
       move,
       `The clock of a sandbox moves forward only: it is at ${new Date(now.getTime() + before).toISOString()}. reset gives it the real time again`,
     );
-  if (aheadMs > aheadMsMax)
-    throw outOfRange(move, `The clock of a sandbox is at most ${aheadMsMax / dayMs} days ahead`);
-  assertLead(aheadMs);
+  assertLead(aheadMs, move);
   await saveAhead(tx, restuid, aheadMs);
   return { restuid, now: new Date(now.getTime() + aheadMs), aheadMs };
 };
@@ -94,13 +92,15 @@ export const moveSandboxClock = async (
 const outOfRange = (move: ClockMove, message: string): Fault => {
   const pointer = 'to' in move ? 'to' : 'advance_seconds';
   return new Fault('VALIDATION_ERROR', message, { errors: [{ pointer, code: 'RANGE', message }] });
+};
+
 /** Throws VALIDATION_ERROR for a sandbox whose clock cannot be moved by `byMs`, and changes nothing. */
 export const assertClockMoves = async (db: Kysely<unknown>, restuid: string, byMs: number): Promise<void> =>
-  assertLead((await findAhead(db, restuid)) + byMs);
+  assertLead((await findAhead(db, restuid)) + byMs, { byMs });
 
-const assertLead = (aheadMs: number): void => {
+const assertLead = (aheadMs: number, move: ClockMove): void => {
   if (aheadMs > aheadMsMax)
-    throw new Fault('VALIDATION_ERROR', `The clock of a sandbox is at most ${aheadMsMax / dayMs} days ahead`);
+    throw outOfRange(move, `The clock of a sandbox is at most ${aheadMsMax / dayMs} days ahead`);
 };
 
 const leadAfter = (before: number, move: ClockMove, now: Date): number => {
