@@ -253,6 +253,7 @@ const openGateway = async (
     pushProblem: pushProblemOf(settings, context.ownOrigins),
     moreDocuments: webhookKeys.documents,
     pages: (table) => new Map([...reference(table), ...webhookKeys.pages]),
+    freePaths: settings.panel.enabled === 'on' ? [] : ['/panel'],
     certificateState: certificates.state,
     clientAuthorities: clientAuthoritiesOf(settings, log),
     isDraining: drain.isDraining,

@@ -182,6 +182,8 @@ export type GatewayDeps = {
   pushProblem?: (url: string) => Promise<string | undefined>;
   /** Public pages and documents at paths of their own, answered before any route. */
   pages?: (table: RouteTable) => ReadonlyMap<string, Page>;
+  /** Own paths that the settings of other parts turn off, so that routes may have them. Default: none. */
+  freePaths?: readonly string[];
   /** For /readyz. Default: the listeners have no certificate. */
   certificateState?: () => CertificateState | undefined;
   /** Of certificates by which clients are known by name (RFC 8705). Default: there are none. */

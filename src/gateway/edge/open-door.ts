@@ -2,9 +2,11 @@
 import type { Middleware } from 'koa';
 import type { Logger } from '#src/platform/log.ts';
 import type { Traces } from '#src/platform/telemetry/traces.ts';
+import { authCheckPath } from '../access/read-original-request.ts';
 import type { Answers } from '../answer/open-answers.ts';
 import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
 import { createRequestIds } from '../model/request-id.ts';
+import { ownPathOf, turnedOnPaths } from '../model/route-path.ts';
 import type { Closable } from '../routing/reload/current.ts';
 import { allowOf, type CompiledRoutes } from '../routing/route-table.ts';
 import { createWantsUpgrade } from '../upstream/upgrade.ts';
@@ -34,7 +36,14 @@ import { createTraceRequest } from './trace-request.ts';
 type DoorTable = Serving & { routes: CompiledRoutes; pages: ReadonlyMap<string, Page> };
 
 type DoorDeps = {
-  settings: { url_bytes_max: number; header_bytes_max: number };
+  settings: {
+    url_bytes_max: number;
+    header_bytes_max: number;
+    auth_check: 'on' | 'off';
+    mcp: 'on' | 'off';
+  };
+  /** Own paths that the settings of other parts turn off, so that routes may have them. Default: none. */
+  freePaths?: readonly string[];
   origin: string;
   log: Logger;
   /** What serves requests: `routes`, `pages` and steps of one route table. */
@@ -105,11 +114,25 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
       return allow === undefined ? noSuchOperation() : methodNotAllowed(allow);
     }),
     clientErrorHandler: createOnClientError({ edgeHeaders, dialects, requestIds, log, ...metrics }),
-    wantsUpgrade: createWantsUpgrade(() => current.get().routes),
+    wantsUpgrade: createWantsUpgrade(() => current.get().routes, createIsOwn(settings, deps.freePaths)),
     upgradeHandler: createUpgradeFront({
       ...front,
       serve: (exchange, socket, head) => current.enter(socket).upgrades.serve(exchange, socket, head),
     }),
   };
   return door;
+};
+
+/** By the settings, as the paths of requests are matched. */
+const createIsOwn = (
+  settings: DoorDeps['settings'],
+  freePaths: readonly string[] = [],
+): ((path: string) => boolean) => {
+  const free = settings.auth_check === 'on' ? freePaths : [...freePaths, authCheckPath];
+  const taken = turnedOnPaths(settings);
+  return (path) => {
+    if (taken.includes(path)) return true;
+    const own = ownPathOf(path);
+    return own !== undefined && !free.includes(own);
+  };
 };

@@ -10,7 +10,6 @@ import type { IdentifyTo } from '../access/identity/assert-identity.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { overloaded, upgradeRefused, upstreamTimeout, upstreamUnreachable } from '../model/faults.ts';
-import { ownPathOf } from '../model/route-path.ts';
 import { type Exchange, type Step, upstreamNameOf } from '../request/exchange.ts';
 import { announcesBody } from '../request/limit-body.ts';
 import { publicHostOf } from '../request/public-host.ts';
@@ -131,15 +130,15 @@ export type WantsUpgrade = (request: IncomingMessage) => boolean;
 
 /**
  * For the server's `shouldUpgradeCallback`. Any other protocol, and a WebSocket where there is none, is an offer that may be
- * ignored (RFC 9110 section 7.8): such a request stays an ordinary one.
+ * ignored (RFC 9110 section 7.8): such a request stays an ordinary one. `isOwn`: the program answers the path itself.
  */
-export const createWantsUpgrade = (routes: () => CompiledRoutes): WantsUpgrade => {
+export const createWantsUpgrade = (routes: () => CompiledRoutes, isOwn: (path: string) => boolean): WantsUpgrade => {
   return ({ url = '', method, headers }) => {
     if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
     const mark = url.indexOf('?');
     const path = mark === -1 ? url : url.slice(0, mark);
     // A handshake would bypass the handlers of these paths, and so would a question to /auth/check that carries its fields.
-    if (ownPathOf(path) !== undefined) return false;
+    if (isOwn(path)) return false;
     return findRoute(routes(), { path, host: headers.host, method })?.upgrade === true;
   };
 };

@@ -369,6 +369,56 @@ test('the program serves upgrades and ends them when it is stopped', async () =>
   }
 });
 
+test('A-566 a WebSocket reaches paths that the settings turn off, as other requests do, and none that they turn on', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-upgrade-'));
+  const file = join(folder, 'routes.json');
+  const table = routeFile();
+  const rest = { id: 'rest', method: 'GET', path: '/*', scopes: [], upstream: 'ordering', upgrade: true };
+  writeFileSync(file, JSON.stringify({ ...table, routes: [...table.routes, rest] }));
+  const env = {
+    DATABASE_URL: door.database.url,
+    ORDERPASS_MASTER_KEY: door.masterKey,
+    ORDERPASS_ROLE: 'gateway',
+    ORDERPASS_ROUTES_FILE: file,
+    ORDERPASS_UPSTREAMS: `ordering=${url}`,
+  };
+  const turnedOff = await startProgram({ ...env, ORDERPASS_PANEL: 'off' });
+  try {
+    for (const target of ['/panel', '/panel/ws', '/auth/check/ws', '/mcp', '/elsewhere']) {
+      const socket = open(door.asKey, target, [], turnedOff);
+      await opened(socket);
+      socket.terminate();
+    }
+    const healthz = await refusal(open(door.asKey, '/healthz', [], turnedOff));
+    expect(healthz.status).toBe(200);
+  } finally {
+    await turnedOff.stop();
+  }
+  seen = [];
+  const turnedOn = await startProgram({
+    ...env,
+    ORDERPASS_PANEL: 'on',
+    ORDERPASS_AUTH_CHECK: 'on',
+    ORDERPASS_MCP: 'on',
+  });
+  try {
+    for (const target of ['/panel/ws', '/auth/check/api/orders/list', '/mcp']) {
+      const answer = await sendRequest(turnedOn.url, 'GET', target, {
+        headers: {
+          ...door.asKey,
+          ...{ connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' },
+          'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+        },
+      });
+      expect(answer.status, target).not.toBe(101);
+    }
+    expect(seen).toEqual([]);
+  } finally {
+    await turnedOn.stop();
+    rmSync(folder, { recursive: true });
+  }
+});
+
 const clientIdOf = ({ asClient }: PublicDoor): string => asClient['x-client-id'] ?? '';
 
 test('A-224 a WebSocket ends when its address leaves the list of its credential, and one from a listed address stays', async () => {
