@@ -217,6 +217,26 @@ test('revoke-tokens ends the tokens of a client from before a time', async () =>
   }
 });
 
+test('A-586 key rotate gives the new key the end of --expires, says so, and refuses one in the past', async () => {
+  const { key_id: first } = await json('key', 'create', '--restaurant', restuid, '--name', 'ending');
+  const rotate = (keyId: unknown, ...more: string[]) =>
+    runCommand(['key', 'rotate', '--key-id', String(keyId), '--overlap-hours', '0', ...more], env);
+  for (const [end, code, reason] of [
+    ['2020-01-01T00:00:00Z', 1, 'in the past'],
+    ['2999-01-01', 2, '2026-03-01T19:30:00+01:00'],
+  ] as const) {
+    const refused = await rotate(first, '--expires', end);
+    expect([refused.code, refused.stderr]).toEqual([code, expect.stringContaining(reason)]);
+  }
+  const made = JSON.parse((await rotate(first, '--expires', '2999-01-01T00:00:00+01:00', '--json')).stdout);
+  expect(made.expires).toBe('2998-12-31T23:00:00.000Z');
+  const { keys } = (await json('key', 'list', '--restaurant', restuid)) as { keys: object[] };
+  expect(keys).toContainEqual(expect.objectContaining({ key_id: made.key_id, expires: made.expires }));
+  const { stdout } = await rotate(made.key_id);
+  expect(stdout).toMatch(/^expires +null$/m);
+  expect(stdout).toContain('It does not expire');
+});
+
 test('key list, rotate, quarantine and revoke of a whole restaurant', async () => {
   const made = await json('key', 'create', '--restaurant', restuid, '--name', 'kitchen');
   const rotated = await json('key', 'rotate', '--key-id', String(made.key_id), '--overlap-hours', '0');

@@ -43,7 +43,7 @@ const commands: [string, string[]][] = [
   ['client scopes', ['--client-id', '--scope']],
   ['client revoke-tokens', ['--client-id', '--before']],
   ['key list', ['--restaurant']],
-  ['key rotate', ['--key-id', '--overlap-hours']],
+  ['key rotate', ['--key-id', '--overlap-hours', '--expires']],
   ['key revoke', ['--key-id', '--restaurant']],
   ['token revoke', []],
   ['signing-key rotate', []],

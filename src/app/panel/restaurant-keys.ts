@@ -32,9 +32,10 @@ export const createKeyPorts = ({ installation, credentialsOf }: KeyDeps): KeyPor
       const end = lastDay === undefined ? undefined : { expires: await endOf(restuid, lastDay) };
       return credentialsOf(actor).createApiKey({ tenant: restuid, name, ...end });
     },
-    rotate: async (actor, restuid, keyId, { overlapHours, refuseQuarantined }) => {
+    rotate: async (actor, restuid, keyId, { overlapHours, lastDay, refuseQuarantined }) => {
       await views.require(restuid, keyId);
-      return credentialsOf(actor).rotateApiKey(keyId, overlapHours, { refuseQuarantined });
+      const expires = lastDay === undefined ? undefined : await endOf(restuid, lastDay);
+      return credentialsOf(actor).rotateApiKey(keyId, overlapHours, { refuseQuarantined, expires });
     },
     revoke: async (actor, restuid, keyId) => {
       await views.require(restuid, keyId);

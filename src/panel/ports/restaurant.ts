@@ -59,13 +59,15 @@ export type KeyPorts = {
   find(restuid: string, keyId: string): Promise<ApiKey | undefined>;
   /** `lastDay`: `YYYY-MM-DD` in the restaurant's time zone. Throws VALIDATION_ERROR for a past or invalid day. */
   create(actor: string, restuid: string, key: { name: string; lastDay: string | undefined }): Promise<NewKey>;
-  /** The old key stays valid for `overlapHours`, 0 to 720. */
-  /** The new key is not in quarantine. `refuseQuarantined`: CONFLICT when the old one is. */
+  /**
+   * The old key stays valid for `overlapHours`, 0 to 720. The new one ends with `lastDay`, as at `create`. It is not in quarantine.
+   * `refuseQuarantined`: CONFLICT when the old one is.
+   */
   rotate(
     actor: string,
     restuid: string,
     keyId: string,
-    how: { overlapHours: number; refuseQuarantined: boolean },
+    how: { overlapHours: number; lastDay: string | undefined; refuseQuarantined: boolean },
   ): Promise<NewKey>;
   revoke(actor: string, restuid: string, keyId: string): Promise<void>;
   /** Ends its quarantine. */

@@ -1,5 +1,6 @@
 /** API keys of a restaurant: list, create and rotate (shown once), revoke; support lifts a quarantine. */
 import { Fault } from '#src/contract/fault.ts';
+import { hourMs } from '#src/platform/clock.ts';
 import { fragment, notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
@@ -60,9 +61,8 @@ const createKey = async (view: View) => {
   const name = (form.get('name') ?? '').trim();
   if (name === '' || [...name].length > nameMax || !name.isWellFormed())
     return keysPage(view, found, { name: t.problems.name });
-  const lastDay = (form.get('expires') ?? '').trim();
   try {
-    const key = { name, lastDay: lastDay === '' ? undefined : lastDay };
+    const key = { name, lastDay: lastDayIn(form) };
     return shownKey(view, found.restuid, name, await ports.restaurant.keys.create(actor, found.restuid, key));
   } catch (error) {
     if (!isAbout(error, 'expires')) throw error;
@@ -70,10 +70,14 @@ const createKey = async (view: View) => {
   }
 };
 
+/** The day in the form; undefined when it is empty. */
+const lastDayIn = (form: View['form']): string | undefined => (form.get('expires') ?? '').trim() || undefined;
+
 const isAbout = (error: unknown, field: string): boolean =>
   error instanceof Fault && error.errors?.some(({ pointer }) => pointer === field) === true;
 
-const shownKey = (view: View, restuid: string, name: string, { value }: NewKey, rotated = false) => {
+/** `notes`: below the value. */
+const shownKey = (view: View, restuid: string, name: string, { value }: NewKey, notes: readonly string[] = []) => {
   const t = view.texts.restaurant.keys;
   const sample = `curl -H 'X-Api-Key: ${value}' ${view.ports.restaurant.origin}/api/whoami`;
   return page({
@@ -83,7 +87,7 @@ const shownKey = (view: View, restuid: string, name: string, { value }: NewKey, 
       text: t.shownText,
       done: { path: pathOfRestaurant(restuid, '/keys'), label: t.saved },
     })}
-${rotated && html`<p>${t.rotatedText}</p>`}
+${notes.map((note) => html`<p>${note}</p>`)}
 <h2>${t.tryIt}</h2><pre id="sample">${sample}</pre>${copyButton(view, 'sample')}`,
   });
 };
@@ -108,26 +112,53 @@ const withRotatableKey = (use: Parameters<typeof withLiveKey>[0]) =>
     return use(view, restuid, key);
   });
 
-const askToRotate = withRotatableKey((view, restuid, key) => {
-  const { keys: t, cancel } = view.texts.restaurant;
+const overlapDefault = 24;
+
+/** The last day of the old key for the new one, unless the old one ends within the overlap: its end says nothing about the new one. */
+const offeredDay = (view: View, { expires }: ApiKey, timeZone: string): string => {
+  if (expires === null || expires.getTime() <= view.now.getTime() + overlapDefault * hourMs) return '';
+  // The end is the first moment after the day. Swedish dates have the form of the field.
+  return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(expires.getTime() - 1);
+};
+
+const askToRotate = withRotatableKey((view, _restuid, key) => formToRotate(view, key));
+
+const formToRotate = async (view: View, key: ApiKey, problem?: string) => {
+  const found = await requestedRestaurant(view);
+  if (found === undefined) return notFound();
+  const { restuid, timeZone } = found;
+  const { keys: t, cancel, optional } = view.texts.restaurant;
+  const chosen = Number(view.form.get('overlap') ?? overlapDefault);
+  const expires = fieldNote('expires', problem);
   return page({
     title: t.rotateTitle(key.name),
+    status: problem === undefined ? 200 : 422,
     body: html`<p>${key.state === 'quarantined' ? t.rotateQuarantined : t.rotateText}</p><form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.id}/rotate`)}" class="narrow">${view.csrfField}
 <label>${t.overlap}<select name="overlap">${overlaps.map(
-      (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.overlaps[hours]}</option>`,
+      (hours) => html`<option value="${hours}"${hours === chosen && html` selected`}>${t.overlaps[hours]}</option>`,
     )}</select></label>
+<label>${t.rotatedExpires} <span class="hint">(${optional}) ${t.expiresHint(timeZone)}</span>
+<input type="date" name="expires" value="${view.form.get('expires') ?? offeredDay(view, key, timeZone)}"${expires.attributes}></label>${expires.line}
 <div class="row"><button class="primary">${t.rotateNow}</button><a class="button" href="${pathOfRestaurant(restuid, '/keys')}">${cancel}</a></div></form>`,
   });
-});
+};
 
 const rotateKey = withRotatableKey(async (view, restuid, key) => {
+  const t = view.texts.restaurant.keys;
   const hours = overlaps.find((one) => String(one) === view.form.get('overlap'));
-  if (hours === undefined) throw new Refusal('VALIDATION_ERROR', view.texts.restaurant.keys.problems.overlap);
-  const made = await view.ports.restaurant.keys.rotate(view.actor, restuid, key.id, {
-    overlapHours: hours,
-    refuseQuarantined: !liftRoles.includes(view.user.role),
-  });
-  return shownKey(view, restuid, key.name, made, hours > 0);
+  if (hours === undefined) throw new Refusal('VALIDATION_ERROR', t.problems.overlap);
+  const lastDay = lastDayIn(view.form);
+  try {
+    const made = await view.ports.restaurant.keys.rotate(view.actor, restuid, key.id, {
+      ...{ overlapHours: hours, lastDay },
+      refuseQuarantined: !liftRoles.includes(view.user.role),
+    });
+    const end = lastDay === undefined ? t.rotatedNoEnd : t.rotatedEnd(lastDay);
+    return shownKey(view, restuid, key.name, made, hours > 0 ? [t.rotatedText, end] : [end]);
+  } catch (error) {
+    if (!isAbout(error, 'expires')) throw error;
+    return formToRotate(view, key, t.problems.expires);
+  }
 });
 
 const askToRevoke = withLiveKey((view, restuid, key) => {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { type Output, UsageError } from '../../terminal/output.ts';
+import { expiresTime } from '../../terminal/to-time.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
@@ -75,7 +76,7 @@ const addAndRemove = (group: Command, output: Output): void => {
     .requiredOption('--client-id <id>', 'the client')
     .option('--file <pem>', 'the certificate without its key')
     .option('--thumbprint <sha256>', 'instead of the file: SHA-256 of the certificate, hexadecimal or base64url')
-    .option('--expires <time>', 'an end before that of the certificate: ISO 8601 with offset', time)
+    .option('--expires <time>', 'an end before that of the certificate: ISO 8601 with offset', expiresTime)
     .action(async (options: AddOptions, command: Command) => {
       const given = certificateOf(options);
       const added = await withAdmin(command, (admin) =>
@@ -102,11 +103,4 @@ const certificateOf = ({ file, thumbprint }: AddOptions): { pem: string } | { th
   } catch {
     throw new Error(`${file} cannot be read`);
   }
-};
-
-const time = (text: string): Date => {
-  const date = new Date(text);
-  if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(date.getTime()))
-    throw new UsageError('--expires takes a time such as 2026-03-01T19:30:00+01:00');
-  return date;
 };

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Output, UsageError } from '../../terminal/output.ts';
+import { expiresTime } from '../../terminal/to-time.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { overlapHours } from './client-secrets.ts';
@@ -36,11 +37,20 @@ export const keyCommands = (program: Command, output: Output): void => {
     .description('create a new API key of the same restaurant; the old one ends after the overlap')
     .requiredOption('--key-id <id>', 'the old key')
     .option('--overlap-hours <hours>', 'hours for which the old key stays valid, 0 to 720', overlapHours, 168)
-    .action(async (options: { keyId: string; overlapHours: number }, command: Command) => {
+    .option(
+      '--expires <time>',
+      'the end of the new key: ISO 8601 with offset; without it the key does not expire',
+      expiresTime,
+    )
+    .action(async (options: { keyId: string; overlapHours: number; expires?: Date }, command: Command) => {
+      const { keyId, expires } = options;
       const made = await withAdmin(command, (admin) =>
-        admin.credentials.rotateApiKey(options.keyId, options.overlapHours),
+        admin.credentials.rotateApiKey(keyId, options.overlapHours, { expires }),
       );
-      output.result({ api_key: made.value, key_id: made.keyId }, 'The key is shown only now.');
+      output.result(
+        { api_key: made.value, key_id: made.keyId, expires: expires?.toISOString() ?? null },
+        `The key is shown only now. ${expires === undefined ? 'It does not expire; --expires gives a new key an end.' : 'It ends at the time above.'}`,
+      );
     });
   addRevoke(group, output);
   addStates(group, output);

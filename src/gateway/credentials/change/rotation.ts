@@ -57,15 +57,18 @@ export const issueSecret = async (
 
 /**
  * Issues a new key with the same tenant, name, limits and networks. Both spend from the same quotas. The old one ends in
- * `overlapHours` (0 to 720). The new one is not in quarantine, so `refuseQuarantined` is for callers that may not lift one: CONFLICT.
+ * `overlapHours` (0 to 720), the new one at `expires`, else never. The new one is not in quarantine, so `refuseQuarantined` is for
+ * callers that may not lift one: CONFLICT.
  */
 const rotateKeys =
   (deps: CredentialsDeps) =>
   async (
     keyId: string,
     overlapHours: number,
-    { refuseQuarantined = false }: { refuseQuarantined?: boolean } = {},
+    { refuseQuarantined = false, expires }: { refuseQuarantined?: boolean; expires?: Date | undefined } = {},
   ): Promise<IssuedKey> => {
+    if (expires !== undefined && expires <= deps.clock.now())
+      throw new Fault('VALIDATION_ERROR', 'The end of the new key is in the past');
     const end = endOf(deps, overlapHours);
     const affected = (made: IssuedKey) => only([keyId, made.keyId]);
     return change(deps, undefined, affected, async (inner) => {
@@ -83,7 +86,13 @@ const rotateKeys =
         tenants: [old.tenant],
         details: JSON.stringify({ successor_of: keyId }),
       });
-      await store.insertApiKey(inner, { ...old, ...storedForm(deps, value), keyId: id, created, expires: null });
+      await store.insertApiKey(inner, {
+        ...old,
+        ...storedForm(deps, value),
+        keyId: id,
+        created,
+        expires: expires ?? null,
+      });
       await makeSuccessor(inner, keyId, id);
       return { keyId: id, value };
     });

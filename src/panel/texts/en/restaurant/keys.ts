@@ -53,7 +53,10 @@ export const keys = {
     168: '7 more days',
     720: '30 more days',
   },
+  rotatedExpires: 'Last day of the new key',
   rotateNow: 'Create the new key',
+  rotatedNoEnd: 'The new key does not expire.',
+  rotatedEnd: (day: string) => `The last day of the new key is ${day}.`,
   rotatedText:
     'Put the new key in place before the old one ends. The list shows when that is, and when the old one was last used. Should it say “Safe to retire” before then, you can revoke the old one earlier.',
   revokeTitle: (name: string) => `Revoke the key ${name}?`,

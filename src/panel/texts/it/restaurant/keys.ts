@@ -55,7 +55,10 @@ export const keys: Texts['restaurant']['keys'] = {
     168: 'per 7 giorni',
     720: 'per 30 giorni',
   },
+  rotatedExpires: 'Ultimo giorno della nuova chiave',
   rotateNow: 'Crea la nuova chiave',
+  rotatedNoEnd: 'La nuova chiave non ha scadenza.',
+  rotatedEnd: (day: string) => `L’ultimo giorno di validità della nuova chiave è il ${day}.`,
   rotatedText:
     'Sostituisci la vecchia chiave prima che scada. L’elenco mostra quando scade e quando è stata usata l’ultima volta. Se prima di allora indica «Si può revocare», puoi revocarla in anticipo.',
   revokeTitle: (name: string) => `Revocare la chiave ${name}?`,
