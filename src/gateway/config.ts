@@ -20,7 +20,7 @@ export { signalScopes } from './audit/signals/config.ts';
 export { mayBeAnonymous, type Route, type RouteTable, scopeSetsOf } from './model/route.ts';
 export { routeFileSchema } from './model/route-file.ts';
 export { unitsOfRoute } from './model/route-limits.ts';
-export { isParameter, patternOf, segmentsOf, turnedOnPaths } from './model/route-path.ts';
+export { turnedOnPaths } from './model/route-path.ts';
 export { upstreamsBehind } from './model/upstream-policy.ts';
 export { type ExplainedRoute, explainRoute } from './routing/explain-route.ts';
 export {
@@ -33,6 +33,7 @@ export {
   routeTableProblems,
   upstreamNamesIn,
 } from './routing/load-route-table.ts';
+export { documentItemsOf, namesIn } from './routing/openapi/document-items.ts';
 export { exportRoutes } from './routing/openapi/export-routes.ts';
 export { importRoutes } from './routing/openapi/import-routes.ts';
 

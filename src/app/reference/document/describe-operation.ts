@@ -1,6 +1,6 @@
 /** One route of the table and the operation behind it as an OpenAPI operation. */
 import type { z } from 'zod';
-import { isParameter, mayBeAnonymous, type Route, scopeSetsOf, segmentsOf, unitsOfRoute } from '#src/gateway/config.ts';
+import { mayBeAnonymous, namesIn, type Route, scopeSetsOf, unitsOfRoute } from '#src/gateway/config.ts';
 import type { OwnError } from '#src/platform/http/operation.ts';
 import { errorAnswers, rateHeaders } from './error-answers.ts';
 import type { Examples } from './examples/recorded-answers.ts';
@@ -189,16 +189,13 @@ const parametersOf = (
       schema,
       ...(withoutSample.has(name) ? undefined : { example: samples[name] ?? sampleOf(schema, false, name) }),
     }));
-  const inPath = segmentsOf(path)
-    .filter(isParameter)
-    .map((segment) => segment.slice(1, -1))
-    .map((name) => ({
-      name,
-      in: 'path',
-      required: true,
-      ...(knownParameters[route.path] ?? anySegment),
-      example: samples[name] ?? 'segment',
-    }));
+  const inPath = namesIn(path).map((name) => ({
+    name,
+    in: 'path',
+    required: true,
+    ...(knownParameters[route.path] ?? anySegment),
+    example: samples[name] ?? 'segment',
+  }));
   return [
     ...inPath,
     ...inQuery,

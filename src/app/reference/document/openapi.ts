@@ -2,7 +2,7 @@
  * The OpenAPI 3.1 document (interface 4.3), generated from what the program enforces: the route table gives paths, scopes,
  * kinds and rate classes, the zod schemas that validate requests and answers give their shapes, the fault list gives the errors.
  */
-import { patternOf, type Route, type RouteTable } from '#src/gateway/config.ts';
+import { documentItemsOf, type Route, type RouteTable } from '#src/gateway/config.ts';
 import type { DescribedSelfOperation } from '#src/gateway/index.ts';
 import type { DescribedEvent } from '#src/ordering/index.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
@@ -82,35 +82,21 @@ export const buildOpenApi = (parts: OpenApiParts): Json => {
 const routePaths = ({ origin, table, operations, selfOperations }: OpenApiParts, examples: Examples): Json => {
   const paths: Record<string, Json> = {};
   const ids = Map.groupBy(table.routes, ({ id }) => id);
-  const named = new Map<string, string>();
-  // Where one method has a route for one segment and one for everything below, the document has the former.
-  for (const route of table.routes.toSorted((a, b) => Number(hasTail(a)) - Number(hasTail(b)))) {
-    const written = pathOf(route);
-    // Paths that differ only by the names of their parameters are one path (OpenAPI 3.1, Paths Object).
-    const path = named.get(patternOf(written)) ?? written;
-    named.set(patternOf(written), path);
-    const place = paths[path] ?? {};
-    const method = route.method.toLowerCase();
-    // A route with several methods is several operations, whose ids must differ.
-    const operationId = ids.get(route.id)?.length === 1 ? route.id : `${route.id}.${method}`;
-    // Of routes that differ only by their hosts the first is described.
-    place[method] ??= describeOperation(
-      { origin, path, operationId, examples },
-      route,
-      describedOperation(route, operations) ?? describedSelf(route, selfOperations),
-    );
-    paths[path] = place;
+  for (const { path, byMethod } of documentItemsOf(table.routes)) {
+    const item: Json = {};
+    for (const route of byMethod.values()) {
+      const method = route.method.toLowerCase();
+      // A route with several methods is several operations, whose ids must differ.
+      const operationId = ids.get(route.id)?.length === 1 ? route.id : `${route.id}.${method}`;
+      item[method] = describeOperation(
+        { origin, path, operationId, examples },
+        route,
+        describedOperation(route, operations) ?? describedSelf(route, selfOperations),
+      );
+    }
+    paths[path] = item;
   }
   return paths;
-};
-
-const hasTail = ({ path }: Route): boolean => path.endsWith('/*');
-
-/** OpenAPI has no path for everything below, so it becomes a parameter. */
-const pathOf = ({ path }: Route): string => {
-  let name = 'rest';
-  while (path.includes(`{${name}}`)) name += '_';
-  return path.replace(/\/\*$/, `/{${name}}`);
 };
 
 const describedOperation = (route: Route, operations: readonly Operation[]): Described | undefined => {

@@ -1,13 +1,9 @@
 /** Pure: describes a route table as an OpenAPI 3.1 document. What the document cannot say becomes a remark. */
 import { mayBeAnonymous, type Route, type RouteTable, scopeSetsOf } from '../../model/route.ts';
-import { isParameter, patternOf, segmentsOf } from '../../model/route-path.ts';
-import { unique } from './import-path.ts';
+import { type DocumentItem, documentItemsOf, hasTail, namesIn } from './document-items.ts';
 import type { Remark } from './open-document.ts';
 
 type Exported = { document: Record<string, unknown>; remarks: readonly Remark[] };
-
-/** Paths that differ by the names of their parameters only are one path of OpenAPI, with the names of the first. */
-type Item = { path: string; byMethod: Map<string, Route> };
 
 /** `origin`: address of the gateway, without a slash at the end. HEAD is left out where the route of GET answers it. */
 export const exportRoutes = (table: RouteTable, origin: string, version: string): Exported => {
@@ -25,27 +21,17 @@ export const exportRoutes = (table: RouteTable, origin: string, version: string)
   };
 };
 
-const itemsOf = ({ routes }: RouteTable, remarks: Remark[]): Item[] => {
-  const items = new Map<string, Item>();
-  // As the gateway prefers them: one segment before everything below, then a method that is named before `*`.
-  const preferred = routes.toSorted((a, b) => +hasTail(a) - +hasTail(b) || +a.anyMethod - +b.anyMethod);
-  for (const route of preferred) {
-    const path = pathOf(route);
-    const item = items.get(patternOf(path)) ?? { path, byMethod: new Map() };
-    items.set(patternOf(path), item);
-    const before = item.byMethod.get(route.method);
-    if (before === undefined) item.byMethod.set(route.method, route);
-    else remarks.push(...lossOf(route, before));
-  }
-  for (const { byMethod } of items.values()) {
+const itemsOf = ({ routes }: RouteTable, remarks: Remark[]): DocumentItem[] => {
+  const items = documentItemsOf(routes, (route, before) => remarks.push(...lossOf(route, before)));
+  for (const { byMethod } of items) {
     const [get, head] = [byMethod.get('GET'), byMethod.get('HEAD')];
     if (get === undefined || head === undefined) continue;
     if (head.id === get.id || head.anyMethod || (hasTail(head) && !hasTail(get))) byMethod.delete('HEAD');
   }
-  return [...items.values()];
+  return items;
 };
 
-/** What the document does not say of `route`, since OpenAPI has one operation for a path and method, which is `before`. */
+/** What the document does not say of `route`, whose place `before` has. */
 const lossOf = (route: Route, before: Route): Remark[] => {
   const path = `${route.id}: ${route.method} ${route.path}`;
   if (String(route.hosts) !== String(before.hosts))
@@ -55,17 +41,7 @@ const lossOf = (route: Route, before: Route): Remark[] => {
   return [];
 };
 
-const hasTail = ({ path }: Route): boolean => path.endsWith('/*');
-
-const namesIn = (path: string): string[] =>
-  segmentsOf(path)
-    .filter(isParameter)
-    .map((name) => name.slice(1, -1));
-
-/** OpenAPI has no path for everything below, so it becomes a parameter. */
-const pathOf = ({ path }: Route): string => path.replace(/\/\*$/, () => `/{${unique('rest', new Set(namesIn(path)))}}`);
-
-const describeItem = ({ path, byMethod }: Item, table: RouteTable): Record<string, Operation> =>
+const describeItem = ({ path, byMethod }: DocumentItem, table: RouteTable): Record<string, Operation> =>
   Object.fromEntries(
     [...byMethod].map(([method, route]) => [method.toLowerCase(), operationOf(route, namesIn(path), table)]),
   );
