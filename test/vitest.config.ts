@@ -11,7 +11,11 @@ const excluded = [
   // Thousands of runs of axe in a browser, and pages with a year of data, take many minutes (npm run test:pages).
   ...(process.env.TEST_PAGES === 'on'
     ? []
-    : ['test/panel/demo/every-page.test.ts', 'test/panel/demo/year-of-data.test.ts']),
+    : [
+        'test/panel/demo/every-page.test.ts',
+        'test/panel/demo/year-of-data.test.ts',
+        'test/reference/guide/every-page.test.ts',
+      ]),
 ];
 
 /** These test programs and commands, which are processes of their own, from outside. */
@@ -21,8 +25,8 @@ const common = {
   root: fileURLToPath(new URL('..', import.meta.url)),
   // Processes: an OAuth provider and a cluster of workers do not share one process with other files' tests.
   pool: 'forks',
-  // One more than the cores of a small machine: many tests wait for a time of the program, and the others work meanwhile.
-  maxWorkers: 3,
+  // Twice the cores of a small machine: many tests wait for a time of the program, and the others work meanwhile.
+  maxWorkers: 4,
   // They only end what hangs. Many tests start the program several times, on machines that leave them a tenth of a core.
   testTimeout: 240_000,
   hookTimeout: 240_000,

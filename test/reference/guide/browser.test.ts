@@ -1,11 +1,10 @@
-/** The guide in a real browser. Skipped where no Chromium is installed; the gate installs it. */
+/** The guide in a real browser; `every-page.test.ts` opens all of its pages. Skipped where no Chromium is installed; the gate installs it. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from '../../panel/harness/panel-harness.ts';
 import { browserBinary, launchBrowser } from '../../support/browser.ts';
 import { until } from '../../support/until.ts';
 import { startGatewayAlone } from '../gateway-alone.ts';
-import { createRead, findPages } from './read-guide.ts';
 
 if (browserBinary === undefined) process.stderr.write('guide: skipped, no Chromium is installed\n');
 
@@ -66,24 +65,6 @@ test.skipIf(browserBinary === undefined)(
     }
     expect(problems).toEqual([]);
   },
-);
-
-test.skipIf(browserBinary === undefined)(
-  'A-483 axe finds nothing on any page that can be reached from /docs, in both colours',
-  async () => {
-    const found = await findPages(createRead(gateway.url));
-    const paths = [...found].filter(([, { type }]) => type.startsWith('text/html')).map(([path]) => path);
-    expect(paths.length).toBeGreaterThan(60);
-    await open('/docs', desk);
-    const wrong: string[] = [];
-    for (const path of paths) {
-      await page.goto(gateway.url + path);
-      if (path === '/docs/reference') await page.locator('.opblock').first().waitFor();
-      await expectAccessible(page).catch((error: Error) => wrong.push(`${path}: ${error.message}`));
-    }
-    expect(wrong).toEqual([]);
-  },
-  300_000,
 );
 
 test.skipIf(browserBinary === undefined)('A-327 no page scrolls sideways between 320 and 1920 px', async () => {
