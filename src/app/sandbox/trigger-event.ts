@@ -91,7 +91,7 @@ export const describedEventOf = (event: string): (typeof describedEvents)[number
 
 /**
  * Calls the operations after which the event is recorded; order.timeout follows at the end of the countdown. `at`: now, in ms. CONFLICT
- * before any change for an event that needs a countdown, where orders have none or sandbox/clock, which says so, is refused.
+ * before any change for an event that needs a countdown, where orders have none or sandbox/clock, which shows it, is refused.
  */
 export const causeEvent = async (core: Pick<Core, 'call' | 'now'>, event: string, at: number): Promise<Did> => {
   if (event === 'menu.changed') return changeMenu(core, at);
@@ -120,7 +120,7 @@ const requireCountdown = async (core: Pick<Core, 'call'>, event: string): Promis
   if (error !== undefined)
     throw new Fault(
       'CONFLICT',
-      `The sandbox refused sandbox/clock, which says the countdown: ${error}, ${String(json.message)}`,
+      `The sandbox refused sandbox/clock, which shows the countdown: ${error}, ${String(json.message)}`,
     );
   if ((json.clock as { countdown_minutes: number }).countdown_minutes === 0)
     throw new Fault(
