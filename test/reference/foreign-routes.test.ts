@@ -79,3 +79,13 @@ test('A-554 routes for everything below, and paths that differ by names of param
   const names = paths['/copies/{rest}/{rest2}'].get.parameters.map(({ name }: Json) => name);
   expect(names).toEqual(['rest', 'rest2']);
 });
+
+test('A-600 the document promises an Idempotency-Key for the operations of Orderpass only, because a service of an operator may ignore it', async () => {
+  const { paths } = await documentWith([{ id: 'shops.close', method: 'POST', path: '/shops/close', scopes: [] }]);
+  const key = { $ref: '#/components/parameters/IdempotencyKey' };
+  const post = paths['/shops/close'].post;
+  expect(post.parameters).toEqual([]);
+  expect(Object.keys(post.responses[200].headers).toSorted()).toEqual(['RateLimit', 'RateLimit-Policy']);
+  expect(Object.keys(post.responses)).not.toContain('422');
+  expect(paths['/api/customer/create'].post.parameters).toContainEqual(key);
+});

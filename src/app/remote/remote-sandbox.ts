@@ -1,12 +1,13 @@
 /** A sandbox at a server elsewhere, used with the credential of a caller. */
-import { causeEvent, describedEventOf } from '../sandbox/trigger-event.ts';
+import { causeEvent, describedEventOf, scopesOfCause } from '../sandbox/trigger-event.ts';
 import { askServer, callServer, RemoteError, type RemoteServer } from './ask-server.ts';
 
 type Call = (path: string, body?: Readonly<Record<string, unknown>>) => ReturnType<typeof callServer>;
 
 /**
  * Makes a real example of an event, by the operations that cause it. Rejects for a credential that is not of a sandbox, because an
- * invented order at a real restaurant would reach its kitchen, and for a kind of events that is off. `uid`: of the entity.
+ * invented order at a real restaurant would reach its kitchen, for one that lacks a scope, and for an event that cannot follow, before
+ * anything changes. `uid`: of the entity.
  * `isKindKnown`: false where the credential may not read whether the kind is on. `restuid`: for callers of several restaurants.
  */
 export const triggerAt = async (
@@ -15,9 +16,11 @@ export const triggerAt = async (
 ): Promise<{ uid: string; isKindKnown: boolean }> => {
   const { kind } = describedEventOf(event);
   const { payload } = await askServer(server, '/whoami', {});
-  const { sandbox } = payload.credential as { sandbox?: unknown };
+  const { sandbox, scopes } = payload.credential as { sandbox?: unknown; scopes: readonly string[] };
   if (sandbox !== true)
     throw new RemoteError('The credential is not one of a sandbox, and a real restaurant would get an invented order');
+  const missing = scopesOfCause(event).filter((scope) => !scopes.includes(scope));
+  if (missing.length > 0) throw new RemoteError(`The credential lacks ${missing.join(' ')}, which ${event} needs`);
   const call: Call = (path, body) => callServer(server, path, { restuid }, body);
   const isOn = await readSwitch(call, kind);
   if (isOn === false)

@@ -1,6 +1,6 @@
 /** Makes a real example of an event in a sandbox, by the ordinary operations that cause it. */
 import { Fault } from '#src/contract/fault.ts';
-import { assertClockMoves, describedEvents, findRestaurant, moveSandboxClock } from '#src/ordering/index.ts';
+import { assertClockMoves, describedEvents, moveSandboxClock } from '#src/ordering/index.ts';
 import { hourMs } from '#src/platform/clock.ts';
 import { enabledKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -30,6 +30,23 @@ const plans: Readonly<Record<string, (customer: string) => CoreStep[]>> = {
 
 const order = 'triggered';
 
+/** Of the operations that a step calls (interface 5.2). */
+const scopesOfStep: Readonly<Record<CoreStep['do'], readonly string[]>> = {
+  order: ['write:orders', 'read:menu'],
+  confirm: ['manage:orders'],
+  close: ['manage:orders'],
+  cancel: ['manage:orders'],
+  customer: ['write:customers'],
+  points: ['write:loyalty'],
+};
+
+/** The scopes without which a caller gets no further than a part of what causes the event. */
+export const scopesOfCause = (event: string): string[] => {
+  if (event === 'menu.changed') return ['write:menu'];
+  const ofSteps = (plans[event]?.('guest') ?? []).flatMap((step) => scopesOfStep[step.do]);
+  return [...new Set(ofCountdown.includes(event) ? [...ofSteps, 'manage:orders'] : ofSteps)];
+};
+
 const place = (customer: string): CoreStep => ({ ...now, do: 'order', order, customer, products: 1 });
 
 /** Longer than every countdown. */
@@ -54,10 +71,6 @@ export const triggerEvent = async (
         'CONFLICT',
         `Events of the kind ${described.kind} are off: \`notifications set --restaurant ${restuid} --${described.kind} on\``,
       );
-    if (ofCountdown.includes(event)) {
-      const restaurant = await findRestaurant(store.db, restuid);
-      if (restaurant?.confirmationRequired !== true || restaurant.countdownMinutes === 0) throw noCountdown(event);
-    }
     if (event === 'order.timeout') await assertClockMoves(store.db, restuid, beyondCountdownMs);
     const did = await causeEvent(core, event, clock.now().getTime());
     if (event === 'order.timeout')
@@ -78,10 +91,11 @@ export const describedEventOf = (event: string): (typeof describedEvents)[number
 
 /**
  * Calls the operations after which the event is recorded; order.timeout follows at the end of the countdown. `at`: now, in ms. CONFLICT
- * after the order for an event that needs a countdown, because no operation tells a caller the settings of the restaurant.
+ * before any change for an event that needs a countdown, where orders have none or sandbox/clock, which shows it, is refused.
  */
 export const causeEvent = async (core: Pick<Core, 'call' | 'now'>, event: string, at: number): Promise<Did> => {
   if (event === 'menu.changed') return changeMenu(core, at);
+  if (ofCountdown.includes(event)) await requireCountdown(core, event);
   const stage: Stage = {
     ...{ core, orders: new Map(), random: createRandom(at), run: at.toString(36) },
     menu: event.startsWith('order.') ? await readMenu(core) : [],
@@ -92,8 +106,6 @@ export const causeEvent = async (core: Pick<Core, 'call' | 'now'>, event: string
   for (const step of plans[event]?.('guest') ?? []) {
     if (step.do === 'confirm' && isConfirmed) continue;
     const entity = await succeeded(stage, step);
-    if (entity.countdown_end === null && ofCountdown.includes(event))
-      throw noCountdown(event, `. The order ${entity.uid} was placed`);
     isConfirmed = entity.confirmed === true;
     uid = entity.uid ?? uid;
   }
@@ -103,13 +115,21 @@ export const causeEvent = async (core: Pick<Core, 'call' | 'now'>, event: string
 /** Events that only an order with a countdown has. */
 const ofCountdown = ['order.countdown_started', 'order.timeout'];
 
-const noCountdown = (event: string, done = ''): Fault =>
-  new Fault(
-    'CONFLICT',
-    `Orders of the sandbox have no countdown, so ${event} does not follow: \`restaurant set --confirmation on --countdown-minutes 10\` gives them one${done}`,
-  );
+const requireCountdown = async (core: Pick<Core, 'call'>, event: string): Promise<void> => {
+  const { error, json } = await core.call('/sandbox/clock', {});
+  if (error !== undefined)
+    throw new Fault(
+      'CONFLICT',
+      `The sandbox refused sandbox/clock, which shows the countdown: ${error}, ${String(json.message)}`,
+    );
+  if ((json.clock as { countdown_minutes: number }).countdown_minutes === 0)
+    throw new Fault(
+      'CONFLICT',
+      `Orders of the sandbox have no countdown, so ${event} does not follow: \`restaurant set --confirmation on --countdown-minutes 10\` gives them one`,
+    );
+};
 
-type Entity = { uid?: string; confirmed?: boolean; countdown_end?: string | null };
+type Entity = { uid?: string; confirmed?: boolean };
 
 /** What the step made. */
 const succeeded = async (stage: Stage, step: CoreStep): Promise<Entity> => {

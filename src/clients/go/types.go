@@ -6308,6 +6308,11 @@ type SandboxClock struct {
 	//
 	// At least 0.
 	AheadSeconds int64 `json:"ahead_seconds"`
+	// Minutes of this clock after which an order that is not confirmed times out;
+	// 0: orders have no countdown
+	//
+	// At least 0.
+	CountdownMinutes int64 `json:"countdown_minutes"`
 }
 
 // SandboxClockAnswer: Answer of POST /api/sandbox/clock

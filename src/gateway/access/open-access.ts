@@ -1,5 +1,6 @@
 /** Joins the parts that decide whether a caller may call an operation: credentials, tokens, proofs, scopes, limits, audit. */
 import type { Kysely } from 'kysely';
+import type { PublishedKey } from '#src/contract/es256.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -20,7 +21,6 @@ import { type BearerTokens, createBearerTokens } from './bearer-tokens.ts';
 import { type CountAuthentication, countAuthentications } from './count-authentications.ts';
 import { createIdentifyCaller, createRecheckCaller, type RecheckCaller } from './identify-caller.ts';
 import { createAssertIdentity, createIdentifyTo, type IdentifyTo } from './identity/assert-identity.ts';
-import type { IdentityKey } from './identity/identity-token.ts';
 import { createLimitRate, unitsOf } from './limit-rate.ts';
 import { createLimitUse } from './quotas/limit-use.ts';
 import { openQuotas } from './quotas/open-quotas.ts';
@@ -46,7 +46,7 @@ type AccessDeps = {
   keys: {
     find: Parameters<typeof createBearerTokens>[0]['findKey'];
     reload: () => Promise<void>;
-    current: () => IdentityKey;
+    current: () => PublishedKey;
   };
   countAuthentication: CountAuthentication;
   /** With the current route table. */

@@ -15,6 +15,12 @@ const clockAnswer = z
   .object({
     now_iso: instant('The time of the sandbox, with the offset of the venue'),
     ahead_seconds: z.int().min(0).describe('How far it is ahead of the real time'),
+    countdown_minutes: z
+      .int()
+      .min(0)
+      .describe(
+        'Minutes of this clock after which an order that is not confirmed times out; 0: orders have no countdown',
+      ),
   })
   .meta({ id: 'SandboxClock', description: 'The clock of a sandbox' });
 
@@ -31,13 +37,17 @@ export const clockOperation = operation({
   }),
   answer: z.object({ clock: clockAnswer.describe('After the move; a request without a move shows where it is') }),
   handle: async ({ db, restuid, params, now }) => {
-    const { timeZone } = await requireRestaurant(db, restuid);
+    const { timeZone, confirmationRequired, countdownMinutes } = await requireRestaurant(db, restuid);
     if (!isSandboxId(restuid))
       throw validationFault([{ pointer: 'restuid', code: 'SANDBOX_ONLY', message: 'has no clock of its own' }]);
     const move = readMove(params);
     const moved =
       move === undefined ? await showSandboxClock(db, restuid, now) : await moveSandboxClock(db, restuid, move, now);
-    const clock = { now_iso: isoDate(moved.now, timeZone) ?? '', ahead_seconds: Math.round(moved.aheadMs / 1000) };
+    const clock = {
+      now_iso: isoDate(moved.now, timeZone) ?? '',
+      ahead_seconds: Math.round(moved.aheadMs / 1000),
+      countdown_minutes: confirmationRequired ? countdownMinutes : 0,
+    };
     return { body: { clock } };
   },
 });

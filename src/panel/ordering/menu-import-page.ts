@@ -11,7 +11,7 @@ import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { importsPath } from './menu-imports-page.ts';
-import { cut, importAuthor, importBadge, importKind, optionPrice, planState } from './menu-parts.ts';
+import { appliedLater, cut, importAuthor, importBadge, importKind, optionPrice, planState } from './menu-parts.ts';
 import { fact, money } from './order-parts.ts';
 import { pathOfImport, pathOfImports } from './paths.ts';
 
@@ -36,7 +36,7 @@ const showImport = async (view: View): Promise<Answer> => {
     body: html`<p><a href="${pathOfImports(restuid)}">${t.backToImports(name)}</a></p>
 <p>${importBadge(view, shown)} ${t.meanings[meaning]}</p>
 ${isRevertible && html`<div class="row"><a class="button" href="${pathOfImport(restuid, uid, '/revert')}">${t.revertAsk}</a></div>`}
-<dl class="facts">${fact(t.when, time(shown.created))}${fact(t.author, author)}${fact(t.pos, shown.posUid)}${fact(
+<dl class="facts">${fact(t.when, time(shown.created))}${fact(t.appliedAt, appliedLater(shown))}${fact(t.author, author)}${fact(t.pos, shown.posUid)}${fact(
       t.version,
       shown.version !== null &&
         (shown.version === shown.baseVersion

@@ -1,14 +1,15 @@
 /** The imports, plans and reverts of a menu: running ones first, then the latest. */
 import { notFound, page } from '../page/answer.ts';
-import { html } from '../page/html.ts';
+import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { readCursor } from '../page/read-query.ts';
+import type { MenuImport } from '../ports/menu.ts';
 import { requestedRestaurant, restaurantRoles } from '../restaurant/paths.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { menuPath } from './menu-page.ts';
-import { countsLine, importAuthor, importBadge, importKind } from './menu-parts.ts';
+import { appliedLater, countsLine, importAuthor, importBadge, importKind } from './menu-parts.ts';
 import { pathOfImport, pathOfImports } from './paths.ts';
 
 export const importsPath = `${menuPath}/imports`;
@@ -39,7 +40,7 @@ ${
     : table({
         columns: [t.when, t.state, t.what, t.author, t.changed],
         rows: items.map((each, index) => [
-          html`<a href="${pathOfImport(restuid, each.uid)}">${time(each.created)}</a>`,
+          html`<a href="${pathOfImport(restuid, each.uid)}">${time(each.created)}</a>${appliedLine(view, each)}`,
           importBadge(view, each),
           importKind(view, each),
           authors[index],
@@ -48,6 +49,11 @@ ${
       })
 }${pager(view, { after, next, pathOf: (cursor) => pathOfImports(restuid, cursor) })}`,
   });
+};
+
+const appliedLine = ({ texts }: View, shown: MenuImport): Html | false => {
+  const later = appliedLater(shown);
+  return later && html`<br><span class="hint">${texts.menu.appliedAt} ${later}</span>`;
 };
 
 export const menuImportsPages: readonly Page[] = [

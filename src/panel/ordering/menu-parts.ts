@@ -4,6 +4,7 @@ import type { View } from '../page/page.ts';
 import type { MenuCategory, MenuImport, MenuOption, MenuProduct, MenuTerms, OptionPrice } from '../ports/menu.ts';
 import { badge, type Tone } from '../view/badge.ts';
 import { table } from '../view/table.ts';
+import { time } from '../view/time.ts';
 import { money } from './order-parts.ts';
 
 const textMax = 160;
@@ -121,6 +122,10 @@ export const planState = (
 /** A revert, or an import with its mode. */
 export const importKind = ({ texts }: Pick<View, 'texts'>, { kind, mode }: MenuImport): string =>
   kind === 'revert' ? texts.menu.revert : mode === null ? texts.menu.import : texts.menu.modes[mode];
+
+/** When it changed the menu, where that is not when it began: a plan is applied later. */
+export const appliedLater = ({ created, applied }: MenuImport): Html | false =>
+  applied.getTime() !== created.getTime() && time(applied);
 
 /** The user who made it, or else the client. `nameOf`: the port's, or one that remembers names. */
 export const importAuthor = async (

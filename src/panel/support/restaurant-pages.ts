@@ -1,5 +1,4 @@
 /** Restaurants for support: find one, create one, see the clients that may reach it. */
-import { Fault } from '#src/contract/fault.ts';
 import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { historyFact } from '../page/history-link.ts';
@@ -126,14 +125,8 @@ const create = async (view: View): Promise<Answer> => {
     ...(timeZones.includes(given.timeZone) ? undefined : { timeZone: t.timeZoneProblem }),
   };
   if (Object.keys(problems).length > 0) return showForm(view, given, problems);
-  try {
-    const restuid = await ports.support.createRestaurant(actor, given);
-    return redirect(restaurantPath(restuid), { tone: 'good', text: t.made(given.name) });
-  } catch (error) {
-    if (error instanceof Fault && error.code === 'VALIDATION_ERROR')
-      return showForm(view, given, { name: texts.frame.refused(error.code, error.publicText) });
-    throw error;
-  }
+  const restuid = await ports.support.createRestaurant(actor, given);
+  return redirect(restaurantPath(restuid), { tone: 'good', text: t.made(given.name) });
 };
 
 const showForm = (

@@ -30,6 +30,9 @@ type FeedRequest = {
   scope: unknown;
 };
 
+/** Chosen: as many bytes as a page of the other lists has at most. A body has up to 256 KiB. */
+const bodiesMax = 4 * 1024 * 1024;
+
 type FeedAnswer = { events: FeedEvent[]; more: boolean; nextCursor: string };
 
 /** Throws VALIDATION_ERROR: CURSOR_INVALID, CURSOR_EXPIRED. */
@@ -44,7 +47,7 @@ export const listFeed = async (
   const oldest = request.after === undefined ? new Date(now.getTime() - retentionMs) : undefined;
   const since = oldest !== undefined && (asked ?? oldest) <= oldest ? oldest : asked;
   const floor = since === undefined ? 0 : await placeBefore(db, tenant, since);
-  const { events, scanned } = await readFeed(db, {
+  const { events, found, scanned } = await readFeed(db, {
     tenant,
     kinds,
     after: Math.max(start.place, floor),
@@ -52,10 +55,11 @@ export const listFeed = async (
     event,
     entity,
     limit: pagesize + 1,
+    bytesMax: bodiesMax,
   });
   const shown = events.slice(0, pagesize);
   const last = shown.at(-1);
-  const isCut = events.length > pagesize;
+  const isCut = found > shown.length;
   const more = isCut || scanned !== undefined;
   // At the end of the feed, everything after this place is newer than now. Before the end, it is newer than the last
   // event of the page.

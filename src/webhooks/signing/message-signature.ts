@@ -2,7 +2,8 @@
  * HTTP Message Signatures (RFC 9421) and Content-Digest (RFC 9530): the signature base of any message, and the signature
  * of a delivery over it (interface 31).
  */
-import { hash, type KeyObject, sign as signWith } from 'node:crypto';
+import { hash, type KeyObject, sign } from 'node:crypto';
+import { signEs256 } from '#src/contract/es256.ts';
 
 /** How an endpoint wants its deliveries signed beside Standard Webhooks. */
 export const signatureSchemes = ['rfc9421:ed25519', 'rfc9421:ecdsa-p256'] as const;
@@ -27,7 +28,7 @@ export const signatureBase = (components: readonly Component[], parameters: stri
 
 /** Signs a base. ECDSA gives 64 bytes, r and s one after the other (section 3.3.4). */
 export const signBase = (algorithm: SignatureAlgorithm, key: KeyObject, base: string): Buffer =>
-  algorithm === 'ed25519' ? signWith(null, Buffer.from(base), key) : joined(signWith('sha256', Buffer.from(base), key));
+  algorithm === 'ed25519' ? sign(null, Buffer.from(base), key) : signEs256(key, base);
 
 /** Signs a text in base64. A promise where another thread signs. */
 export type SignText = (key: KeyObject, text: string) => string | Promise<string>;
@@ -35,26 +36,6 @@ export type SignText = (key: KeyObject, text: string) => string | Promise<string
 /** The same in this thread, by the algorithm of the key. */
 export const signText = (key: KeyObject, text: string): string =>
   signBase(key.asymmetricKeyType === 'ed25519' ? 'ed25519' : 'ecdsa-p256-sha256', key, text).toString('base64');
-
-const integerBytes = 32;
-
-/**
- * r and s of a signature in DER: a sequence of two integers, with a byte for each length below 128. `dsaEncoding` gives
- * the same and takes twice as long as the signature itself.
- */
-const joined = (der: Buffer): Buffer => {
-  const raw = Buffer.alloc(2 * integerBytes);
-  let at = 2;
-  for (const end of [integerBytes, 2 * integerBytes]) {
-    const length = der[at + 1] ?? 0;
-    const value = der.subarray(at + 2, at + 2 + length);
-    // A leading zero keeps an integer positive; a short one is filled up on the left.
-    const digits = value.subarray(Math.max(0, length - integerBytes));
-    digits.copy(raw, end - digits.length);
-    at += 2 + length;
-  }
-  return raw;
-};
 
 /** The value of `Content-Digest` for a body. */
 export const contentDigest = (body: string): string => `sha-256=:${hash('sha256', body, 'base64')}:`;

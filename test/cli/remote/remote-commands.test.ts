@@ -325,7 +325,7 @@ test('A-309 trigger makes a real event with the credential of a sandbox, and not
   expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining('no products')]);
 });
 
-test('A-309 trigger orders by the clock of the sandbox, refuses an event without a countdown, and says what a credential may not read', async () => {
+test('A-309 A-601 trigger orders by the clock of the sandbox, refuses before any change what its credential or the sandbox does not allow, and says what a credential may not read', async () => {
   const sandbox = await runJson(['restaurant', 'create', '--name', 'Ahead', '--sandbox'], env);
   const ofSandbox = ['--restaurant', String(sandbox.restuid)];
   await runJson(['notifications', 'set', ...ofSandbox, '--orders', 'on', '--customers', 'on'], env);
@@ -346,8 +346,20 @@ test('A-309 trigger orders by the clock of the sandbox, refuses an event without
   const { events } = (await runJson(['webhook', 'events', ...ofSandbox], env)) as unknown as { events: object[] };
   expect(events).toContainEqual(expect.objectContaining({ event: 'order.new', entity: uid }));
   await runJson(['restaurant', 'set', ...ofSandbox, '--countdown-minutes', '0'], env);
+  const recorded = async () => (await runJson(['webhook', 'events', ...ofSandbox], env)).events;
+  const before = await recorded();
   const without = await run(['trigger', 'order.timeout']);
   expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('have no countdown')]);
+  await loginAs('--scope', 'read:menu write:orders read:webhooks write:customers');
+  for (const [event, scope] of [
+    ['order.confirmed', 'manage:orders'],
+    ['order.countdown_started', 'manage:orders'],
+    ['loyaltylog.created', 'write:loyalty'],
+  ] as const) {
+    const lacking = await run(['trigger', event]);
+    expect([lacking.code, lacking.stderr]).toEqual([1, expect.stringContaining(`lacks ${scope}, which ${event}`)]);
+  }
+  expect(await recorded()).toEqual(before);
   await loginAs('--scope', 'read:customers write:customers');
   const unread = await run(['trigger', 'customer.changed', '--json']);
   expect([unread.code, unread.stderr]).toEqual([0, expect.stringContaining('lacks read:webhooks')]);

@@ -335,6 +335,35 @@ test.runIf(hasHelm).each([
   },
 );
 
+test.runIf(hasHelm)(
+  'A-272 the pods of every role have the previous master key during a rotation, and otherwise name no such key of the Secret',
+  async () => {
+    const name = 'master_key_previous';
+    const more = { ORDERPASS_MASTER_KEY_PREVIOUS: name };
+    for (const [secretsOf, isThere] of [
+      [{ more }, true],
+      [{}, false],
+    ] as const) {
+      const { all } = await render({ origin, secrets: secretsOf });
+      const deployments = ofKind(all, 'Deployment');
+      expect(deployments).toHaveLength(3);
+      for (const { spec } of deployments) {
+        const { containers, volumes } = spec.template.spec;
+        const { items } = (volumes as Json[]).find((one) => one.name === 'secrets').secret;
+        expect((items as Json[]).some(({ key }) => key === name)).toBe(isThere);
+        const { ORDERPASS_MASTER_KEY_FILE: current, ORDERPASS_MASTER_KEY_PREVIOUS_FILE: previous } = envOf(
+          containers[0],
+        );
+        const at = '/run/secrets/orderpass';
+        expect([current, previous]).toEqual([`${at}/master_key`, isThere ? `${at}/${name}` : undefined]);
+        // A mount of one file by `subPath` would keep its first content, so a changed key would need a restart.
+        expect(containers[0].volumeMounts).toContainEqual({ name: 'secrets', mountPath: at, readOnly: true });
+      }
+      for (const { spec } of ofKind(all, 'Job')) expect(JSON.stringify(spec)).not.toContain('master_key');
+    }
+  },
+);
+
 test.runIf(hasHelm)('A-564 every role and the migration reach PgBouncer and the server behind it', async () => {
   const { all } = await render(everything);
   const policies = ofKind(all, 'NetworkPolicy');

@@ -283,6 +283,16 @@ test.skipIf(isSkipped)(
     );
     await post({ plan_id: plan.plan_id });
     const isRecent = (at = ''): boolean => Date.now() - Date.parse(at) < 3_600_000;
+    const rows = (await harness.ask('GET', '/menu/imports')).text;
+    const { text: own } = await harness.ask('GET', `/menu/imports/${planned}`);
+    const applied = new RegExp(
+      `imports/${planned}"><time[^>]+>[^<]+</time></a><br><span class="hint">Applied <time datetime="([^"]+)"`,
+    );
+    for (const shown of [applied.exec(rows)?.[1], /<dt>Applied<\/dt><dd><time datetime="([^"]+)"/.exec(own)?.[1]])
+      expect(isRecent(shown)).toBe(true);
+    // An import that began later stays before it.
+    expect(rows.indexOf(first)).toBeLessThan(rows.indexOf(planned));
+    expect(rows.match(/>Applied </g)).toHaveLength(1);
     const [, uid, at] = await latest();
     expect([uid, isRecent(at)]).toEqual([planned, true]);
     const sent = [{ ...marinara, price: 22 }];

@@ -1,6 +1,7 @@
 /** Lists and forms of support without a script and without a browser: plain requests, as the pages promise. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { denialReasons } from '#src/gateway/model/traced-fault.ts';
+import { createRestaurant } from '#src/ordering/index.ts';
 import { textsOf } from '#src/panel/texts/texts.ts';
 import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
@@ -136,6 +137,42 @@ test('without a script restaurants are found and chosen by sending the form, and
     expect(refused.text).toContain('value="Nowhere"');
     expect(refused.text).toContain('Choose a currency from the list.');
   }
+});
+
+test('the core takes every currency and time zone that the form of a new restaurant offers, and the form refuses each other value at its field', async () => {
+  const { text } = await get('/panel/support/restaurants/new');
+  const offered = (name: string): string[] => {
+    const [, list = ''] = new RegExp(`<select name="${name}"[^>]*>(.*?)</select>`, 's').exec(text) ?? [];
+    return [...list.matchAll(/<option(?: value="([^"]+)")?[^>]*>([^<]+)/g)].map(
+      ([, value, shown]) => value ?? shown ?? '',
+    );
+  };
+  const [currencies, zones] = [offered('currency'), offered('time_zone')];
+  expect([currencies.length > 100, zones.length > 100]).toEqual([true, true]);
+  await harness.database.db
+    .transaction()
+    .execute(async (tx) => {
+      for (const [at, timeZone] of zones.entries())
+        await createRestaurant(
+          tx,
+          { name: 'N', timeZone, currency: currencies[at % currencies.length] ?? '' },
+          new Date(),
+        );
+      throw new Error('undone');
+    })
+    .catch((error: Error) => expect(error.message).toBe('undone'));
+  const refused = async (name: string, currency: string, zone: string): Promise<string[]> => {
+    const fields = [
+      ['name', name],
+      ['currency', currency],
+      ['time_zone', zone],
+    ] as const;
+    const answer = await post('/panel/support/restaurants/new', fields);
+    return [...answer.text.matchAll(/class="field-error" id="(\w+)-note"/g)].map(([, field = '']) => field);
+  };
+  expect(await refused('N'.repeat(256), 'EUR', 'UTC')).toEqual(['name']);
+  expect(await refused('N', 'IQD', 'UTC')).toEqual(['currency']);
+  expect(await refused('N', 'EUR', 'Mars/Base')).toEqual(['time_zone']);
 });
 
 test('every reason that a refusal can have is explained, in every language', () => {

@@ -178,6 +178,38 @@ test('filters by kind, event, entity and time; a cursor belongs to its filters a
   expect(fault(await feed({ pagesize: 101 }))).toEqual([400, 'pagesize', 'RANGE']);
 });
 
+test('A-602 a page ends early where the bodies of its events are large, and the cursor leads to each event once', async () => {
+  const body = 'x'.repeat(200_000);
+  const count = 60;
+  await inTransaction(api.db, async (tx) => {
+    for (let seq = 1; seq <= count; seq += 1) {
+      const isOrder = seq % 2 === 0;
+      const draft = {
+        tenant: api.restuid,
+        entity: 'one',
+        seq,
+        value: () => ({ uid: 'one', body }),
+        ...(isOrder && order),
+      };
+      await recordEvent(tx, draftOf(draft, api.clock.now()));
+    }
+  });
+  api.startWorker();
+  const all = Array.from({ length: count }, (_, index) => index + 1);
+  const newest = (await api.core.events()).at(-1)?.id ?? '';
+  await until(async () => (await feed({ after: newest })).status === 200);
+  for (const [query, wanted] of [
+    [{}, all],
+    [{ event: 'order.new', entity: 'one' }, all.filter((seq) => seq % 2 === 0)],
+  ] as const) {
+    const { json, text } = await feed(query);
+    expect([json.more, json.pagesize]).toEqual([true, 100]);
+    expect(text.length).toBeGreaterThan(4_000_000);
+    expect(text.length).toBeLessThan(5_000_000);
+    expect((await readOn(undefined, query)).events.map(({ seq }) => seq)).toEqual(wanted);
+  }
+});
+
 test('the end of the feed has a cursor too, from which later events follow', async () => {
   api.startWorker();
   const empty = await feed();

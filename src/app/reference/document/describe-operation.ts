@@ -44,6 +44,7 @@ export const describeOperation = (
   const params = described?.params === undefined ? undefined : schemaOf(described.params, 'input');
   const answer = answerSchema(route, described);
   const hasBody = route.method === 'POST' && params !== undefined;
+  const takesKey = hasReceipt(route, described);
   const alternatives = hasBody ? [] : alternativesOf(params);
   return {
     operationId,
@@ -59,7 +60,7 @@ export const describeOperation = (
     responses: {
       200: {
         description: 'Done',
-        headers: { ...rateHeaders, ...(route.method === 'POST' ? replayHeaders : undefined) },
+        headers: { ...rateHeaders, ...(takesKey ? replayHeaders : undefined) },
         content: {
           'application/json': {
             schema: answer,
@@ -70,7 +71,7 @@ export const describeOperation = (
       ...errorAnswers({
         origin,
         id: operationId,
-        method: route.method,
+        takesKey,
         own: described?.errors ?? [],
       }),
     },
@@ -84,6 +85,13 @@ const answerExample = ({ path }: Route, value: unknown): Json => {
 
 /** Viewers and generators of clients take the first as the usual one. */
 const bearerFirst = (a: string, b: string): number => Number(b === 'bearer') - Number(a === 'bearer');
+
+/**
+ * An `Idempotency-Key` has no second effect. Of a service without a description that is unknown: the gateway passes the key on, and
+ * sends such a request once more when its connection is lost, so a service that ignores the key would carry it out twice.
+ */
+const hasReceipt = ({ method }: Route, described: Described | undefined): boolean =>
+  method === 'POST' && described !== undefined;
 
 const replayHeaders: Json = {
   'Idempotent-Replayed': { $ref: '#/components/headers/Replayed' },
@@ -200,7 +208,7 @@ const parametersOf = (
     ...inPath,
     ...inQuery,
     ...(described?.restaurant === true ? [reference('Restuid')] : []),
-    ...(route.method === 'POST' ? [reference('IdempotencyKey')] : []),
+    ...(hasReceipt(route, described) ? [reference('IdempotencyKey')] : []),
   ];
 };
 

@@ -37,11 +37,12 @@ const generalOfWrites: readonly FaultCode[] = [
 /** Failures that any request can meet and that a caller treats alike: they are one answer of the document, `default`. */
 const unspecific: ReadonlySet<number> = new Set([408, 413, 414, 415, 431, 500, 502, 503, 504]);
 
-type Wanted = { origin: string; id: string; method: string; own: readonly OwnError[] };
+/** `takesKey`: it takes an `Idempotency-Key`. */
+type Wanted = { origin: string; id: string; takesKey: boolean; own: readonly OwnError[] };
 
 /** Status → response object, with a name under which operations share it (`share-parts.ts`). */
-export const errorAnswers = ({ origin, id, method, own }: Wanted): Json => {
-  const shared = byStatus([...general, ...(method === 'POST' ? generalOfWrites : [])]);
+export const errorAnswers = ({ origin, id, takesKey, own }: Wanted): Json => {
+  const shared = byStatus([...general, ...(takesKey ? generalOfWrites : [])]);
   const added = byStatus(own);
   const found: Json = {};
   for (const status of [...new Set([...shared.keys(), ...added.keys()])].sort((a, b) => a - b)) {

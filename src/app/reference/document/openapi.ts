@@ -39,8 +39,8 @@ envelope with \`success\`; refusals have an \`error\` code (see [all codes](/doc
 credential are OAuth errors, and with \`Accept: application/problem+json\` other refusals are RFC 9457 problems. The operator may
 enable the old statuses for callers without a Bearer credential; then most refusals are 200 with \`success\` false.
 
-POST takes \`Idempotency-Key\`: a request that is sent again with the same key has no second effect. Its parameters
-that are not nested may also be sent in the query.
+Where an operation has the parameter \`Idempotency-Key\`, a request that is sent again with the same key has no second effect.
+Parameters of a POST that are not nested may also be sent in the query.
 
 Every request may have \`X-Request-Id\` (\`^[A-Za-z0-9._-]{1,64}$\`; the server makes one when it is missing) and \`X-Api-Version\` (the version of
 the interface that the caller was written for, such as 1.0.0). Every answer has both: quote the id when you ask for help.

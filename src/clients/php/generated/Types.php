@@ -9396,6 +9396,13 @@ final class SandboxClock implements \JsonSerializable
          * At least 0.
          */
         public readonly int $aheadSeconds,
+        /**
+         * Minutes of this clock after which an order that is not confirmed times out; 0: orders have no
+         * countdown
+         *
+         * At least 0.
+         */
+        public readonly int $countdownMinutes,
     ) {
     }
 
@@ -9405,6 +9412,7 @@ final class SandboxClock implements \JsonSerializable
         return new self(
             nowIso: Json::string($members['now_iso'] ?? null, 'SandboxClock.now_iso'),
             aheadSeconds: Json::integer($members['ahead_seconds'] ?? null, 'SandboxClock.ahead_seconds'),
+            countdownMinutes: Json::integer($members['countdown_minutes'] ?? null, 'SandboxClock.countdown_minutes'),
         );
     }
 
@@ -9413,6 +9421,7 @@ final class SandboxClock implements \JsonSerializable
         return Json::object([
             'now_iso' => $this->nowIso,
             'ahead_seconds' => $this->aheadSeconds,
+            'countdown_minutes' => $this->countdownMinutes,
         ]);
     }
 }

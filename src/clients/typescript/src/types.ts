@@ -4476,6 +4476,12 @@ export type SandboxClock = {
    * At least 0.
    */
   ahead_seconds: number;
+  /**
+   * Minutes of this clock after which an order that is not confirmed times out; 0: orders have no countdown
+   *
+   * At least 0.
+   */
+  countdown_minutes: number;
 };
 
 /** Answer of POST /api/sandbox/clock */

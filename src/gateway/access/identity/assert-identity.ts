@@ -1,6 +1,7 @@
 /** The last step before forwarding: what tells the upstream who calls, in the form that the upstream's policy names. */
 import type { AssertedCaller } from '#src/contract/assertion.ts';
 import { assertionKeyLabel, createAssertionSigner } from '#src/contract/assertion.ts';
+import type { PublishedKey } from '#src/contract/es256.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { mayBeAnonymous } from '../../model/route.ts';
@@ -8,7 +9,7 @@ import { type IdentityPolicy, identityPolicyOf, ownAudienceProblem } from '../..
 import type { UpstreamPolicy } from '../../model/upstream-policy.ts';
 import { type Exchange, type Step, upstreamNameOf } from '../../request/exchange.ts';
 import { createIdentityFields } from './identity-fields.ts';
-import { createIdentityTokens, type IdentityKey } from './identity-token.ts';
+import { createIdentityTokens } from './identity-token.ts';
 
 /** Header fields for the upstream, as a flat list of names and values. */
 type Identify = (caller: AssertedCaller, request: { method: string; target: string }) => readonly string[];
@@ -25,7 +26,7 @@ type IdentifyDeps = {
   upstreams: readonly string[];
   policies: Readonly<Record<string, UpstreamPolicy>>;
   box: Pick<SecretBox, 'derive'>;
-  currentKey: () => IdentityKey;
+  currentKey: () => PublishedKey;
   now: () => number;
 };
 

@@ -3,8 +3,9 @@
  * and an audience of its own, so that it is no access token here and an access token is none there (RFC 8725 sections 3.9
  * and 3.11). Requests of one caller share a token: a signature costs as much as the rest of the request.
  */
-import { type KeyObject, randomUUID, sign } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { AssertedCaller } from '#src/contract/assertion.ts';
+import { type PublishedKey, signJwt } from '#src/contract/es256.ts';
 import { listedTenants } from './listed-tenants.ts';
 
 const identityTokenType = 'orderpass-identity+jwt';
@@ -13,15 +14,12 @@ const lifetimeSeconds = 60;
 /** A token that is handed on has at least half of its life left, so that clocks may differ and requests may wait. */
 const reusedMs = 30_000;
 
-/** A private key whose public part is published. */
-export type IdentityKey = { kid: string; privateKey: KeyObject };
-
 type Made = { kid: string; madeMs: number; text: string };
 
 export type IdentityTokenDeps = {
   issuer: string;
   audience: string;
-  currentKey: () => IdentityKey;
+  currentKey: () => PublishedKey;
   now: () => number;
 };
 
@@ -34,7 +32,7 @@ export const createIdentityTokens = ({ issuer, audience, currentKey, now }: Iden
     const before = made.get(caller);
     // A clock that was set back makes a token of the future.
     if (before?.kid === key.kid && nowMs >= before.madeMs && nowMs - before.madeMs < reusedMs) return before.text;
-    const text = signToken(claimsOf(caller, { issuer, audience, nowMs }), key);
+    const text = signJwt(identityTokenType, claimsOf(caller, { issuer, audience, nowMs }), key);
     made.set(caller, { kid: key.kid, madeMs: nowMs, text });
     return text;
   };
@@ -58,13 +56,4 @@ const claimsOf = (
     iat,
     exp: iat + lifetimeSeconds,
   };
-};
-
-const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-
-const signToken = (claims: object, { kid, privateKey }: IdentityKey): string => {
-  const input = `${encode({ alg: 'ES256', typ: identityTokenType, kid })}.${encode(claims)}`;
-  // In one call, without the promise of a library: the request would have to wait for it.
-  const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' });
-  return `${input}.${signature.toString('base64url')}`;
 };

@@ -1,5 +1,5 @@
 /** RFC 9701: an introspection answer as a JWT, so that who receives it can show later what the server said. */
-import { sign } from 'node:crypto';
+import { signJwt } from '#src/contract/es256.ts';
 import { namesType } from '../../answer/dialects.ts';
 import type { SigningKey } from '../keys/signing-keys.ts';
 
@@ -17,12 +17,8 @@ type Signed = {
   nowMs: number;
 };
 
-const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-
 /** It has no `sub` and no `exp` of its own, so that it cannot be taken for an access token (RFC 9701 section 5). */
 export const signIntrospection = ({ issuer, audience, answer, nowMs }: Signed, key: SigningKey): string => {
   const claims = { iss: issuer, aud: audience, iat: Math.floor(nowMs / 1000), token_introspection: answer };
-  const input = `${encode({ alg: 'ES256', typ, kid: key.kid })}.${encode(claims)}`;
-  const signature = sign('sha256', Buffer.from(input), { key: key.privateKey, dsaEncoding: 'ieee-p1363' });
-  return `${input}.${signature.toString('base64url')}`;
+  return signJwt(typ, claims, key);
 };

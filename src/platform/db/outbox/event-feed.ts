@@ -23,10 +23,17 @@ export type FeedQuery = {
   since?: Date | undefined;
   until?: Date | undefined;
   limit: number;
+  /** Bytes of bodies after which the page ends, at least one event. Without it: no bound. */
+  bytesMax?: number;
 };
 
-/** `scanned`: the query looked at every position up to this one; undefined: at all of them. */
-export type FeedPage = { events: FeedEvent[]; scanned: number | undefined };
+/**
+ * `found`: events before those were left out whose bodies are too large for the page. `scanned`: the query looked at every position up
+ * to this one; undefined: at all of them.
+ */
+export type FeedPage = { events: FeedEvent[]; found: number; scanned: number | undefined };
+
+type Row = Omit<FeedEvent, 'id'> & { id: string | null } & { found: number; scanned: number | null };
 
 /** A bound on the positions that one page looks at, for filters that match few events. */
 const lookedAtMax = 1_000;
@@ -37,22 +44,29 @@ const lookedAtMax = 1_000;
  * it got.
  */
 export const readFeed = async (db: Kysely<unknown>, query: FeedQuery): Promise<FeedPage> => {
-  const { rows } = await sql<Omit<FeedEvent, 'id'> & { id: string | null; scanned: number | null }>`
+  const { bytesMax = Number.MAX_SAFE_INTEGER } = query;
+  const { rows } = await sql<Row>`
     with walked as materialized (${walk(query)}),
     picked as materialized (
       select event_id, place from walked
       where ${query.event === undefined ? sql`true` : sql`event = ${query.event}`} and kind = any(${query.kinds}::text[])
       order by place limit ${query.limit}
+    ),
+    weighed as (
+      select reach.scanned, event.position, event.id, event.tenant, event.kind, event.event, event.entity, event.seq,
+        event.previous_seq as "previousSeq", event.created, event.body, picked.place, count(event.id) over () as found,
+        -- The length of a long body is known without reading it.
+        coalesce(sum(octet_length(event.body)) over (order by picked.place) - octet_length(event.body), 0) as bytes_before
+      from (select case when count(*) >= ${lookedAtMax} then max(place) end as scanned from walked) as reach
+      left join picked on true
+      -- One by one through the key: joined at once, a table without statistics would be read as a whole.
+      left join lateral (select * from outbox.events where id = picked.event_id limit 1) as event on true
     )
-    select reach.scanned, event.position, event.id, event.tenant, event.kind, event.event, event.entity, event.seq,
-      event.previous_seq as "previousSeq", event.created, event.body, picked.place
-    from (select case when count(*) >= ${lookedAtMax} then max(place) end as scanned from walked) as reach
-    left join picked on true
-    -- One by one through the key: joined at once, a table without statistics would be read as a whole.
-    left join lateral (select * from outbox.events where id = picked.event_id limit 1) as event on true
-    order by picked.place`.execute(db);
+    select scanned, position, id, tenant, kind, event, entity, seq, "previousSeq", created, body, place, found
+    from weighed where bytes_before < ${bytesMax} order by place`.execute(db);
   return {
-    events: rows.filter((row): row is FeedEvent & { scanned: number | null } => row.id !== null),
+    events: rows.filter((row): row is FeedEvent & Row => row.id !== null),
+    found: rows[0]?.found ?? 0,
     scanned: rows[0]?.scanned ?? undefined,
   };
 };

@@ -15,13 +15,14 @@ from ._synchronous import Transport
 
 
 class Orderpass(Operations):
-    """A client for threads; one can be shared by all of them.
+    """A client for threads; one can be shared by all of them. An iterator over a list is for one thread.
 
     url: address of the installation, without a path: `https://api.example`
     client_id, client_secret: of an API client; or api_key alone
     scopes: a subset of the client's scopes; by default the token has all of them
     restuid: the restaurant of calls that name none; needed when the client may use several
-    timeout: seconds of one attempt, the upload included; by default 35, and 155 for `menu.import_menu`
+    timeout: seconds of one attempt, the upload included; by default 35, and 155 for `menu.import_menu`.
+        It bounds each connecting, write and read, and the whole only from the first byte of the body on
     retries: repeats of one call
     backoff: the first pause in seconds; each one after it is twice as long, at most 8 s, less a random part
     retry_after_max: a longer Retry-After is not waited for; the error has it as `retry_after`. As long a call waits for a write

@@ -4234,6 +4234,12 @@ class SandboxClock(TypedDict):
 
     At least 0.
     """
+    countdown_minutes: int
+    """Minutes of this clock after which an order that is not confirmed times out; 0: orders have no
+    countdown
+
+    At least 0.
+    """
 
 
 class SandboxClockAnswer(TypedDict):
