@@ -19,6 +19,7 @@ import {
 } from '../gateway/harness/gateway-harness.ts';
 import { makeAuthority, type Pair } from '../gateway/harness/make-certificate.ts';
 import { type Reply, sendRequest } from '../gateway/harness/public-door.ts';
+import { until } from '../support/until.ts';
 
 const authority = makeAuthority();
 const pair = authority.issue({ name: 'till-1', use: 'client' });
@@ -154,6 +155,32 @@ test('A-440 RFC 9440 2.3: Client-Cert-Chain leads to an authority through those 
       errors: [expect.objectContaining({ pointer: 'Client-Cert-Chain' })],
     });
   expect((await with_(leaf, chainOf(low, middle), elsewhere.url)).json.error).toBe('invalid_client');
+});
+
+test('A-606 an authority of the file with name constraints or without the usage of clients issues nothing behind a proxy', async () => {
+  const root = makeAuthority('Root that the file does not name');
+  const [constrained, ofServers, withPolicies] = [
+    root.intermediate({ name: 'constrained', isConstrained: true }),
+    root.intermediate({ name: 'of servers', use: 'server' }),
+    root.intermediate({ name: 'with policies', use: 'client', hasPolicies: true }),
+  ];
+  const caFile = join(folder, 'ca.crt');
+  const issue = { name: 'till-1', names: ['till.elsewhere.example'], use: 'client' } as const;
+  writeFileSync(caFile, [authority, constrained, ofServers, withPolicies].map(({ cert }) => cert).join(''));
+  await until(async () => (await ask(fieldOf(withPolicies.issue(issue)))).status === 200);
+  expect((await ask(fieldOf(pair))).status).toBe(200);
+  const low = withPolicies.intermediate();
+  expect((await ask(fieldOf(low.issue(issue)), harness.url, clientId, fieldOf(low))).status).toBe(200);
+  for (const one of [constrained, ofServers]) {
+    expect((await ask(fieldOf(one.issue(issue)))).json.error).toBe('invalid_client');
+    const below = one.intermediate();
+    expect((await ask(fieldOf(below.issue(issue)), harness.url, clientId, fieldOf(below))).json.error).toBe(
+      'invalid_client',
+    );
+  }
+  const unknown = authority.issue({ ...issue, isUnknown: true });
+  expect((await ask(fieldOf(unknown))).json.error).toBe('invalid_client');
+  writeFileSync(caFile, authority.cert);
 });
 
 test('A-372 RFC 9440 2.1: a field that is no single Byte Sequence of one DER certificate is invalid_request', async () => {
