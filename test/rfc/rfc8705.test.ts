@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import * as openid from 'openid-client';
 import { buildConnector, Agent as UndiciAgent, fetch as undiciFetch } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { makeAuthority, type Pair } from '../gateway/harness/make-certificate.ts';
+import { type Authority, makeAuthority, type Pair } from '../gateway/harness/make-certificate.ts';
 import { callOf, jsonType } from '../gateway/mcp/mcp-door.ts';
 import { type ClientOptions, echoPath, shake, startTls, type TlsStand } from '../gateway/tls/tls-harness.ts';
 import { runJson } from '../support/program.ts';
@@ -22,6 +22,15 @@ import { isWithinASecond } from '../support/until.ts';
 const read = '/api/orders/list?start_date=2026-01-01';
 const mtlsOrigin = 'https://mtls.example';
 const own = makeAuthority('Unknown authority');
+/** Of the file: roots, and authorities whose root is not in it. */
+const root = makeAuthority('Unnamed root');
+const inFile = {
+  plain: root.intermediate({ name: 'plain', hasPolicies: true }),
+  constrainedRoot: makeAuthority('Constrained root', { isConstrained: true }),
+  constrained: root.intermediate({ name: 'constrained', isConstrained: true }),
+  rootOfServers: makeAuthority('Root of servers', { use: 'server' }),
+  ofServers: root.intermediate({ name: 'of servers', use: 'server' }),
+};
 
 let stand: TlsStand;
 let restuid: string;
@@ -47,14 +56,22 @@ const newClient = async (name: string): Promise<{ id: string; secret: string }> 
 };
 
 beforeAll(async () => {
-  stand = await startTls(({ caFile }) => ({
-    ORDERPASS_CLIENT_CERTIFICATES: 'on',
-    ORDERPASS_TLS_CLIENT_CA_FILE: caFile,
-    ORDERPASS_MTLS_ORIGIN: mtlsOrigin,
-    ORDERPASS_AUTH_CHECK: 'on',
-    ORDERPASS_MCP: 'on',
-    ORDERPASS_SIGNALS: 'on',
-  }));
+  stand = await startTls(({ caFile }) => {
+    appendFileSync(
+      caFile,
+      Object.values(inFile)
+        .map(({ cert }) => cert)
+        .join(''),
+    );
+    return {
+      ORDERPASS_CLIENT_CERTIFICATES: 'on',
+      ORDERPASS_TLS_CLIENT_CA_FILE: caFile,
+      ORDERPASS_MTLS_ORIGIN: mtlsOrigin,
+      ORDERPASS_AUTH_CHECK: 'on',
+      ORDERPASS_MCP: 'on',
+      ORDERPASS_SIGNALS: 'on',
+    };
+  });
   restuid = String((await command('restaurant', 'create', '--name', 'Bound')).restuid);
   const { id } = await newClient('till');
   till = { id, pair: own.issue({ name: 'till-1', use: 'client' }) };
@@ -128,6 +145,22 @@ test('A-590 a certificate of an authority with the name of a known one and anoth
     expect(head.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
     socket.destroy();
   }
+});
+
+test('A-606 RFC 8705 2.1: what restricts an authority of the file restricts its certificates in the handshake', async () => {
+  const given = ['--name', 'restricted', '--restaurant', restuid];
+  const clientOf = async (name: string): Promise<string> =>
+    String((await command('client', 'create', ...given, '--tls-san', `dns:${name}`)).client_id);
+  const [within, beyond] = [await clientOf('till.elsewhere.example'), await clientOf('till.pos.example')];
+  const till = (from: Authority, name: string): Pair => from.issue({ name: 'x', names: [name], use: 'client' });
+  const { plain, constrainedRoot, ...restricted } = inFile;
+  expect((await ask(beyond, till(plain, 'till.pos.example'))).status).toBe(200);
+  expect((await ask(within, till(constrainedRoot, 'till.elsewhere.example'))).status).toBe(200);
+  for (const from of [constrainedRoot, constrainedRoot.intermediate(), ...Object.values(restricted)])
+    expect(await ask(beyond, till(from, 'till.pos.example'))).toEqual(refused);
+  const unknown = stand.authority.issue({ name: 'bank-1', use: 'client', isUnknown: true });
+  expect(await ask(bank.id, unknown)).toEqual(refused);
+  expect((await ask(bank.id, bank.pair)).status).toBe(200);
 });
 
 test('A-364 RFC 8705 2.1.2: an alternative name authenticates when it is exactly the registered one', async () => {

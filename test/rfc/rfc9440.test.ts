@@ -1,9 +1,10 @@
 /** RFC 9440: the certificate that a proxy of the operator names, and claims of everybody else. */
 
-import { X509Certificate } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadSettings } from '#src/app/settings/config.ts';
@@ -19,6 +20,7 @@ import {
 } from '../gateway/harness/gateway-harness.ts';
 import { makeAuthority, type Pair } from '../gateway/harness/make-certificate.ts';
 import { type Reply, sendRequest } from '../gateway/harness/public-door.ts';
+import { until } from '../support/until.ts';
 
 const authority = makeAuthority();
 const pair = authority.issue({ name: 'till-1', use: 'client' });
@@ -154,6 +156,51 @@ test('A-440 RFC 9440 2.3: Client-Cert-Chain leads to an authority through those 
       errors: [expect.objectContaining({ pointer: 'Client-Cert-Chain' })],
     });
   expect((await with_(leaf, chainOf(low, middle), elsewhere.url)).json.error).toBe('invalid_client');
+});
+
+test('A-606 an authority of the file with name constraints or without the usage of clients issues nothing behind a proxy', async () => {
+  const root = makeAuthority('Root that the file does not name');
+  const [constrained, ofServers, withPolicies] = [
+    root.intermediate({ name: 'constrained', isConstrained: true }),
+    root.intermediate({ name: 'of servers', use: 'server' }),
+    root.intermediate({ name: 'with policies', use: 'client', hasPolicies: true }),
+  ];
+  const caFile = join(folder, 'ca.crt');
+  const issue = { name: 'till-1', names: ['till.elsewhere.example'], use: 'client' } as const;
+  writeFileSync(caFile, [authority, constrained, ofServers, withPolicies].map(({ cert }) => cert).join(''));
+  await until(async () => (await ask(fieldOf(withPolicies.issue(issue)))).status === 200);
+  expect((await ask(fieldOf(pair))).status).toBe(200);
+  const low = withPolicies.intermediate();
+  expect((await ask(fieldOf(low.issue(issue)), harness.url, clientId, fieldOf(low))).status).toBe(200);
+  for (const one of [constrained, ofServers]) {
+    expect((await ask(fieldOf(one.issue(issue)))).json.error).toBe('invalid_client');
+    const below = one.intermediate();
+    expect((await ask(fieldOf(below.issue(issue)), harness.url, clientId, fieldOf(below))).json.error).toBe(
+      'invalid_client',
+    );
+  }
+  const unknown = authority.issue({ ...issue, isUnknown: true });
+  expect((await ask(fieldOf(unknown))).json.error).toBe('invalid_client');
+  writeFileSync(caFile, authority.cert);
+});
+
+test('A-609 a certificate that was removed long ago does not authenticate by its name after others were registered', async () => {
+  const given = { name: 'x', tenants: [await harness.createTenant()] };
+  const { clientId: id } = await harness.credentials.createCertificateClient(given, { tlsSubject: 'CN=till-9' });
+  const [leaked, other] = [1, 2].map(() => authority.issue({ name: 'till-9', use: 'client' })) as [Pair, Pair];
+  const statusOf = async (one: Pair): Promise<number> => (await ask(fieldOf(one), harness.url, id)).status;
+  await harness.credentials.addClientCertificate(id, { pem: leaked.cert });
+  expect(await statusOf(leaked)).toBe(200);
+  const thumbprint = createHash('sha256').update(derOf(leaked)).digest('base64url');
+  await harness.credentials.removeClientCertificate(id, thumbprint);
+  await until(async () => (await statusOf(leaked)) === 401);
+  await sql`update gateway.client_certificates set revoked_at = revoked_at - interval '40 days'
+    where client_id = ${id}`.execute(harness.database.db);
+  await harness.credentials.addClientCertificate(id, { pem: other.cert });
+  const third = authority.issue({ use: 'client' });
+  await harness.credentials.addClientCertificate(id, { pem: third.cert });
+  await until(async () => (await statusOf(third)) === 200);
+  expect([await statusOf(leaked), await statusOf(other)]).toEqual([401, 200]);
 });
 
 test('A-372 RFC 9440 2.1: a field that is no single Byte Sequence of one DER certificate is invalid_request', async () => {

@@ -6,7 +6,8 @@ import { detailsOf } from '../audit/event/found-event.ts';
 import type { Place } from '../audit/search/access-path-store.ts';
 import type { EventFilter } from '../audit/search/filter-store.ts';
 import { fillPage } from '../audit/search/search-store.ts';
-import { readTokenEnds, type TokenEnds } from '../credentials/show/token-end-store.ts';
+import { isOver, leakMarginMs } from '../credentials/lookup/records.ts';
+import { type CertificateEnd, readTokenEnds, type TokenEnds } from '../credentials/show/token-end-store.ts';
 
 type TokenState = 'live' | 'expired' | 'revoked';
 
@@ -39,6 +40,7 @@ export const listIssuedTokens = async (
   const ends = await readTokenEnds(db, {
     tokens: page.flatMap(({ token_id: id, details }) => (id === null ? [] : [id, ...ancestorsOf(details)])),
     clients: [...new Set(page.flatMap(({ client_id: id }) => (id === null ? [] : [id])))],
+    thumbprints: [...new Set(page.flatMap(({ details }) => certificateOf(details) ?? []))],
   });
   const nowMs = clock.now().getTime();
   return {
@@ -59,7 +61,7 @@ const toToken = (event: ChainedEvent, ends: TokenEnds, nowMs: number): IssuedTok
     expires: new Date(expiresMs),
     scopes: event.scopes,
     address: event.address,
-    state: isRevoked(event, ends) ? 'revoked' : expiresMs <= nowMs ? 'expired' : 'live',
+    state: isRevoked(event, ends, nowMs) ? 'revoked' : expiresMs <= nowMs ? 'expired' : 'live',
   };
 };
 
@@ -76,12 +78,34 @@ export const ancestorsOf = (details: string): readonly string[] => {
   return Array.isArray(ancestors) ? ancestors.filter((id) => typeof id === 'string') : [];
 };
 
-const isRevoked = ({ token_id: tokenId, client_id: clientId, at, details }: ChainedEvent, ends: TokenEnds): boolean => {
+/** Thumbprint of the certificate that the issued token is bound to. Events of earlier versions do not contain it. */
+const certificateOf = (details: string): string | undefined => {
+  const { certificate } = detailsOf(details);
+  return typeof certificate === 'string' ? certificate : undefined;
+};
+
+/** As the gateway decides (access/check-token.ts). */
+const isRevoked = (
+  { token_id: tokenId, client_id: clientId, at, details }: ChainedEvent,
+  ends: TokenEnds,
+  nowMs: number,
+): boolean => {
   // A token ends with each one that it was exchanged from.
   if ([tokenId ?? '', ...ancestorsOf(details)].some((id) => ends.revoked.has(id))) return true;
   const client = clientId === null ? undefined : ends.clients.get(clientId);
   if (client === undefined) return false;
   // `iat` of a token is in whole seconds, and the gateway compares that.
   const issuedMs = Math.floor(at.getTime() / 1000) * 1000;
-  return client.disabled || (client.tokensNotBefore !== null && issuedMs < client.tokensNotBefore.getTime());
+  const thumbprint = certificateOf(details);
+  const ofClient = ends.certificates.filter((one) => one.clientId === clientId && one.thumbprint === thumbprint);
+  if (ofClient.some((one) => isEnded(one, issuedMs, nowMs))) return true;
+  // A token that was exchanged ends with the first one of its chain.
+  const { ancestors_iat: first } = detailsOf(details);
+  const firstMs = typeof first === 'number' ? first * 1000 : issuedMs;
+  return client.disabled || (client.tokensNotBefore !== null && firstMs < client.tokensNotBefore.getTime());
 };
+
+const isEnded = ({ revoked, expires, endedBefore }: CertificateEnd, issuedMs: number, nowMs: number): boolean =>
+  revoked ||
+  isOver(expires === null ? null : expires.getTime(), nowMs) ||
+  (endedBefore !== null && issuedMs < endedBefore.getTime() + leakMarginMs);

@@ -20,7 +20,7 @@ export const listLiveTokens = async (
 ): Promise<LiveTokens> => {
   let place = before === undefined ? undefined : readCursor(before);
   await noteAuditRead(deps, { read: 'live-tokens', before, limit });
-  const { tokenSecondsMax } = await readTokenEnds(deps.db, { tokens: [], clients: [] });
+  const { tokenSecondsMax } = await readTokenEnds(deps.db, { tokens: [], clients: [], thumbprints: [] });
   const since = new Date(deps.clock.now().getTime() - tokenSecondsMax * 1000);
   const live: IssuedToken[] = [];
   for (let i = 0; i < pagesMax; i += 1) {

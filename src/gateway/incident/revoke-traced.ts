@@ -42,7 +42,7 @@ export const revokeHashed = async (deps: Deps, hashed: HashedCredential): Promis
   return revoke(deps, traced, async () => {
     const [issued] = await findEvents(deps.db, { tokenId: hashed.id, action: 'token.issued' }, 1);
     if (issued === undefined || issued.client_id === null) throw notGenuine(hashed.kind, hashed.id);
-    const expiresMs = expiresMsOf(issued, await readTokenEnds(deps.db, { tokens: [], clients: [] }));
+    const expiresMs = expiresMsOf(issued, await readTokenEnds(deps.db, { tokens: [], clients: [], thumbprints: [] }));
     if (expiresMs <= deps.clock.now().getTime()) return;
     const token = { jti: hashed.id, clientId: issued.client_id, expiresMs };
     await createRevokeToken(deps)(token, { reason: 'revoked by an operator', actor: deps.actor });

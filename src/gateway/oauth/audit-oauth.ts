@@ -45,7 +45,7 @@ export const createAuditOAuth = ({
   });
   return {
     issued: async (ctx, proven, { access_token, scope }) => {
-      const { jti, exp, aud, authorization_details, ancestors } = claimsOf(access_token);
+      const { jti, exp, aud, authorization_details, ancestors, ancestors_iat, cnf } = claimsOf(access_token);
       await recorder.record({
         action: 'token.issued',
         ...about(ctx, proven),
@@ -55,7 +55,8 @@ export const createAuditOAuth = ({
           token_fingerprint: fingerprint(access_token),
           expires: new Date(exp * 1000).toISOString(),
           workload: proven.workload,
-          ...(ancestors && { parent: ancestors[0], ancestors }),
+          ...(ancestors && { parent: ancestors[0], ancestors, ancestors_iat }),
+          certificate: cnf?.['x5t#S256'],
           ...(authorization_details !== undefined && { authorization_details }),
           ...(aud !== origin && [aud].flat()[0] !== origin && { resource: aud }),
         }),
@@ -90,6 +91,8 @@ type IssuedClaims = {
   aud: string | string[];
   authorization_details?: unknown;
   ancestors?: readonly string[];
+  ancestors_iat?: number;
+  cnf?: { 'x5t#S256'?: string };
 };
 
 const claimedOf = (req: IncomingMessage, form: Form | undefined): string | undefined =>

@@ -1,6 +1,10 @@
 /** The files of config/ for proxies that carry the traffic and ask /auth/check: each with the real proxy of Debian. */
+import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openHarness, postToken, read } from '../harness/gateway-harness.ts';
+import { makeAuthority } from '../harness/make-certificate.ts';
 import {
+  type Headers,
   metadata,
   openDoor,
   type PublicDoor,
@@ -228,6 +232,35 @@ describe.each(proxies)('$title', (kind) => {
     expect(hosted.status).toBe(200);
     expect((await sendRequest(proxy.url, 'GET', list, { headers: door.asKey })).status).toBe(200);
     expect(upstream.seen.length).toBe(2);
+  });
+
+  test.skipIf(!kind.present)('A-607 a caller cannot name the certificate of another client', async () => {
+    const gateway = await openHarness({
+      settings: { auth_check: 'on', client_certificates: 'on', client_certificate_proxies: '127.0.0.1' },
+    });
+    const { clientId } = await gateway.credentials.createClient({ name: 'x', tenants: [await gateway.createTenant()] });
+    const { cert } = makeAuthority().issue({ use: 'client' });
+    await gateway.credentials.addClientCertificate(clientId, { pem: cert });
+    const field = `:${new X509Certificate(cert).raw.toString('base64')}:`;
+    const grant = { grant_type: 'client_credentials', client_id: clientId };
+    const { json } = await postToken(gateway.url, grant, { 'client-cert': field });
+    const asBound = { authorization: `Bearer ${String(json.access_token)}` };
+    const check = { ...asBound, 'x-original-method': 'GET', 'x-original-uri': read };
+    const direct = (headers: Headers) => sendRequest(gateway.url, 'GET', '/auth/check', { headers });
+    expect((await direct({ ...check, 'client-cert': field })).status).toBe(200);
+    const claiming = await startProxy(kind, {
+      orderpass: new URL(gateway.url).host,
+      service: new URL(upstream.url).host,
+    });
+    upstream.seen.length = 0;
+    for (const name of ['client-cert', 'Client-Cert', 'CLIENT-CERT', 'client_cert', 'client-cert-chain'])
+      for (const more of [{}, { 'x-original-refused': 'true' }]) {
+        const headers = { ...asBound, ...more, [name]: field };
+        expect([name, (await sendRequest(claiming.url, 'GET', read, { headers })).status]).toEqual([name, 401]);
+      }
+    expect(upstream.seen).toEqual([]);
+    await claiming.stop();
+    await gateway.close();
   });
 
   test.skipIf(!kind.present)('A-238 without the gateway every request is refused', async () => {

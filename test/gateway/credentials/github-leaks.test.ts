@@ -2,6 +2,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
 import { type Harness, openHarness, read } from '../harness/gateway-harness.ts';
 import { closeServer, listen, type Reply, sendRequest } from '../harness/public-door.ts';
 
@@ -107,6 +108,24 @@ test('A-387 an unsigned, altered or wrongly signed report is refused and ends no
   expect((await send({ token: key.value })).status).toBe(400);
   expect((await send(Array.from({ length: 1_001 }, () => ({ token: 'x', type: 't' })))).status).toBe(400);
   expect(await key.status()).toBe(200);
+});
+
+test('A-608 a flood without a right signature from one address leaves the reports of GitHub from another one their share', async () => {
+  const door = await harness.openDoor({ settings: { trusted_proxy_hops: 1 } });
+  const flood = async (more: Record<string, string>): Promise<number> => {
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': '192.0.2.1', ...more };
+    return (await sendRequest(door.url, 'POST', path, { headers, body: '[]' })).status;
+  };
+  const signature = sign('sha256', Buffer.from('[]'), stranger.privateKey).toString('base64');
+  const wrong = { 'github-public-key-identifier': published.id, 'github-public-key-signature': signature };
+  const statuses: number[] = [];
+  for (let n = 0; n < 30; n += 1)
+    statuses.push(...(await Promise.all(Array.from({ length: 21 }, () => flood(n % 2 === 0 ? {} : wrong)))));
+  expect(new Set(statuses)).toEqual(new Set([401, 429]));
+  expect(await flood({})).toBe(429);
+  const key = await createKey();
+  expect((await send([{ token: key.value, type: 't' }], { url: door.url })).status).toBe(200);
+  await until(async () => (await key.status()) === 401);
 });
 
 test('A-387 the intake is off by default; without readable keys it answers 503, and takes a report later', async () => {

@@ -233,6 +233,31 @@ const withChecksum = (text: string): string => {
   return text + sum;
 };
 
+test('A-613 the audit keeps no address that holds the value, or another credential, in whatever encoding', async () => {
+  const tenant = await harness.createTenant();
+  const other = await harness.credentials.createApiKey({ tenant, name: 'live' });
+  const token = await tokenOf(harness.url, await harness.createClient([tenant]));
+  const encode = (text: string): string => [...text].map((one) => `%${one.charCodeAt(0).toString(16)}`).join('');
+  const urls: [(value: string) => string, string | null][] = [
+    [(value) => `https://p.example/${value.replaceAll('_', '%5F')}`, null],
+    [(value) => `https://p.example/a/${encode(value)}.env`, null],
+    [(value) => `https://p.example/${encode(encode(value))}`, null],
+    [(value) => `https://${value.replaceAll('_', '-')}.example/${value.toLowerCase()}`, null],
+    [() => `https://p.example/${other.value}`, null],
+    [() => `https://p.example/x-${encode(other.value)}`, null],
+    [() => `https://p.example/${token}`, null],
+    [() => 'https://p.example/100%/x', null],
+    [() => 'https://p.example/caf%C3%A9/a%20b', 'https://p.example/caf%C3%A9/a%20b'],
+  ];
+  for (const [urlOf, kept] of urls) {
+    const { keyId, value } = await harness.credentials.createApiKey({ tenant, name: 'till' });
+    const url = urlOf(value);
+    expect((await report({ token: value, url })).status).toBe(202);
+    const reported = (await eventsOf(keyId)).find(({ action }) => action === 'leak.reported');
+    expect([url, JSON.parse(reported?.details ?? '').url ?? null]).toEqual([url, kept]);
+  }
+});
+
 test('A-385 a forged value with the id of a credential and a right checksum ends nothing', async () => {
   const key = await harness.credentials.createApiKey({ tenant: await harness.createTenant(), name: 'till' });
   const client = await harness.createClient([await harness.createTenant()]);

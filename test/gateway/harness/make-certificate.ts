@@ -17,6 +17,8 @@ type Wishes = {
   from?: Date;
   until?: Date;
   use?: 'client' | 'server';
+  /** Of the certificate of a client: it has a critical extension that no program knows. */
+  isUnknown?: boolean;
 };
 
 export type Authority = {
@@ -31,8 +33,10 @@ type AuthorityWishes = Wishes & {
   pathLength?: number;
   /** Default: an authority; false: a certificate that is none. */
   isAuthority?: boolean;
-  /** It names trees of names that its certificates must be in. */
+  /** Its certificates must have names below elsewhere.example. */
   isConstrained?: boolean;
+  /** It names the policies of its certificates, in a critical extension: any policy. */
+  hasPolicies?: boolean;
 };
 
 const dayMs = 86_400_000;
@@ -117,21 +121,29 @@ const certify = (keys: Keys, issuer: { name: string; key: KeyObject }, wishes: W
   return pem('CERTIFICATE', sequence(body, ecdsaWithSha256, der(0x03, Buffer.from([0]), signature)));
 };
 
-export const makeAuthority = (name = 'Test authority'): Authority => {
+export const makeAuthority = (name = 'Test authority', wishes: AuthorityWishes = {}): Authority => {
   const own = makeKeys();
   return authorityWith(
     name,
     own,
-    certify(own, { name, key: own.privateKey }, { name }, [extension('551d13', isTrue, sequence(isTrue))]),
+    certify(own, { name, key: own.privateKey }, { ...wishes, name }, authorityExtensions(wishes)),
   );
 };
 
-const authorityExtensions = ({ pathLength, isAuthority = true, isConstrained = false }: AuthorityWishes): Buffer[] => {
+const authorityExtensions = ({
+  pathLength,
+  isAuthority = true,
+  isConstrained = false,
+  use,
+  hasPolicies = false,
+}: AuthorityWishes): Buffer[] => {
   const length = pathLength === undefined ? [] : [der(0x02, Buffer.from([pathLength]))];
   const tree = der(0xa0, sequence(text(0x82, 'elsewhere.example')));
   return [
     extension('551d13', isTrue, isAuthority ? sequence(isTrue, ...length) : sequence()),
     ...(isConstrained ? [extension('551d1e', isTrue, sequence(tree))] : []),
+    ...(use === undefined ? [] : [extension('551d25', sequence(uses[use]))]),
+    ...(hasPolicies ? [extension('551d20', isTrue, sequence(sequence(oid('551d2000'))))] : []),
   ];
 };
 
@@ -146,10 +158,11 @@ const authorityWith = (name: string, own: Keys, ownCert: string): Authority => {
     },
     issue: (wishes = {}) => {
       const keys = makeKeys();
-      const { names = ['localhost', '127.0.0.1'], use = 'server' } = wishes;
+      const { names = ['localhost', '127.0.0.1'], use = 'server', isUnknown = false } = wishes;
       const cert = certify(keys, issuer, wishes, [
         extension('551d25', sequence(uses[use])),
         extension('551d11', sequence(...names.map(alternativeName))),
+        ...(isUnknown ? [extension('2b0601040182370063', isTrue, sequence())] : []),
       ]);
       return { cert, key: String(keys.privateKey.export({ format: 'pem', type: 'pkcs8' })) };
     },

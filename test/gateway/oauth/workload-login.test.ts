@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { whileLocked } from '../../support/contention.ts';
 import { until } from '../../support/until.ts';
 import { bearer, type Door, type Harness, openHarness, postToken, read } from '../harness/gateway-harness.ts';
 import { type OidcIssuer, startOidcIssuer } from '../harness/oidc-issuer.ts';
@@ -230,6 +231,43 @@ test('A-390 a subject that several clients trust needs client_id', async () => {
     const reply = await login(await issuer.sign(claims), clientId);
     expect(decodeJwt(String(reply.json.access_token)).client_id).toBe(clientId);
   }
+});
+
+test('A-611 the trust of a disabled client does not stand in the way of the client that replaces it', async () => {
+  const gone = await trusting({ subject: 'replaced', jwksUri: `${issuer.url}/no-keys` });
+  await harness.credentials.disableClient(gone.clientId);
+  const { clientId } = await trusting({ subject: 'replaced' });
+  const reply = await login(await issuer.sign({ sub: 'replaced', aud: audience }));
+  expect([reply.status, decodeJwt(String(reply.json.access_token)).client_id]).toEqual([200, clientId]);
+  expect((await login(await issuer.sign({ sub: 'replaced', aud: audience }), gone.clientId)).status).toBe(401);
+});
+
+test('A-610 assertions of invented issuers leave connections to the store for other callers', async () => {
+  const { clientId } = await trusting({ subject: 'beside-a-flood' });
+  const { value } = await harness.credentials.createApiKey({ tenant: await harness.createTenant(), name: 'till' });
+  const invented = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => issuer.sign({ iss: `https://${n}.example`, sub: `s${n}`, aud: audience })),
+  );
+  const statuses: number[] = [];
+  const replies = await whileLocked(
+    harness.database.db,
+    sql`lock table gateway.client_trusts in access exclusive mode`,
+    1,
+    () => Promise.all(invented.map((one) => login(one))),
+    async () => {
+      const headers = { 'x-api-key': value };
+      statuses.push((await sendRequest(harness.url, 'GET', read, { headers })).status);
+    },
+  );
+  expect(statuses).toEqual([200]);
+  const busy = replies.filter(({ status }) => status === 503);
+  expect(busy.length).toBeGreaterThan(0);
+  for (const reply of busy) {
+    expect(reply.json.error).toBe('temporarily_unavailable');
+    expect(Number(reply.headers['retry-after'])).toBeGreaterThan(0);
+  }
+  const after = await login(await issuer.sign({ sub: 'beside-a-flood', aud: audience }), clientId);
+  expect(after.status).toBe(200);
 });
 
 test('A-374 a client that was switched to FAPI 2.0 does not log in by an issuer', async () => {

@@ -1,7 +1,6 @@
 /** Certificates by which clients prove themselves and to which their tokens are bound (RFC 8705). */
 import { X509Certificate } from 'node:crypto';
 import { Fault, validationFault } from '#src/contract/fault.ts';
-import { dayMs } from '#src/platform/clock.ts';
 import { certificateFacts } from '#src/platform/http/tls/client-certificate.ts';
 import { clientKeyName } from '../show/show-credentials.ts';
 import { readAlternativeName, readSubjectName } from '../state/certificate-name.ts';
@@ -20,8 +19,11 @@ export type GivenName = { tlsSubject: string } | { tlsSan: string };
 
 /** Registered certificates of one client, for rotation and for several machines. */
 const certificatesMax = 20;
-/** Longer than a token may live. */
-const rememberedMs = 2 * dayMs;
+/**
+ * chosen: what was removed is remembered, since it may have the name of the client for years. It is a bound on what is read with
+ * the client, and daily rotation reaches it after years.
+ */
+const removedMax = 1_000;
 const pemLengthMax = 65_536;
 
 /** Canonical name of model/certificate-name.ts. Throws VALIDATION_ERROR. */
@@ -48,7 +50,7 @@ export const certificateChanges = (deps: CredentialsDeps) => ({
       const count = found(await store.countCertificates(inner, clientId), 'client', clientId);
       if (count >= certificatesMax)
         throw new Fault('CONFLICT', `The client has ${count} certificates; remove one first`);
-      await store.deleteRevokedCertificates(inner, clientId, new Date(now.getTime() - rememberedMs));
+      await store.forgetOldestRemoved(inner, clientId, removedMax);
       const row = { clientId, thumbprint, subject, created: now, expires: end };
       if (!(await store.insertCertificate(inner, row)))
         throw new Fault('CONFLICT', `The client has the certificate ${thumbprint} already`);

@@ -35,11 +35,12 @@ export const markCertificateRevoked = (tx: Db, clientId: string, thumbprint: str
     tx,
   );
 
-/** Forgets certificates that were removed before `before`: every token that was bound to one has ended. */
-export const deleteRevokedCertificates = async (tx: Db, clientId: string, before: Date): Promise<void> => {
-  await sql`delete from gateway.client_certificates where client_id = ${clientId} and revoked_at < ${before}`.execute(
-    tx,
-  );
+/** Remembers the `kept` certificates that were removed last. */
+export const forgetOldestRemoved = async (tx: Db, clientId: string, kept: number): Promise<void> => {
+  await sql`
+    delete from gateway.client_certificates where client_id = ${clientId} and thumbprint in (
+      select thumbprint from gateway.client_certificates where client_id = ${clientId} and revoked_at is not null
+      order by revoked_at desc, thumbprint offset ${kept})`.execute(tx);
 };
 
 /** Locks the client, so that two additions at once do not exceed the bound. Undefined: there is no such client. */

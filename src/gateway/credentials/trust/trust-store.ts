@@ -62,12 +62,16 @@ export type TrustQuery = {
   audiences: readonly string[];
 };
 
+/** Trusts of a client that was disabled stay, and count for nothing. */
+const isLive = sql`removed_at is null and exists (
+  select from gateway.clients owner where owner.client_id = client_trusts.client_id and owner.disabled_at is null)`;
+
 /** Live trusts in exactly these claims, at most two. */
 export const findTrusts = async (db: Db, { clientId, issuer, subject, audiences }: TrustQuery): Promise<TrustRow[]> =>
   (
     await sql<TrustRow>`
       select ${columns} from gateway.client_trusts
-      where removed_at is null and issuer = ${issuer} and subject = ${subject} and audience = any(${[...audiences]}::text[])
+      where ${isLive} and issuer = ${issuer} and subject = ${subject} and audience = any(${[...audiences]}::text[])
         and (${clientId ?? null}::text is null or client_id = ${clientId ?? null})
       limit 2`.execute(db)
   ).rows;
@@ -79,7 +83,7 @@ export const findNearTrust = async (
 ): Promise<TrustRow | undefined> => {
   const ofIssuer = sql`
     select ${columns} from gateway.client_trusts
-    where removed_at is null and issuer = ${issuer}
+    where ${isLive} and issuer = ${issuer}
       and (${clientId ?? null}::text is null or client_id = ${clientId ?? null})`;
   const { rows } = await sql<TrustRow>`
     (${ofIssuer} and subject = ${subject} limit 1) union all (${ofIssuer} limit 1) limit 1`.execute(db);

@@ -6,11 +6,15 @@ import { createHash } from 'node:crypto';
 import { compactVerify, decodeJwt, decodeProtectedHeader, errors } from 'jose';
 import type { Kysely } from 'kysely';
 import { type Clock, minuteMs } from '#src/platform/clock.ts';
+import { answerInTime } from '#src/platform/db/answer-in-time.ts';
+import { createSemaphore } from '#src/platform/semaphore.ts';
 import { isClientId } from '../../model/credential-values.ts';
+import { cannotCheck, orFault } from '../lookup/cannot-check.ts';
+import { storeWaitMsMax } from '../lookup/confirm-epoch.ts';
 import { checkClaims, type WrongClaim, wrong } from './check-claims.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 import { type IssuerKey, workloadAlgorithms } from './read-jwks.ts';
-import { findNearTrust, findTrusts, type TrustRow } from './trust-store.ts';
+import { findNearTrust, findTrusts, type TrustQuery, type TrustRow } from './trust-store.ts';
 
 export type VerifyWorkloadDeps = {
   db: Kysely<unknown>;
@@ -38,6 +42,8 @@ export type VerifyWorkload = (assertion: string, clientId: string | undefined) =
 const lengthMax = 8_192;
 const textLengthMax = 1_024;
 const keysTriedMax = 5;
+/** chosen: an invented issuer costs two statements, and these must leave connections to the look-ups of other callers. */
+const lookUps = { atOnceMax: 4, waitingMax: 64, waitMsMax: 1_000 };
 /** Clocks of two gateways may differ by this much without one forgetting an assertion that the other would still accept. */
 const clocksMs = minuteMs;
 
@@ -49,6 +55,7 @@ export const isOfIssuer = (assertion: string): boolean => {
 
 export const createVerifyWorkload = (deps: VerifyWorkloadDeps): VerifyWorkload => {
   const { db, clock, keys } = deps;
+  const find = createFind(db);
   return async (assertion, clientId) => {
     if (clientId !== undefined && !isClientId(clientId)) return { kind: 'unknown' };
     const read = readUnverified(assertion);
@@ -59,8 +66,7 @@ export const createVerifyWorkload = (deps: VerifyWorkloadDeps): VerifyWorkload =
     const { iss, sub } = payload;
     if (!isText(iss) || !isText(sub)) return { kind: 'unknown' };
     const query = { clientId, issuer: iss, subject: sub, audiences: audiencesOf(payload.aud) };
-    const exact = await findTrusts(db, query);
-    const trust = exact[0] ?? (await findNearTrust(db, query));
+    const { exact, trust } = await find(query);
     if (trust === undefined) return { kind: 'unknown' };
     const { document, isFailing } = await keys.read(trust, (known) => candidates(known, header).length > 0);
     const found = document === undefined ? [] : candidates(document, header);
@@ -70,6 +76,25 @@ export const createVerifyWorkload = (deps: VerifyWorkloadDeps): VerifyWorkload =
     return settle(deps, { exact, trust, payload, now: clock.now() });
   };
 };
+
+type FoundTrusts = { exact: readonly TrustRow[]; trust: TrustRow | undefined };
+
+/** Rejects with OVERLOADED when too many look-ups run, or the store does not answer in time. */
+const createFind = (db: Kysely<unknown>): ((query: TrustQuery) => Promise<FoundTrusts>) => {
+  const turns = createSemaphore(lookUps);
+  const read = async (query: TrustQuery): Promise<FoundTrusts> => {
+    const exact = await findTrusts(db, query);
+    return { exact, trust: exact[0] ?? (await findNearTrust(db, query)) };
+  };
+  return async (query) => {
+    const release = await turns.acquire(never);
+    if (release === undefined) throw cannotCheck('too many look-ups of trusts at once');
+    // A look-up without an answer still holds its connection.
+    return orFault(answerInTime(read(query).finally(release), storeWaitMsMax));
+  };
+};
+
+const never = new AbortController().signal;
 
 type Verified = { exact: readonly TrustRow[]; trust: TrustRow; payload: Readonly<Record<string, unknown>>; now: Date };
 

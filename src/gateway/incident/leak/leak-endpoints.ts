@@ -65,7 +65,7 @@ const answerWith = async (
 const takeReport = ({ report, limit, sourceOf, addressOf }: LeakEndpointsDeps): Endpoint => {
   return async (ctx) => {
     const startedMs = performance.now();
-    refuseBeyond(await limit(sourceOf(ctx.req)));
+    refuseBeyond(limit.ofSource(sourceOf(ctx.req)) ?? (await limit.inAll()));
     const { value, url } = readForm(await readFormText(ctx.req, ctx.querystring));
     await report(value, {
       actor: 'leak report',
@@ -93,8 +93,10 @@ const takeGithubReports = (
   { keys, limit }: NonNullable<LeakEndpointsDeps['github']>,
 ): Endpoint => {
   return async (ctx) => {
-    refuseBeyond(await limit(sourceOf(ctx.req)));
+    refuseBeyond(limit.ofSource(sourceOf(ctx.req)));
     const found = await readGithubReports(keys, ctx.req);
+    // Only signed reports are counted together: others would use up what those of GitHub need.
+    refuseBeyond(await limit.inAll());
     const about = {
       actor: 'GitHub secret scanning',
       address: addressOf(ctx.req) ?? null,

@@ -3,8 +3,11 @@ import type { Kv } from '#src/platform/kv/index.ts';
 import { createRecentMap } from '#src/platform/recent-map.ts';
 import { createThrottle } from '../../limits/throttle.ts';
 
-/** Counts a report. Resolves to the seconds to wait when it is one too many. */
-export type LimitReports = (source: string) => Promise<number | undefined>;
+/** Both count a report, and give the seconds to wait when it is one too many. */
+export type LimitReports = {
+  ofSource(source: string): number | undefined;
+  inAll(): Promise<number | undefined>;
+};
 
 type LimitReportsDeps = { kv: Kv; name: string; perSourceMax: number; wholeMax: number; elapsedMs?: () => number };
 
@@ -17,14 +20,16 @@ export const createLimitReports = (deps: LimitReportsDeps): LimitReports => {
   const elapsedMs = deps.elapsedMs ?? (() => performance.now());
   const sources = createRecentMap<string, { count: number; endsAtMs: number }>(sourcesMax);
   const takeWhole = createThrottle({ kv, name, callsMax: wholeMax, windowSeconds });
-  return async (source) => {
-    const nowMs = elapsedMs();
-    const held = sources.get(source);
-    const window =
-      held === undefined || nowMs >= held.endsAtMs ? { count: 0, endsAtMs: nowMs + windowSeconds * 1000 } : held;
-    window.count += 1;
-    if (window !== held) sources.set(source, window);
-    if (window.count > perSourceMax) return Math.max(1, Math.ceil((window.endsAtMs - nowMs) / 1000));
-    return takeWhole('all');
+  return {
+    ofSource: (source) => {
+      const nowMs = elapsedMs();
+      const held = sources.get(source);
+      const window =
+        held === undefined || nowMs >= held.endsAtMs ? { count: 0, endsAtMs: nowMs + windowSeconds * 1000 } : held;
+      window.count += 1;
+      if (window !== held) sources.set(source, window);
+      return window.count > perSourceMax ? Math.max(1, Math.ceil((window.endsAtMs - nowMs) / 1000)) : undefined;
+    },
+    inAll: () => takeWhole('all'),
   };
 };

@@ -1,12 +1,13 @@
 /**
- * The authorities of client certificates, for certificates that come in a header and not in a handshake. The file is looked at
+ * The authorities of client certificates, for certificates that come in a header and not in a handshake, and for those of
+ * handshakes whose authority is in the file without its root, which Node's servers do not verify. The file is looked at
  * when it is needed, at most once a second, so that new authorities count without a restart. A file that cannot be used leaves
  * the earlier ones.
  */
 import { X509Certificate } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { Logger } from '../../log.ts';
-import { mayIssue } from './issuer-rules.ts';
+import { mayAuthenticate, mayIssue } from './issuer-rules.ts';
 import { readAuthorities } from './read-certificate.ts';
 
 export type ClientAuthorities = {
@@ -18,7 +19,6 @@ export type ClientAuthorities = {
 };
 
 const lookEveryMs = 1_000;
-const clientAuthUsage = '1.3.6.1.5.5.7.3.2';
 
 /** Throws when the file cannot be used. */
 export const openClientAuthorities = (path: string, log: Logger): ClientAuthorities => {
@@ -41,26 +41,22 @@ export const openClientAuthorities = (path: string, log: Logger): ClientAuthorit
   return {
     haveSigned: (certificate, nowMs, chain = []) => {
       refresh();
-      // Usages are optional (RFC 5280 section 4.2.1.12); a certificate that lists some must list that of clients.
-      const usages = certificate.keyUsage as readonly string[] | undefined;
-      if (certificate.ca || (usages !== undefined && !usages.includes(clientAuthUsage))) return false;
+      if (!mayAuthenticate(certificate)) return false;
       const isSigned = (one: X509Certificate, authority: X509Certificate): boolean =>
         one.checkIssued(authority) && one.verify(authority.publicKey);
-      if (current.some((authority) => isValidAt(authority, nowMs) && isSigned(certificate, authority))) return true;
+      const isSignedByFile = (one: X509Certificate, below: number): boolean =>
+        current.some((authority) => isSigned(one, authority) && mayIssue(authority, below, nowMs, 'file'));
+      if (isSignedByFile(certificate, 0)) return true;
       let signed = certificate;
       for (const [index, issuer] of chain.entries()) {
-        if (!mayIssue(issuer, index, nowMs) || !isSigned(signed, issuer)) return false;
-        const below = index + 1;
-        if (current.some((authority) => mayIssue(authority, below, nowMs) && isSigned(issuer, authority))) return true;
+        if (!mayIssue(issuer, index, nowMs, 'chain') || !isSigned(signed, issuer)) return false;
+        if (isSignedByFile(issuer, index + 1)) return true;
         signed = issuer;
       }
       return false;
     },
   };
 };
-
-const isValidAt = ({ validFromDate, validToDate }: X509Certificate, nowMs: number): boolean =>
-  validFromDate.getTime() <= nowMs && nowMs < validToDate.getTime();
 
 const load = (path: string): readonly X509Certificate[] => {
   const pem = readAuthorities(path);

@@ -1,7 +1,7 @@
 /**
- * Whether a certificate may issue another one in a chain that a proxy sends (RFC 5280 sections 4.2 and 6.1). Node verifies chains
- * in handshakes only, so this reads the extensions itself. An authority with an extension that restricts its certificates in a
- * way that is not checked here, such as name constraints, issues nothing.
+ * Whether the certificates of a chain that a proxy sends may have their places in it (RFC 5280 sections 4.2 and 6.1). Node verifies
+ * chains in handshakes only, so this reads the extensions itself. An authority with an extension that restricts its certificates in
+ * a way that is not checked here, such as name constraints, issues nothing.
  */
 import type { X509Certificate } from 'node:crypto';
 
@@ -13,12 +13,24 @@ const [sequenceTag, booleanTag, integerTag, bitsTag, octetsTag, oidTag] = [0x30,
 const extensionsTag = 0xa3;
 /** Object identifiers as hexadecimal content: below 2.5.29. */
 const [keyUsage, basicConstraints, extendedKeyUsage] = ['551d0f', '551d13', '551d25'];
-/** Name constraints, policy mappings, policy constraints, inhibit any policy. */
-const restricting: ReadonlySet<string> = new Set(['551d1e', '551d21', '551d24', '551d36']);
-const known: ReadonlySet<string> = new Set([keyUsage, basicConstraints, extendedKeyUsage]);
-/** Bit 5 of KeyUsage. */
-const keyCertSign = 0x04;
-const clientAuthUsages = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0'];
+const nameConstraints = '551d1e';
+/** Policy mappings, policy constraints, inhibit any policy. */
+const policyRules = ['551d21', '551d24', '551d36'];
+const checked = [keyUsage, basicConstraints, extendedKeyUsage];
+/** Alternative names, lists of revoked certificates, policies: OpenSSL knows them too, and they restrict no certificate below. */
+const informing = ['551d11', '551d1f', '551d20'];
+
+type Rules = { known: ReadonlySet<string>; restricting: ReadonlySet<string> };
+const ofChain: Rules = { known: new Set(checked), restricting: new Set([nameConstraints, ...policyRules]) };
+/** The operator trusts an authority of the file as it is, so its policies count for nothing, as in a handshake. */
+const ofFile: Rules = {
+  known: new Set([...checked, ...informing, ...policyRules]),
+  restricting: new Set([nameConstraints]),
+};
+
+/** Bits of the first byte of KeyUsage. */
+const [digitalSignature, keyAgreement, keyCertSign] = [0x80, 0x08, 0x04];
+const clientAuth = '1.3.6.1.5.5.7.3.2';
 const lengthBytesMax = 3;
 
 /** Throws when the bytes are no list of values in DER. */
@@ -58,27 +70,47 @@ const extensionsOf = (raw: Buffer): Map<string, Extension> => {
   return found;
 };
 
-/** `below`: the number of authorities between this one and the certificate of the client. */
-export const mayIssue = (issuer: X509Certificate, below: number, nowMs: number): boolean => {
+/**
+ * `below`: the number of authorities between this one and the certificate of the client. `from`: the operator names the authority
+ * in a file, or a proxy sends it.
+ */
+export const mayIssue = (issuer: X509Certificate, below: number, nowMs: number, from: 'file' | 'chain'): boolean => {
   if (!issuer.ca || issuer.validFromDate.getTime() > nowMs || nowMs >= issuer.validToDate.getTime()) return false;
-  const usages = issuer.keyUsage as readonly string[] | undefined;
-  if (usages !== undefined && !clientAuthUsages.some((usage) => usages.includes(usage))) return false;
+  return follows(
+    issuer,
+    from === 'file' ? ofFile : ofChain,
+    (extensions) =>
+      isUsed(extensions.get(keyUsage), keyCertSign) && below <= pathLengthOf(extensions.get(basicConstraints)),
+  );
+};
+
+/** The certificate may be that of a client, and has no critical extension that is unknown here. */
+export const mayAuthenticate = (certificate: X509Certificate): boolean =>
+  !certificate.ca &&
+  follows(certificate, ofFile, (extensions) => isUsed(extensions.get(keyUsage), digitalSignature | keyAgreement));
+
+type Check = (extensions: Map<string, Extension>) => boolean;
+
+/** False also for extensions that cannot be read. */
+const follows = (certificate: X509Certificate, { known, restricting }: Rules, check: Check): boolean => {
+  // Usages are optional (RFC 5280 section 4.2.1.12); a certificate that lists some must list that of clients.
+  const usages = certificate.keyUsage as readonly string[] | undefined;
+  if (usages !== undefined && !usages.includes(clientAuth)) return false;
   try {
-    const extensions = extensionsOf(issuer.raw);
+    const extensions = extensionsOf(certificate.raw);
     for (const [id, { isCritical }] of extensions)
       if (restricting.has(id) || (isCritical && !known.has(id))) return false;
-    return signsCertificates(extensions.get(keyUsage)) && below <= pathLengthOf(extensions.get(basicConstraints));
+    return check(extensions);
   } catch {
     return false;
   }
 };
 
-/** Without the extension a key may be used for everything. */
-const signsCertificates = (extension: Extension | undefined): boolean => {
+/** For one of the purposes. Without the extension a key may be used for everything. */
+const isUsed = (extension: Extension | undefined, purposes: number): boolean => {
   if (extension === undefined) return true;
   // The first byte is the number of unused bits.
-  const bits = firstOf(extension.value, bitsTag);
-  return ((bits[1] ?? 0) & keyCertSign) !== 0;
+  return ((firstOf(extension.value, bitsTag)[1] ?? 0) & purposes) !== 0;
 };
 
 const pathLengthOf = (extension: Extension | undefined): number => {

@@ -81,7 +81,8 @@ const contextOf = (cert: Buffer, key: Buffer, ca: Buffer | undefined, ciphers: s
   ciphers,
   // A client could make the server compute handshakes on one connection again and again.
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-  // Every certificate of the file is trusted as it is, an intermediate authority without its root too.
+  // Every certificate of the file is trusted as it is, an intermediate authority without its root too. Servers of Node 24 ignore
+  // the option; client-authorities.ts checks such certificates where they count.
   ...(ca === undefined ? undefined : { ca, allowPartialTrustChain: true }),
 });
 
