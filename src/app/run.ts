@@ -10,7 +10,7 @@ import { readSchemaState } from '#src/platform/db/schema/pending.ts';
 import { createWriteProbe } from '#src/platform/db/write-probe.ts';
 import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { supervise } from '#src/platform/supervisor.ts';
+import { type Service, supervise } from '#src/platform/supervisor.ts';
 import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { openTraces } from '#src/platform/telemetry/traces.ts';
 import { createFetchDocument, createWebhooks, type Webhooks } from '#src/webhooks/index.ts';
@@ -92,15 +92,12 @@ const startOnce = async ({
   showStore(metrics, installation.store);
   const closers = createClosers();
   closers.add(() => installation.store.close());
+  // From here on: a start that takes long must not fall out of the list of those that a rotation of the master key waits for.
+  superviseServices([holder.service(installation.store.background)], closers, log);
   try {
     const traces = await openOwnTraces(settings, { metrics, secrets, log }, closers);
     const certificates = openCertificates(settings, metrics, log);
-    const services = [
-      installation.clockService,
-      holder.service(installation.store.background),
-      ...secrets.services,
-      ...certificates.services,
-    ];
+    const services = [installation.clockService, ...secrets.services, ...certificates.services];
     const drain = createDrain();
     const probes = createProbes(settings.role);
     const parts = { metrics, traces, secrets, certificates, closers, services, supervising, probes, drain };
@@ -110,7 +107,7 @@ const startOnce = async ({
     const internal = supervising === undefined && hasInternal(settings) ? await startInternal(context) : undefined;
     const front = runsGateway(settings) ? await startGateway(context, internal?.core, demoData) : undefined;
     const worker = await startWorkers(context);
-    superviseServices(context);
+    superviseServices(services, closers, log);
     const readiness = readinessOf(context, front, worker);
     probes.serve(readiness);
     // A gateway shows this metric itself, once for all of its processes.
@@ -316,9 +313,9 @@ const readinessOf = (
     worker: worker?.state,
   });
 
-const superviseServices = ({ services, closers, installation }: Context): void => {
+const superviseServices = (services: readonly Service[], closers: Closers, log: Logger): void => {
   const ended = new AbortController();
-  const supervised = supervise(services, ended.signal, installation.log);
+  const supervised = supervise(services, ended.signal, log);
   closers.add(async () => {
     ended.abort();
     await supervised;

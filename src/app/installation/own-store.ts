@@ -1,10 +1,10 @@
 /** The store that the settings name: opened, its connections checked, and its errors named by their setting. */
 import { resolve } from 'node:path';
 import { answerInTime } from '#src/platform/db/answer-in-time.ts';
-import { awaitServer } from '#src/platform/db/await-server.ts';
+import { awaitServer, waitForServer } from '#src/platform/db/await-server.ts';
 import { connectionProblem, isParameterRefused, sessionsMissing } from '#src/platform/db/database-address.ts';
 import { isTransactionPooled } from '#src/platform/db/driver/find-pooler.ts';
-import { openStore, readServerFacts, type Store, type StoreOptions } from '#src/platform/db/index.ts';
+import { compareServers, openStore, type Store, type StoreOptions } from '#src/platform/db/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { nameOf, type SettingProblem, type Settings, SettingsError } from '../settings/config.ts';
 
@@ -75,7 +75,7 @@ export const checkConnections = async (
     throw nameConnection(settings, error, sessionsVariable(settings));
   }
   await assertSessions(settings, store);
-  const pooled = await assertOneDatabase(store);
+  const pooled = stopping === undefined ? await assertOneDatabase(store) : await awaitOneDatabase(store, log, stopping);
   if (stopping !== undefined && !pooled.hasTimeout)
     log.warn(
       { role: pooled.role },
@@ -83,15 +83,35 @@ export const checkConnections = async (
     );
 };
 
-/** Both addresses lead to the same one. Returns what the pooled connections say of it. */
-const assertOneDatabase = async ({ pool, sessions }: Store): Promise<Awaited<ReturnType<typeof readServerFacts>>> => {
-  const [pooled, direct] = [await readServerFacts(pool), await readServerFacts(sessions)];
-  if (pooled.database !== direct.database)
-    throw new SettingsError([
-      { path: nameOf('database_direct_url'), message: 'leads to another database than DATABASE_URL' },
-    ]);
-  return pooled;
+const differences = {
+  database: 'leads to another database than DATABASE_URL',
+  server: 'leads to another server than DATABASE_URL with the same database, such as a standby',
 };
+
+/** May pass, where a failover or a restart is the reason. */
+class OtherServer extends SettingsError {}
+
+/** Both addresses lead to the same one. Returns what the pooled connections say of it. */
+const assertOneDatabase = async (store: Store): Promise<{ role: string; hasTimeout: boolean }> => {
+  const compared = await compareServers(store);
+  const { differs } = compared;
+  if (differs === undefined) return compared;
+  const problems = [{ path: nameOf('database_direct_url'), message: differences[differs] }];
+  throw differs === 'server' ? new OtherServer(problems) : new SettingsError(problems);
+};
+
+/** During a failover, or a restart of the server, one address may already lead to the new primary and the other one not yet. */
+const awaitOneDatabase = (
+  store: Store,
+  log: Logger,
+  stopping: AbortSignal,
+): Promise<{ role: string; hasTimeout: boolean }> =>
+  waitForServer(() => assertOneDatabase(store), {
+    log,
+    signal: stopping,
+    passes: (error) => error instanceof OtherServer,
+    waiting: 'DATABASE_URL and DATABASE_DIRECT_URL lead to different servers now; waiting for a minute at most',
+  });
 
 /** A look of `config check`, which must not wait for a database that is down. */
 const lookMsMax = 5_000;

@@ -6,7 +6,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import type { ChainRow } from './chain/event-store.ts';
+import type { ChainPosition } from './chain/event-store.ts';
 import { openExternalHeads } from './chain/external-heads.ts';
 import type { AuditSettings } from './config.ts';
 import { createFingerprint, type Fingerprint } from './event/fingerprint.ts';
@@ -54,9 +54,9 @@ export const openAudit = async (deps: AuditDeps): Promise<Audit> => {
   const witness = url === undefined ? undefined : readWitnessKey(vkey);
   const witnesses = witness === undefined ? [] : [witness.vkey];
   const tree = createTreeWatch({ db: background, box, clock, log, readKey, witnesses });
-  const onHeads = (rows: readonly ChainRow[]): Promise<void> => {
-    hours.onHeads(rows);
-    return tree.onHeads(rows);
+  const onHeads = (heads: readonly ChainPosition[]): Promise<void> => {
+    hours.onHeads(heads);
+    return tree.onHeads(heads);
   };
   const recorder = await openRecorder({ db, box, clock, log, process });
   return {

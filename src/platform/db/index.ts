@@ -54,7 +54,9 @@ const sessionsMax = 8;
 const poolEndMs = 5_000;
 const handOverMs = 3_000;
 const startingMs = 60_000;
+/** For sessions of other programs, such as psql: one that is left open must not keep a command from ending. */
 const othersMsMax = 30_000;
+const othersLoggedMs = 5_000;
 const pollMs = 50;
 const readOnlySetting = 'default_transaction_read_only';
 
@@ -81,7 +83,11 @@ export const openStore = async (
   }
   if (exclusive) return connect(settings, await retryWhileInUse(() => own(settings, log), handOverMs), log);
   const found = await retryWhileInUse(async () => (await shared(settings)) ?? (await own(settings, log)), startingMs);
-  return connect(settings, 'host' in found ? found : { ...found, stop: () => stopAfterOthers(found, log) }, log);
+  return connect(
+    settings,
+    'host' in found ? found : { ...found, stop: (isIdle) => stopAfterOthers(found, log, isIdle) },
+    log,
+  );
 };
 
 /** Another process may be ending (a command that used the store) or starting. */
@@ -107,7 +113,10 @@ const own = (
 const shared = async (settings: StoreSettings): Promise<SocketConnection | undefined> =>
   (await embeddedConnection(settings.dataDir))?.connection;
 
-const connect = (settings: StoreSettings, target: Embedded | SocketConnection | string, log: Logger): Store => {
+/** `isIdle`: all connections of this process have ended. */
+type Owned = Omit<Embedded, 'stop'> & { stop(isIdle: boolean): Promise<void> };
+
+const connect = (settings: StoreSettings, target: Owned | SocketConnection | string, log: Logger): Store => {
   const owned = typeof target === 'object' && 'stop' in target ? target : undefined;
   const connection = typeof target === 'object' && 'stop' in target ? target.connection : target;
   const { applicationName, poolMax, directUrl, prepared } = settings;
@@ -128,9 +137,9 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
   if (sessions !== pool) leaveTogether(pool, sessions);
   const closeOnce = async (): Promise<void> => {
     // A connection that is never released must not keep the process from ending.
-    const timeout = new Promise((resolve) => setTimeout(resolve, poolEndMs).unref());
-    await Promise.race([Promise.all([...new Set([pool, sessions])].map(endPool)), timeout]);
-    await owned?.stop();
+    const timeout = new Promise<false>((resolve) => setTimeout(() => resolve(false), poolEndMs).unref());
+    const ended = Promise.all([...new Set([pool, sessions])].map(endPool)).then(() => true);
+    await owned?.stop(await Promise.race([ended, timeout]));
   };
   let closing: Promise<void> | undefined;
   return {
@@ -149,16 +158,27 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
   };
 };
 
-/** Other commands may use the server that this command runs; it stops after they have finished. */
-const stopAfterOthers = async (owned: Embedded, log: Logger): Promise<void> => {
+/**
+ * Other commands may use the server that this command runs; it stops after they have finished. A command of Orderpass is waited for
+ * without a bound: it ends by itself, and a backup may take hours. A backup is a `walsender`. `isIdle`: no connection of this command is
+ * left, which would be waited for like that of another.
+ */
+const stopAfterOthers = async (owned: Embedded, log: Logger, isIdle: boolean): Promise<void> => {
   const pool = createPool({ connection: owned.connection, max: 1, applicationName: 'orderpass shutdown' }, log);
-  const deadline = Date.now() + othersMsMax;
+  const since = Date.now();
   try {
-    while (Date.now() < deadline) {
-      const { rows } = await pool.query<{ others: number }>(
-        `select count(*) as others from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    for (let isLogged = false; ; ) {
+      const { rows } = await pool.query<{ others: number; own: number }>(
+        `select count(*) as others, count(*) filter (where application_name like 'orderpass%') as own from pg_stat_activity
+         where backend_type in ('client backend', 'walsender') and pid <> pg_backend_pid()`,
       );
-      if (rows[0]?.others === 0) break;
+      const { others = 0, own = 0 } = rows[0] ?? {};
+      const waitedMs = Date.now() - since;
+      if (others === 0 || ((own === 0 || !isIdle) && waitedMs > othersMsMax)) break;
+      if (!isLogged && waitedMs > othersLoggedMs) {
+        log.warn('another command uses the store that this one runs; it ends after that command');
+        isLogged = true;
+      }
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
   } catch (error) {
@@ -169,17 +189,46 @@ const stopAfterOthers = async (owned: Embedded, log: Logger): Promise<void> => {
   }
 };
 
-/** `database`: differs from every other database, and after a restart of the server. `hasTimeout`: of statements. */
-type ServerFacts = { database: string; role: string; hasTimeout: boolean };
+type Asked = Pick<pg.Pool, 'query'>;
 
-export const readServerFacts = async (pool: pg.Pool): Promise<ServerFacts> => {
-  const { rows } = await pool.query<ServerFacts>(
-    `select concat_ws(' ', oid, extract(epoch from pg_postmaster_start_time())) as database, current_user as role,
+/** `started`: differs between a primary and its standby, and after a restart. `hasTimeout`: of statements. */
+type ServerFacts = { oid: number; started: string; role: string; hasTimeout: boolean };
+
+const readServerFacts = async (asked: Asked): Promise<ServerFacts> => {
+  const { rows } = await asked.query<ServerFacts>(
+    `select oid, extract(epoch from pg_postmaster_start_time())::text as started, current_user as role,
        current_setting('statement_timeout') <> '0' as "hasTimeout"
      from pg_database where datname = current_database()`,
   );
   if (rows[0] === undefined) throw new Error('the database does not name itself');
   return rows[0];
+};
+
+/**
+ * Where both pools of the store lead. `server`: to one database on different servers, such as a primary and its standby, which
+ * passes where a failover is the reason. Then the connections are closed, since open ones would not follow the addresses.
+ */
+export const compareServers = async ({
+  pool,
+  sessions,
+}: Pick<Store, 'pool' | 'sessions'>): Promise<
+  { differs: 'database' | 'server' } | (ServerFacts & { differs: undefined })
+> => {
+  const clients: pg.PoolClient[] = [];
+  let isOne = false;
+  try {
+    const pooled = await pool.connect();
+    clients.push(pooled);
+    const direct = await sessions.connect();
+    clients.push(direct);
+    const [facts, other] = [await readServerFacts(pooled), await readServerFacts(direct)];
+    isOne = facts.oid === other.oid && facts.started === other.started;
+    if (isOne) return { ...facts, differs: undefined };
+    const systems = [await serverIdentity(pooled), await serverIdentity(direct)].map(({ system }) => system);
+    return { differs: facts.oid === other.oid && systems[0] === systems[1] ? 'server' : 'database' };
+  } finally {
+    for (const client of clients) client.release(!isOne);
+  }
 };
 
 /** The name of the connected database. */
@@ -203,8 +252,8 @@ export const serverVersion = async (pool: pg.Pool): Promise<string> => {
 };
 
 /** `system`: equal for all databases of one server, and for copies of its files. */
-export const serverIdentity = async (pool: pg.Pool): Promise<{ system: string; encoding: string }> => {
-  const { rows } = await pool.query<{ system: string; encoding: string }>(
+export const serverIdentity = async (asked: Asked): Promise<{ system: string; encoding: string }> => {
+  const { rows } = await asked.query<{ system: string; encoding: string }>(
     `select system_identifier::text as system, current_setting('server_encoding') as encoding from pg_control_system()`,
   );
   return rows[0] ?? { system: '', encoding: '' };

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createKeyHolder, listKeyHolders } from '#src/app/installation/key-holder.ts';
 import { createMasterKey } from '#src/app/installation/master-keys.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type RunningProgram, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 
 let database: TestDatabase;
@@ -59,4 +60,35 @@ test('A-486 a process whose last write is 30 s old is still waited for, and one 
   await write('gone', 45);
   await write('slow', 30);
   expect((await listKeyHolders(database.db)).map(({ name }) => name)).toEqual(['slow']);
+});
+
+test('A-486 a program whose start takes long stays in the list of those that a rotation waits for', async () => {
+  const { pool, url } = database;
+  const lock = await pool.connect();
+  let program: RunningProgram | undefined;
+  const seen = async (): Promise<string | undefined> =>
+    (await pool.query<{ seen: string }>(`select seen::text from platform.key_holders where role = 'all'`)).rows[0]
+      ?.seen;
+  try {
+    // The start waits for its chain of the audit.
+    await lock.query('begin');
+    await lock.query('lock table gateway.audit_chains in access exclusive mode');
+    const env = { DATABASE_URL: url, ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64') };
+    let isOver = false;
+    const starting = startProgram(env).finally(() => {
+      isOver = true;
+    });
+    starting.catch(() => undefined);
+    await until(async () => isOver || (await seen()) !== undefined);
+    const first = await seen();
+    await until(async () => isOver || (await seen()) !== first);
+    expect(isOver).toBe(false);
+    await lock.query('rollback');
+    program = await starting;
+    expect(await seen()).toBeDefined();
+  } finally {
+    lock.release(true);
+    await program?.stop();
+  }
+  expect(await seen()).toBeUndefined();
 });

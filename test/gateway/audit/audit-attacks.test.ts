@@ -347,3 +347,23 @@ test('F-21 a forged chain of changes is named once, and later changes share one 
   const opened = await harness.attack('select chain from gateway.audit_chains where chain not in (91, 93, 95)');
   expect(opened).toHaveLength(4);
 });
+
+test('F-21 a recorded problem whose details a writer of the tables replaced by other text, with hashes computed anew, is named', async () => {
+  harness = await openAuditHarness(database);
+  await harness.change();
+  await forgeHead(harness, 91, 0, 0);
+  for (let i = 0; i < 3; i += 1) await harness.change();
+  const [found] = await harness.attack(
+    `select chain, seq from gateway.audit_events where action = 'audit.broken' and details::json ->> 'chain' = '91'`,
+  );
+  const { chain, seq } = found as { chain: number; seq: number };
+  for (const details of ['x', 'null', '{"chain":"91"}']) {
+    await harness.attack(`update gateway.audit_events set details = $1 where chain = $2 and seq = $3`, [
+      details,
+      chain,
+      seq,
+    ]);
+    await rehash(harness, chain, (event) => event);
+    expect((await harness.verify()).problems).toContainEqual(expect.objectContaining({ chain }));
+  }
+});

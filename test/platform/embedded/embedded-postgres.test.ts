@@ -1,12 +1,15 @@
 import { cp, mkdir, readdir, readFile, rm, stat, symlink, truncate, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { SocketConnection } from '#src/platform/db/driver/socket-connection.ts';
+import { streamBaseBackup } from '#src/platform/db/embedded/base-backup.ts';
 import { embeddedConnection, startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import { serversOf } from '#src/platform/db/embedded/leftover.ts';
 import { openStore, type Store } from '#src/platform/db/index.ts';
 import { createPool } from '#src/platform/db/pool.ts';
 import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../../support/store-owner.ts';
+import { until } from '../../support/until.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -187,6 +190,57 @@ describe('one owner', () => {
         await command.close();
       }),
     );
+    expect(await serversOf(folder.cluster)).toEqual([]);
+  });
+
+  test('A-588 a command whose server a backup shares ends after it, also when that takes longer than 30 s', async () => {
+    const command = await openStore({ dataDir: folder.dataDir, applicationName: 'orderpass-all' }, log, {
+      exclusive: false,
+    });
+    const connection = command.connection as SocketConnection;
+    const shutdown = async (): Promise<string> => {
+      const asked = `select coalesce(max(query_start)::text, '') as at from pg_stat_activity
+        where application_name = 'orderpass shutdown'`;
+      return ((await query(connection, asked)) as { at: string }[])[0]?.at ?? '';
+    };
+    const laterThan = async (before: string): Promise<string> => {
+      let at = before;
+      await until(async () => {
+        at = await shutdown();
+        return at > before;
+      });
+      return at;
+    };
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let bytes = 0;
+    const sinks = {
+      archive: async (part: Buffer): Promise<void> => {
+        bytes += part.length;
+        await released;
+      },
+      manifest: async (): Promise<void> => undefined,
+    };
+    const backup = streamBaseBackup(connection, sinks, new AbortController().signal);
+    const failed = backup.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    await until(() => bytes > 0);
+    const closing = command.close();
+    const first = await laterThan('');
+    const now = vi.spyOn(Date, 'now').mockImplementation(() => performance.timeOrigin + performance.now() + 60_000);
+    try {
+      // It looks again after what it takes for a minute, and goes on.
+      await laterThan(await laterThan(first));
+    } finally {
+      now.mockRestore();
+      release();
+    }
+    expect(await failed).toBeUndefined();
+    await closing;
     expect(await serversOf(folder.cluster)).toEqual([]);
   });
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { checkConnections } from '#src/app/installation/own-store.ts';
 import { addressProblem, connectionProblem } from '#src/platform/db/database-address.ts';
 import { openSession } from '#src/platform/db/driver/session.ts';
 import { openStore } from '#src/platform/db/index.ts';
@@ -160,6 +161,37 @@ test('A-267 a list that cannot be used is refused with the reason', () => {
   ]);
   for (const good of ['postgresql://u:p,q@one:5432,two:5433/db?sslmode=require', 'postgresql://u@[::1]:5432,[::2]/db'])
     expect(addressProblem(good)).toBeUndefined();
+});
+
+test('A-589 a start waits while its two addresses lead to a primary and its standby, and refuses another database at once', async () => {
+  const { primary, standby } = pair;
+  const proxy = await openProxy();
+  proxy.leadTo(standby);
+  const logged: string[] = [];
+  const heard = pino({ level: 'warn' }, { write: (line: string) => logged.push(line) });
+  const proxied = `postgresql://orderpass@127.0.0.1:${proxy.port}`;
+  const check = async (direct: string, stopping?: AbortSignal): Promise<void> => {
+    const addresses = { database_url: primary.url, database_direct_url: direct };
+    const store = await openStore(
+      { dataDir: '', databaseUrl: primary.url, directUrl: direct, applicationName: 'test' },
+      log,
+      { exclusive: false },
+    );
+    try {
+      await checkConnections(addresses, store, heard, stopping);
+    } finally {
+      await store.close();
+    }
+  };
+  const { signal } = new AbortController();
+  await expect(check(`${proxied}/postgres`, signal)).rejects.toThrow('leads to another database than DATABASE_URL');
+  await expect(check(`${proxied}/orderpass`)).rejects.toThrow('such as a standby');
+  const waits = (): boolean => logged.some((line) => line.includes('different servers'));
+  expect(waits()).toBe(false);
+  const start = check(`${proxied}/orderpass`, signal);
+  await Promise.race([start, until(waits)]);
+  proxy.leadTo(primary);
+  await start;
 });
 
 test('A-268 a connection whose server refused a write as read-only is not used again, nor are the idle ones, with one host too', async () => {

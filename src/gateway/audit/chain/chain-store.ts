@@ -36,7 +36,8 @@ export const findChain = async (db: Db, chain: number): Promise<ChainRow | undef
 export const findChains = async (db: Db, chains: readonly number[]): Promise<ChainRow[]> =>
   (
     await sql<ChainRow>`
-      select ${chainColumns} from gateway.audit_chains where chain = any(${chains}::integer[])`.execute(db)
+      select ${chainColumns} from gateway.audit_chains where chain = any(${chains}::integer[])
+      order by chain`.execute(db)
   ).rows;
 
 /** The last two events, the later one first. */

@@ -14,6 +14,9 @@ export type ChainRow = Head & {
   anchorMac: Buffer;
 };
 
+/** A chain and the number of its last signed event. */
+export type ChainPosition = Pick<ChainRow, 'chain' | 'seq'>;
+
 export const chainColumns = sql`chain, process, opened, seq, encode(hash, 'hex') as hash, signed, closed, seen, mac,
   anchor_seq as "anchorSeq", encode(anchor_hash, 'hex') as "anchorHash", anchor_mac as "anchorMac"`;
 
@@ -44,6 +47,28 @@ export const listChains = async (db: Db, after: number | undefined, limit: numbe
   const { rows } = await sql<ChainRow>`
     select ${chainColumns} from gateway.audit_chains where ${after === undefined ? sql`true` : sql`chain > ${after}`}
     order by chain limit ${limit}`.execute(db);
+  return rows;
+};
+
+/** The heads with numbers below this one, the highest first. */
+export const listChainsBelow = async (db: Db, chain: number, limit: number): Promise<ChainRow[]> => {
+  const { rows } = await sql<ChainRow>`
+    select ${chainColumns} from gateway.audit_chains where chain < ${chain}::bigint
+    order by chain desc limit ${limit}`.execute(db);
+  return rows;
+};
+
+/**
+ * What tells that a head was written since it was read last, without its contents. The server numbers each write of a row in
+ * `xmin`, which no writer of the table can choose; after a restore of older files the signature differs too.
+ */
+export type HeadVersion = { chain: number; version: string };
+
+/** `after` as in `listChains`. */
+export const listHeadVersions = async (db: Db, after: number | undefined, limit: number): Promise<HeadVersion[]> => {
+  const { rows } = await sql<HeadVersion>`
+    select chain, concat_ws(' ', xmin, encode(mac, 'hex')) as version from gateway.audit_chains
+    where ${after === undefined ? sql`true` : sql`chain > ${after}`} order by chain limit ${limit}`.execute(db);
   return rows;
 };
 

@@ -103,7 +103,8 @@ const createExternalHeads = (key: Buffer, path: string | undefined): ExternalHea
   let writing: Promise<void> = Promise.resolve();
 
   const note = (chain: number, end: ChainEnd): void => {
-    if ((ends.get(chain)?.seq ?? -1) < end.seq) ends.set(chain, end);
+    // A whole row of a head would stay in memory with it.
+    if ((ends.get(chain)?.seq ?? -1) < end.seq) ends.set(chain, { seq: end.seq, hash: end.hash });
   };
   const addProblem = (problem: AuditProblem): void => {
     if (problems.length < problemsMax && !problems.some((one) => isSameProblem(one, problem))) problems.push(problem);

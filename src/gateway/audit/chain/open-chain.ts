@@ -25,7 +25,7 @@ import {
   replaceHead,
 } from './chain-store.ts';
 import { checkEnd, checkKnown, checkSignatures, needsEvent } from './check-chain.ts';
-import { type ChainRow, insertChain, insertEvents, listChains, lockChain, lockChains } from './event-store.ts';
+import { type ChainRow, insertChain, insertEvents, listChainsBelow, lockChain, lockChains } from './event-store.ts';
 import { externalHeadsOf } from './external-heads.ts';
 import { type AuditProblem, auditProblems } from './problem.ts';
 
@@ -195,19 +195,24 @@ const makeChain = async (
 };
 
 const chainsPage = 500;
+const newestPage = 20;
+/** Above every number of the column. */
+const numbersEnd = 2 ** 31;
 
 /**
  * Chain numbers have no gap, so verification notices a deleted chain. After a restore of an older database, numbers
- * known from before are not used again; the gap shows what was lost. Heads with wrong signatures are ignored.
+ * known from before are not used again; the gap shows what was lost. Heads with wrong signatures are ignored. The caller holds the
+ * chain of changes meanwhile, so no head below the newest signed one is read.
  */
 const nextNumber = async (tx: Tx, box: Box, key: Buffer): Promise<number> => {
   let last = Math.max(-1, ...(externalHeadsOf(box)?.known().keys() ?? []));
-  for (let after: number | undefined; ; ) {
-    const rows = await listChains(tx, after, chainsPage);
-    for (const row of rows) if (checkSignatures(key, row) === undefined) last = Math.max(last, row.chain);
-    const end = rows.at(-1);
-    if (end === undefined || rows.length < chainsPage) break;
-    after = end.chain;
+  for (let below = numbersEnd; ; ) {
+    const rows = await listChainsBelow(tx, below, newestPage);
+    const signed = rows.find((row) => checkSignatures(key, row) === undefined);
+    const lowest = rows.at(-1);
+    if (signed !== undefined) last = Math.max(last, signed.chain);
+    if (signed !== undefined || lowest === undefined) break;
+    below = lowest.chain;
   }
   return freeNumber(tx, last + 1);
 };

@@ -8,7 +8,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { createPoll, type Poll } from '#src/platform/wake.ts';
-import type { ChainRow } from '../chain/event-store.ts';
+import type { ChainPosition } from '../chain/event-store.ts';
 import { countPage, deleteOldHours, listUncounted, lockHours } from './hours-store.ts';
 
 type AuditHoursDeps = {
@@ -46,13 +46,13 @@ export const countAudit = ({ db, clock }: Pick<AuditHoursDeps, 'db' | 'clock'>):
   });
 
 /** The service counts when the heads that the guard reads have moved. */
-export const createHoursPoll = (): { poll: Poll; onHeads: (rows: readonly ChainRow[]) => void } => {
+export const createHoursPoll = (): { poll: Poll; onHeads: (heads: readonly ChainPosition[]) => void } => {
   const poll = createPoll({ pollMs: everyMs, quietMs: quietEveryMs });
   let before = '';
   return {
     poll,
-    onHeads: (rows) => {
-      const ends = rows.map(({ chain, seq }) => `${chain}:${seq}`).join();
+    onHeads: (heads) => {
+      const ends = heads.map(({ chain, seq }) => `${chain}:${seq}`).join();
       if (ends === before) poll.none();
       else poll.now();
       before = ends;

@@ -6,7 +6,7 @@ import type { Kysely } from 'kysely';
 import { type Clock, minuteMs } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import type { ChainRow } from '../chain/event-store.ts';
+import type { ChainPosition } from '../chain/event-store.ts';
 import { addLeaves } from './add-leaves.ts';
 import { listCheckpointKeys, registerCheckpointKey } from './checkpoint-keys.ts';
 import { signTree } from './prove.ts';
@@ -24,8 +24,8 @@ type TreeWatchDeps = {
 };
 
 export type TreeWatch = {
-  /** Never rejects. `rows`: heads whose signatures and ends were checked. */
-  onHeads(rows: readonly ChainRow[]): Promise<void>;
+  /** Never rejects. `heads`: those whose signatures and ends were checked. */
+  onHeads(heads: readonly ChainPosition[]): Promise<void>;
   /** Gets a newer checkpoint with the signature of a witness. */
   onCosigned(checkpoint: string): void;
   /**
@@ -61,7 +61,7 @@ export const createTreeWatch = ({ db, box, clock, log, readKey, witnesses }: Tre
       until_iso: until?.toISOString() ?? null,
     }));
   };
-  const addMoved = async (rows: readonly ChainRow[]): Promise<void> => {
+  const addMoved = async (heads: readonly ChainPosition[]): Promise<void> => {
     const next = readKey();
     if (!isRegistered || next !== key) {
       await registerCheckpointKey({ db, box, clock }, next);
@@ -70,7 +70,7 @@ export const createTreeWatch = ({ db, box, clock, log, readKey, witnesses }: Tre
       key = next;
       isRegistered = true;
     }
-    const moved = rows.filter(({ chain, seq }) => added.get(chain) !== seq);
+    const moved = heads.filter(({ chain, seq }) => added.get(chain) !== seq);
     if (moved.length === 0) return;
     await readKeys();
     for (let page = 0; page < pagesMax; page += 1) {
@@ -84,8 +84,8 @@ export const createTreeWatch = ({ db, box, clock, log, readKey, witnesses }: Tre
     }
   };
   return {
-    onHeads: (rows) =>
-      addMoved(rows).catch((error: unknown) =>
+    onHeads: (heads) =>
+      addMoved(heads).catch((error: unknown) =>
         log.warn({ err: error }, 'events could not be added to the tree of the audit; trying again'),
       ),
     onCosigned: (text) => {

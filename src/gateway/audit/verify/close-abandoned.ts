@@ -24,7 +24,10 @@ type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock 
 const silentMsMax = 45_000;
 const pageEvents = 1_000;
 
-export const createAbandonedWatch = (deps: Deps): { look(rows: readonly ChainRow[]): Promise<void> } => {
+/** A head whose signatures and end were checked, without the ends that it attests. `mac` in hex. */
+export type SoundHead = Pick<ChainRow, 'chain' | 'process' | 'seq' | 'closed'> & { mac: string };
+
+export const createAbandonedWatch = (deps: Deps): { look(rows: readonly SoundHead[]): Promise<void> } => {
   const watched = new Map<number, { mac: string; sinceMs: number }>();
   const broken = new Set<number>();
   return {
@@ -35,7 +38,7 @@ export const createAbandonedWatch = (deps: Deps): { look(rows: readonly ChainRow
           watched.delete(row.chain);
           continue;
         }
-        const mac = row.mac.toString('hex');
+        const { mac } = row;
         const before = watched.get(row.chain);
         if (before?.mac !== mac) watched.set(row.chain, { mac, sinceMs: nowMs });
         const sinceMs = watched.get(row.chain)?.sinceMs ?? nowMs;
@@ -58,14 +61,14 @@ const isGone = (process_: string): boolean => {
 };
 
 /** False when the chain was changed; then it is left open and the problem is recorded. */
-const closeAbandoned = ({ db, box, clock }: Deps, seen: ChainRow): Promise<boolean> =>
+const closeAbandoned = ({ db, box, clock }: Deps, seen: SoundHead): Promise<boolean> =>
   inTransaction(db, async (tx) => {
     const now = clock.now();
     const key = box.derive(headLabel);
     const changes = await lockChanges(tx, box, now);
     const row = await lockChain(tx, seen.chain);
     // The process is alive after all, or another gateway was first.
-    if (row === undefined || !row.mac.equals(seen.mac)) return true;
+    if (row === undefined || row.mac.toString('hex') !== seen.mac) return true;
     const end = await endOf(tx, key, row, externalHeadsOf(box)?.known().get(row.chain));
     if ('problem' in end) {
       await recordProblem(tx, box, now, end);

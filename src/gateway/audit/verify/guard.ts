@@ -10,13 +10,13 @@ import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { type ChainEnd, headLabel } from '../chain/chain.ts';
-import { findChain, hashesAt, placeKey } from '../chain/chain-store.ts';
+import { findChain, findChains, hashesAt, placeKey } from '../chain/chain-store.ts';
 import { checkKnown, checkSignatures, needsEvent } from '../chain/check-chain.ts';
-import { type ChainRow, listChains } from '../chain/event-store.ts';
+import { type ChainRow, listHeadVersions } from '../chain/event-store.ts';
 import { openExternalHeads } from '../chain/external-heads.ts';
 import { type AuditProblem, auditProblems, isSameProblem } from '../chain/problem.ts';
 import { type ProblemAction, recordProblem } from '../chain/record-problem.ts';
-import { createAbandonedWatch } from './close-abandoned.ts';
+import { createAbandonedWatch, type SoundHead } from './close-abandoned.ts';
 
 export type AuditGuardDeps = {
   db: Kysely<unknown>;
@@ -24,65 +24,76 @@ export type AuditGuardDeps = {
   clock: Clock;
   log: Logger;
   /** Called with the sound heads of all chains after each reading, and awaited. */
-  onHeads?: (rows: readonly ChainRow[]) => Promise<void>;
+  onHeads?: (heads: readonly SoundHead[]) => Promise<void>;
 };
 
 const everyMs = 3_000;
-/** Checking a head takes some microseconds; a long list of chains is checked less often. */
-const perChainMs = 5;
 /** chosen: from more processes on, each reads less often, since otherwise what they read together grows with their square. */
 const processesAtFullPace = 10;
 /** chosen: the checkpoint of the tree that a gateway serves grows older by the wait, and should stay below a minute. */
 const everyMsMax = 30_000;
 
 /**
- * How long a process waits before it reads all heads again. `chains`: heads that it has read; `processes`: those that are open.
- * Random in a large fleet, so that processes which start together read in turn.
+ * How long a process waits before it looks at all heads again. `processes`: chains that are open; the closed ones, of which there
+ * are more with every start, cost little and change nothing. Random in a large fleet, so that processes which start together read
+ * in turn.
  */
-export const nextCheckMs = (chains: number, processes: number, random: () => number = Math.random): number => {
-  const alone = processes <= processesAtFullPace;
-  const ms = alone
+export const nextCheckMs = (processes: number, random: () => number = Math.random): number =>
+  processes <= processesAtFullPace
     ? everyMs
     : Math.min(everyMsMax, (everyMs * processes) / processesAtFullPace) * (0.75 + random() / 2);
-  return ms + chains * perChainMs;
-};
 
 const chainsPage = 500;
 const recordedMax = 100;
 
 type Finding = { problem: AuditProblem; action: ProblemAction };
 
+type Checked = SoundHead & { version: string };
+
 /**
- * Checks every head against the end that was known before it was read, and remembers sound heads. Returns their number.
+ * Checks every head that was written since the last look, `before`, against the end that was known before it was read, and
+ * remembers sound heads. A head is also read again when a later end of it is known from elsewhere. Returns all sound heads.
  */
 const checkHeads = async (
   deps: Pick<AuditGuardDeps, 'db' | 'box'>,
-  onRow: (row: ChainRow) => void = () => undefined,
-): Promise<{ chains: number; findings: Finding[] }> => {
+  before: ReadonlyMap<number, Checked>,
+): Promise<{ heads: Map<number, Checked>; findings: Finding[] }> => {
   const { db, box } = deps;
   const external = openExternalHeads(box);
   const key = box.derive(headLabel);
   const known = external.known();
-  const left = new Map(known);
+  const left = new Set(known.keys());
   const findings: Finding[] = [];
-  let chains = 0;
+  const heads = new Map<number, Checked>();
   for (let after: number | undefined; ; ) {
-    const rows = await listChains(db, after, chainsPage);
+    const versions = await listHeadVersions(db, after, chainsPage);
+    const moved = new Map<number, string>();
+    for (const { chain, version } of versions) {
+      left.delete(chain);
+      const head = before.get(chain);
+      if (head?.version === version && head.seq === known.get(chain)?.seq) heads.set(chain, head);
+      else moved.set(chain, version);
+    }
+    const rows = moved.size === 0 ? [] : await findChains(db, [...moved.keys()]);
     for (const row of await check(deps, key, rows, known, findings)) {
       external.note(row.chain, row);
-      onRow(row);
+      heads.set(row.chain, checkedOf(row, moved.get(row.chain) ?? ''));
     }
-    for (const row of rows) left.delete(row.chain);
-    chains += rows.length;
-    const end = rows.at(-1);
-    if (end === undefined || rows.length < chainsPage) break;
+    const end = versions.at(-1);
+    if (end === undefined || versions.length < chainsPage) break;
     after = end.chain;
   }
-  for (const chain of left.keys()) {
+  for (const chain of left) {
     findings.push({ problem: { chain, seq: null, problem: auditProblems.chainMissing }, action: 'audit.rolled_back' });
   }
-  return { chains, findings };
+  return { heads, findings };
 };
+
+/** `version`: read before the row, so a write in between makes the next look read the row again. */
+const checkedOf = ({ chain, process, seq, closed, mac }: ChainRow, version: string): Checked => ({
+  ...{ chain, process, seq, closed, version },
+  mac: mac.toString('hex'),
+});
 
 /** Returns the rows without a problem. */
 const check = async (
@@ -141,17 +152,17 @@ export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
     const external = openExternalHeads(box);
     const abandoned = createAbandonedWatch(deps);
     const reported: AuditProblem[] = [];
+    let heads: ReadonlyMap<number, Checked> = new Map();
     while (!signal.aborted) {
-      let chains = 0;
-      const rows: ChainRow[] = [];
       try {
         external.load();
-        const looked = await checkHeads(deps, (row) => rows.push(row));
-        chains = looked.chains;
+        const looked = await checkHeads(deps, heads);
+        heads = looked.heads;
         const fresh = looked.findings.filter(({ problem }) => !reported.some((one) => isSameProblem(one, problem)));
         await recordFindings(deps, fresh);
-        await abandoned.look(rows);
-        await deps.onHeads?.(rows);
+        const sound = [...heads.values()].toSorted((a, b) => a.chain - b.chain);
+        await abandoned.look(sound);
+        await deps.onHeads?.(sound);
         for (const problem of external.problems()) {
           if (reported.some((one) => isSameProblem(one, problem))) continue;
           reported.push(problem);
@@ -161,7 +172,8 @@ export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
         if (!signal.aborted) log.warn({ err: error }, 'the heads of the audit could not be checked; trying again');
       }
       await saveExternalHeads(deps);
-      await pause(nextCheckMs(chains, rows.filter(({ closed }) => !closed).length), signal);
+      const open = [...heads.values()].filter(({ closed }) => !closed);
+      await pause(nextCheckMs(open.length), signal);
     }
   },
 });

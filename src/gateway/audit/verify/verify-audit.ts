@@ -34,7 +34,10 @@ type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'> };
 
 type OnPage = (events: number) => void | Promise<void>;
 
-/** Reads pages of `pageSize` events, which bounds the memory. `onProgress` is called and awaited after each page. */
+/**
+ * Reads pages of `pageSize` events, and compares the ends that heads attest as soon as it holds 20,000, which bounds the memory.
+ * `onProgress` is called and awaited after each page of either.
+ */
 export const verifyAudit = async (
   deps: Deps,
   onProgress: OnPage = () => undefined,
@@ -46,9 +49,10 @@ export const verifyAudit = async (
   external?.load();
   const problems = [...(external?.problems() ?? [])];
   // These ends are known before any chain is read, so no chain that is read later may end before them.
-  const claims: Claim[] = [...(external?.known() ?? [])].map(([chain, end]) => ({ chain, ...end }));
+  const claims = collectClaims(db, key);
+  for (const [chain, end] of external?.known() ?? []) claims.add({ chain, ...end });
   const recorded: Recorded[] = [];
-  const found = { chains: 0, events: 0, unsigned: 0, knownEnds: claims.length };
+  const found = { chains: 0, events: 0, unsigned: 0, knownEnds: claims.count() };
   const isInstalled = await hasAuditedRows(db);
   for (let after: number | undefined; ; ) {
     const rows = await listChains(db, after, chainsPage);
@@ -61,7 +65,7 @@ export const verifyAudit = async (
         problems.push(signature);
         continue;
       }
-      for (const { chain, seq, hash = '' } of readAttestedHeads(row.seen)) claims.push({ chain, seq, hash });
+      for (const { chain, seq, hash = '' } of readAttestedHeads(row.seen)) claims.add({ chain, seq, hash });
       const progress = (events: number): void | Promise<void> => onProgress(found.events + events);
       const walked = await walkAgain({ db, key }, row, (from) => walkChain({ db, key }, from, pageSize, progress));
       found.events += walked.events;
@@ -69,11 +73,13 @@ export const verifyAudit = async (
       problems.push(...walked.problems);
       recorded.push(...walked.recorded);
     }
+    if (claims.count() >= claimsMax) await claims.compare(() => onProgress(found.events));
     if (rows.length < chainsPage) break;
   }
   if (isInstalled && found.chains === 0)
     problems.push({ chain: changesChain, seq: null, problem: auditProblems.chainMissing });
-  problems.push(...(await contradicted(db, key, claims)));
+  await claims.compare(() => onProgress(found.events));
+  problems.push(...longest(claims.contradictions));
   for (const { chain, seq } of await listHeadless(db, missingMax)) {
     problems.push({ chain, seq, problem: auditProblems.noHead });
   }
@@ -116,12 +122,34 @@ const distinct = (problems: readonly AuditProblem[]): AuditProblem[] =>
 type Claim = ChainEnd & { chain: number };
 
 const claimsPage = 500;
+/** A page of chains adds 20,000 at most. */
+const claimsMax = 20_000;
 
-const contradicted = async (db: Kysely<unknown>, key: Buffer, claims: readonly Claim[]): Promise<AuditProblem[]> => {
+/**
+ * Holds each claim once, since most heads attest the same ends. `compare` reads the heads after the claims were made, and
+ * forgets the claims.
+ */
+const collectClaims = (db: Kysely<unknown>, key: Buffer) => {
+  const claims = new Map<string, Claim>();
+  const contradictions: AuditProblem[] = [];
+  return {
+    contradictions,
+    add: (claim: Claim): void => void claims.set(`${placeKey(claim.chain, claim.seq)} ${claim.hash}`, claim),
+    count: (): number => claims.size,
+    compare: async (onPage: () => void | Promise<void>): Promise<void> => {
+      contradictions.push(...(await contradicted(db, key, [...claims.values()], onPage)));
+      claims.clear();
+    },
+  };
+};
+
+const contradicted = async (
+  db: Kysely<unknown>,
+  key: Buffer,
+  unique: readonly Claim[],
+  onPage: () => void | Promise<void>,
+): Promise<AuditProblem[]> => {
   const problems: AuditProblem[] = [];
-  const unique = [
-    ...new Map(claims.map((claim) => [`${placeKey(claim.chain, claim.seq)} ${claim.hash}`, claim])).values(),
-  ];
   for (let i = 0; i < unique.length; i += claimsPage) {
     const page = unique.slice(i, i + claimsPage);
     // Hashes are read before the heads: events that the retention drops in between lie before the beginning read
@@ -140,8 +168,9 @@ const contradicted = async (db: Kysely<unknown>, key: Buffer, claims: readonly C
       if (row === undefined) problems.push({ chain: claim.chain, seq: null, problem: auditProblems.chainMissing });
       else if (checkSignatures(key, row) === undefined) problems.push(...compare(row, claim, hashes));
     }
+    await onPage();
   }
-  return longest(problems);
+  return problems;
 };
 
 const compare = (row: ChainRow, claim: Claim, hashes: ReadonlyMap<string, string>): AuditProblem[] => {

@@ -6,6 +6,7 @@ import { findChain, firstSeq } from '../chain/chain-store.ts';
 import { checkSignatures, isAsWritten } from '../chain/check-chain.ts';
 import { type ChainRow, listChainEvents, type StoredEvent } from '../chain/event-store.ts';
 import { type AuditProblem, auditProblems } from '../chain/problem.ts';
+import { detailsOf } from '../event/found-event.ts';
 
 /** A problem that an event of the chain of changes records. */
 export type Recorded = { problem: AuditProblem };
@@ -68,6 +69,9 @@ const mayBeUnsigned = ({ process, closed, seen }: ChainRow): boolean =>
 
 const recordedIn = ({ process }: ChainRow, { action, at, details }: StoredEvent): AuditProblem | undefined => {
   if (process !== changesProcess || (action !== 'audit.broken' && action !== 'audit.rolled_back')) return undefined;
-  const { chain, seq, problem } = JSON.parse(details) as AuditProblem;
+  const { chain, seq, problem } = detailsOf(details);
+  // A writer of the tables may have stored anything here. The walk finds such an event by the hash in the signed head.
+  if (typeof chain !== 'number' || (seq !== null && typeof seq !== 'number') || typeof problem !== 'string')
+    return undefined;
   return { chain, seq, problem: `${problem} (found ${at.toISOString()})` };
 };
