@@ -3,8 +3,8 @@
 const charactersMax = 500;
 /** chosen: who encodes a value more often than this gets no address kept. */
 const encodingsMax = 4;
-/** Values of API keys and client secrets (model/credential-values.ts), and signed tokens, also as parts of longer words. */
-const credentials = /op[ks]_(?:test_)?[0-9a-z]{12}_[0-9a-z]{49}|eyJ[\w-]+\.[\w-]+\.[\w-]+/i;
+/** Values of API keys and client secrets (model/credential-values.ts), and how signed tokens begin, also as parts of longer words. */
+const credentials = /op[ks]_(?:test_)?[0-9a-z]{12}_[0-9a-z]{49}|eyJ[\w-]{10}/i;
 
 /**
  * Origin and path of an http address; null for any other text, and for one that contains the value or looks as if it contained
