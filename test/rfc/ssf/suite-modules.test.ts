@@ -5,6 +5,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTls, type TlsStand } from '../../gateway/tls/tls-harness.ts';
+import { runFence } from '../../reference/guide-claims/guide-pages.ts';
 import { runJson } from '../../support/program.ts';
 import { event, type SecurityEvent, verificationType } from './ssf-harness.ts';
 import {
@@ -20,6 +21,7 @@ let stand: TlsStand;
 let suite: SuiteReceiver;
 /** Its changes are the events; those of the suite's own client would end the token of the run. */
 let subject: string;
+const page = '../secure/signals-conformance';
 const deliveries: Delivery[] = ['poll', 'push'];
 
 beforeAll(async () => {
@@ -28,12 +30,12 @@ beforeAll(async () => {
     ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true',
     NODE_EXTRA_CA_CERTS: caFile,
   }));
-  const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Da Ada'], stand.env);
-  const create = (name: string, scope: string) =>
-    runJson(['client', 'create', '--name', name, '--restaurant', restuid, '--scope', scope], stand.env);
-  const { client_id = '', client_secret = '' } = await create('Conformance suite', 'ssf.manage ssf.read');
-  await runJson(['client', 'signals', 'all', '--client-id', client_id], stand.env);
-  subject = String((await create('Subject', 'read:orders')).client_id);
+  const run = (args: string[]) => runJson(args, stand.env);
+  const [, made, , other] = await runFence(page, 'clients.sh', run, (placeholder, [restaurant, own]) =>
+    placeholder === 'rst_…' ? restaurant?.restuid : own?.client_id,
+  );
+  const { client_id = '', client_secret = '' } = made ?? {};
+  subject = String(other?.client_id);
   suite = await openSuiteReceiver(stand, { client_id, client_secret });
 });
 
@@ -197,10 +199,12 @@ test.each(deliveries)(
     expect(standing.json.status).toBe('enabled');
     const state = await module.verify();
     await module.receiveUntil((events) => events.some((one) => stateOf(one) === state));
-    // The commands that the guide names, in its sequence.
-    await runJson(['client', 'rotate-secret', '--client-id', subject], stand.env);
-    await runJson(['client', 'revoke-tokens', '--client-id', subject], stand.env);
-    await runJson(['client', 'scopes', '--client-id', subject, '--scope', 'read:orders write:orders'], stand.env);
+    await runFence(
+      page,
+      'triggers.sh',
+      (args) => runJson(args, stand.env),
+      () => subject,
+    );
     const wanted = module.stream.events_delivered as string[];
     const events = await module.receiveUntil((found) => wanted.every((type) => typesOf(found).includes(type)));
     const subjects = events.filter((one) => stateOf(one) === undefined).map(({ sub_id }) => sub_id.sub);
