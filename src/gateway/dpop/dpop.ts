@@ -9,11 +9,12 @@ import { createRulesOf } from './profile.ts';
 import { createProofNonces } from './proof-nonces.ts';
 import { createRequireProof, type RequireProof } from './require-proof.ts';
 import { markProofUsed } from './used-proof-store.ts';
-import { createVerifyProof, type VerifyProof } from './verify-proof.ts';
+import { createNonceProblem, createVerifyProof, type NonceProblem, type VerifyProof } from './verify-proof.ts';
 
 export type Dpop = {
   verifyProof: VerifyProof;
   requireProof: RequireProof;
+  nonceProblem: NonceProblem;
   /** Nonce for the caller's next proof; undefined when nonces are not required. */
   freshNonce: () => string | undefined;
 };
@@ -46,5 +47,5 @@ export const createDpop = (deps: DpopDeps): Dpop | undefined => {
   const { budgets, sourceOf } = deps;
   const rulesOf = createRulesOf(settings.profile);
   const requireProof = createRequireProof({ verifyProof, freshNonce, budgets, sourceOf, rulesOf });
-  return { verifyProof, requireProof, freshNonce };
+  return { verifyProof, requireProof, freshNonce, nonceProblem: createNonceProblem({ nonces, nonceRequired }) };
 };

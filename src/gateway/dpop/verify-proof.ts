@@ -3,7 +3,7 @@
  * come first. Whether the proof is new is checked last, so that invalid proofs cannot fill the store.
  */
 import { createHash } from 'node:crypto';
-import { calculateJwkThumbprint, EmbeddedJWK, type JWK, type JWTPayload, jwtVerify } from 'jose';
+import { calculateJwkThumbprint, decodeJwt, EmbeddedJWK, type JWK, type JWTPayload, jwtVerify } from 'jose';
 import type { Clock } from '#src/platform/clock.ts';
 import type { ProfileRules } from './profile.ts';
 import type { ProofNonces } from './proof-nonces.ts';
@@ -38,6 +38,9 @@ type ProofUse = {
 /** Resolves with the thumbprint of the key, or with what is wrong. Rejects only when the store cannot be reached. */
 export type VerifyProof = (proof: string, use: ProofUse) => Promise<{ jkt: string } | ProofRefusal>;
 
+/** What to answer a proof that needs a nonce of this server and has none; undefined: its nonce is right, or its other claims come first. */
+export type NonceProblem = (proof: string) => ProofRefusal | undefined;
+
 type VerifyProofDeps = {
   /** Public addresses of the operator, of which `htu` begins with one. The first one decides the scheme on routes of certain hosts. */
   origins: readonly [string, ...string[]];
@@ -62,14 +65,13 @@ const rsaExponentLengthMax = 6;
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
-  const { clock, nonces } = deps;
+  const { clock } = deps;
   const { protocol } = new URL(deps.origins[0]);
   const isTarget = (htu: string, { host, path }: ProofUse): boolean =>
     host === undefined
       ? deps.origins.some((origin) => namesTarget(htu, origin, path))
       : namesTarget(htu, `${protocol}//${host}`, path);
   const invalid = (text: string): ProofRefusal => ({ error: 'invalid_dpop_proof', text });
-  const askNonce = (text: string): ProofRefusal => ({ error: 'use_dpop_nonce', text, nonce: nonces.current() });
   return async (proof, use) => {
     const nowMs = clock.now().getTime();
     const read = isJwtText(proof) ? await readProof(proof, use.rules, clock.now()) : undefined;
@@ -86,8 +88,8 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
     if (use.jkt !== undefined && use.jkt !== jkt) return invalid('The access token is bound to another key');
     if (nonce !== undefined && typeof nonce !== 'string') return invalid('nonce must be a string');
     // Before the time: a client whose clock is off learns first that a nonce is wanted.
-    if (nonce === undefined && deps.nonceRequired) return askNonce('The DPoP proof needs a nonce of this server');
-    if (nonce !== undefined && !nonces.isLive(nonce)) return askNonce('The nonce of the DPoP proof is not a live one');
+    const asked = askNonce(deps, nonce);
+    if (asked !== undefined) return asked;
     const aheadMs = typeof iat === 'number' ? iat * 1000 - nowMs : undefined;
     if (aheadMs === undefined || -aheadMs > ageMsMax || aheadMs > use.rules.proofAhead.iat * 1000)
       return invalid('iat is missing or too far from now');
@@ -97,6 +99,31 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
     return isNew ? { jkt } : invalid('The DPoP proof was used before');
   };
 };
+
+type NonceDeps = Pick<VerifyProofDeps, 'nonces' | 'nonceRequired'>;
+
+const askNonce = ({ nonces, nonceRequired }: NonceDeps, nonce: string | undefined): ProofRefusal | undefined => {
+  if (nonce === undefined ? !nonceRequired : nonces.isLive(nonce)) return undefined;
+  const text =
+    nonce === undefined
+      ? 'The DPoP proof needs a nonce of this server'
+      : 'The nonce of the DPoP proof is not a live one';
+  return { error: 'use_dpop_nonce', text, nonce: nonces.current() };
+};
+
+/** Looks at the nonce alone and verifies nothing, so an answer of undefined says nothing good about the proof. */
+export const createNonceProblem =
+  (deps: NonceDeps): NonceProblem =>
+  (proof) => {
+    if (!isJwtText(proof)) return undefined;
+    try {
+      const { nonce } = decodeJwt(proof);
+      return nonce === undefined || typeof nonce === 'string' ? askNonce(deps, nonce) : undefined;
+    } catch {
+      // The claims of the proof are no JSON object.
+      return undefined;
+    }
+  };
 
 /** Three parts in canonical base64url. Decoders would ignore blanks, padding and stray bits. */
 const isJwtText = (text: string): boolean => {

@@ -21,7 +21,7 @@ import {
   wrongClaim,
 } from './oauth-answers.ts';
 import type { ClientProof } from './read-client-proof.ts';
-import { clientOfAssertion, type VerifyAssertionDeps, verifyAssertion } from './verify-assertion.ts';
+import { type BeforeUse, clientOfAssertion, type VerifyAssertionDeps, verifyAssertion } from './verify-assertion.ts';
 
 export type AuthenticateClientDeps = CertificateProofDeps & {
   box: Pick<SecretBox, 'digest'>;
@@ -37,12 +37,13 @@ export type AuthenticateClientDeps = CertificateProofDeps & {
 
 /**
  * Rejects with invalid_client, or unauthorized_client: for a quarantined client or secret, and for a call from an address outside
- * the client's list. `identified` is called before such a refusal, and before every success.
+ * the client's list. `identified` is called before such a refusal, and before every success. Rejects with what `beforeUse` throws.
  */
 export type AuthenticateClient = (
   req: IncomingMessage,
   proof: ClientProof,
   identified: (clientId: string) => void,
+  beforeUse: BeforeUse,
 ) => Promise<ProvenClient>;
 
 export type ProvenClient = {
@@ -65,12 +66,12 @@ type Proven = {
 };
 
 export const createAuthenticateClient = (deps: AuthenticateClientDeps): AuthenticateClient => {
-  const prove = (proof: ClientProof): Promise<Proven | undefined> => {
+  const prove = (proof: ClientProof, beforeUse: BeforeUse): Promise<Proven | undefined> => {
     if (proof.method === 'certificate') return proveByCertificate(deps, proof);
-    return proof.method === 'secret' ? proveBySecret(deps, proof) : proveByAssertion(deps, proof);
+    return proof.method === 'secret' ? proveBySecret(deps, proof) : proveByAssertion(deps, proof, beforeUse);
   };
-  return async (req, proof, identified) => {
-    const proven = await prove(proof);
+  return async (req, proof, identified, beforeUse) => {
+    const proven = await prove(proof, beforeUse);
     if (proven === undefined) throw invalidClient();
     const { clientId: id, allowIp } = proven.record;
     identified(id);
@@ -105,14 +106,15 @@ const proveBySecret = async (
 const proveByAssertion = async (
   deps: AuthenticateClientDeps,
   proof: Extract<ClientProof, { method: 'assertion' }>,
+  beforeUse: BeforeUse,
 ): Promise<Proven | undefined> => {
   const { clientId, assertion } = proof;
-  if (isOfIssuer(assertion)) return proveByWorkload(deps, proof);
+  if (isOfIssuer(assertion)) return proveByWorkload(deps, proof, beforeUse);
   const named = clientOfAssertion(assertion);
   if (named === undefined || (clientId !== undefined && clientId !== named)) return undefined;
   const record = await deps.credentials.findClient(named);
   if (record === undefined || record.disabled) return undefined;
-  const key = await verifyAssertion(deps.assertions, record, assertion);
+  const key = await verifyAssertion(deps.assertions, record, assertion, beforeUse);
   if (key === undefined) return undefined;
   return { record, credentialId: clientKeyName(record.clientId, key.keyId), quarantine: quarantineOf(record) };
 };
@@ -130,8 +132,9 @@ const proveByCertificate = async (
 const proveByWorkload = async (
   { verifyWorkload, credentials, rulesOf }: AuthenticateClientDeps,
   { clientId, assertion }: Extract<ClientProof, { method: 'assertion' }>,
+  beforeUse: BeforeUse,
 ): Promise<Proven | undefined> => {
-  const verified = await verifyWorkload(assertion, clientId);
+  const verified = await verifyWorkload(assertion, clientId, beforeUse);
   switch (verified.kind) {
     case 'unknown':
       return undefined;

@@ -30,7 +30,7 @@ export type BindToken = (
 
 export type BindTokenDeps = {
   /** Undefined when the operator has it off; then proofs are ignored like any unknown header. */
-  dpop: Pick<Dpop, 'verifyProof' | 'freshNonce'> | undefined;
+  dpop: Pick<Dpop, 'verifyProof' | 'freshNonce' | 'nonceProblem'> | undefined;
   countFailure: CountFailure;
   rulesOf: RulesOf;
 };
@@ -57,6 +57,20 @@ export const createBindToken = ({ dpop, countFailure, rulesOf }: BindTokenDeps):
     throw invalidProof(result.text, result.error);
   };
 };
+
+/**
+ * Throws use_dpop_nonce for a proof without a live nonce, where one is needed, before an assertion counts as used: libraries
+ * repeat the request with a new proof and the same assertion (RFC 9449 section 8 changes the proof only).
+ */
+export const createRequireNonce =
+  ({ dpop }: Pick<BindTokenDeps, 'dpop'>) =>
+  (ctx: Pick<Context, 'req' | 'set'>): void => {
+    const [proof, second] = proofsOf(ctx.req.rawHeaders);
+    const problem = proof === undefined || second !== undefined ? undefined : dpop?.nonceProblem(proof);
+    if (problem === undefined) return;
+    tellNonce(ctx, problem.nonce);
+    throw invalidProof(problem.text, problem.error);
+  };
 
 /** Every answer carries the nonce of the next proof. */
 const tellNonce = (ctx: Pick<Context, 'set'>, nonce: string | undefined): void => {

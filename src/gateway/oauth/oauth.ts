@@ -11,7 +11,13 @@ import { methodNotAllowed } from '../model/faults.ts';
 import type { TokenRefusal } from '../model/traced-fault.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
-import { type BindTokenDeps, bindCertificate, createBindToken, presentedCertificate } from './bind-token.ts';
+import {
+  type BindTokenDeps,
+  bindCertificate,
+  createBindToken,
+  createRequireNonce,
+  presentedCertificate,
+} from './bind-token.ts';
 import { authorizationPath, createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
@@ -119,17 +125,23 @@ type Endpoint = (ctx: Context) => Promise<OAuthAnswer>;
 
 const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
-  const authenticate: Authenticate = async (ctx, form) => {
+  const authenticate: Authenticate = async (ctx, form, beforeUse = () => undefined) => {
     const { req } = ctx;
     // First, so that a request that could not pass in any case is refused as what it is.
     const proof = readClientProof(form, req.rawHeaders, deps.rules, () => presentedCertificate(deps, req));
     const identified = (clientId: string): void => {
       ctx.state.clientId = clientId;
     };
-    return deps.limitFailures(req, form, () => prove(req, proof, identified));
+    const beforeUseOf = (clientId: string): void => {
+      // The assertion is right, so a refusal from here on is one of this client.
+      identified(clientId);
+      beforeUse();
+    };
+    return deps.limitFailures(req, form, () => prove(req, proof, identified, beforeUseOf));
   };
   const issue = createTokenIssuer(deps);
   const bind = createBindToken(deps);
+  const requireNonce = createRequireNonce(deps);
   const readSubject = createReadSubject(deps);
   const revoke = createRevoke(deps);
   const answers: [string, Endpoint][] = [
@@ -139,7 +151,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
         // The client proves itself after this time: what ends the proof while the request waits ends its token too.
         const issuedAt = deps.clock.now();
-        const proven = await authenticate(ctx, form);
+        const proven = await authenticate(ctx, form, () => requireNonce(ctx));
         requireRights(proven.client);
         const jkt = await bind(ctx, proven.client, proven.certificate !== undefined);
         const x5t = bindCertificate(deps, ctx.req, proven.client, proven.certificate, jkt);
@@ -171,7 +183,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   ]);
 };
 
-type Authenticate = (ctx: Context, form: Form) => Promise<ProvenClient>;
+type Authenticate = (ctx: Context, form: Form, beforeUse?: () => void) => Promise<ProvenClient>;
 
 const introspectionEndpoint = (deps: OAuthDeps, authenticate: Authenticate): [string, Endpoint] => {
   const introspect = createIntrospect(deps);

@@ -46,11 +46,17 @@ export const clientOfAssertion = (assertion: string): string | undefined => {
   }
 };
 
+/**
+ * Called when an assertion is right but for its use: from then on it is used up. What it throws leaves the assertion usable.
+ */
+export type BeforeUse = (clientId: string) => void;
+
 /** The key that signed; undefined for an invalid assertion. Rejects when the store cannot be reached. */
 export const verifyAssertion = async (
   deps: VerifyAssertionDeps,
   record: ClientRecord,
   assertion: string,
+  beforeUse: BeforeUse,
 ): Promise<ClientKey | undefined> => {
   for (const key of candidates(record, assertion)) {
     const payload = await verifyWith(deps, record, key, assertion);
@@ -61,6 +67,7 @@ export const verifyAssertion = async (
     // The store cannot hold such text.
     if (jti.includes('\u0000') || !jti.isWellFormed()) return undefined;
     if (exp * 1000 - now.getTime() > aheadMsMax) return undefined;
+    beforeUse(record.clientId);
     const isNew = await deps.markUsed(
       { clientId: record.clientId, jti, expires: new Date(exp * 1000 + clocksMs) },
       now,

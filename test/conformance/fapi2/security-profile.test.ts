@@ -257,6 +257,22 @@ test('FAPI2-SP 5.3.2.1-10 a nonce of the server may be wanted', async () => {
   await strict.close();
 });
 
+test('A-623 RFC 9449 8: a request that is asked for a nonce leaves its assertion usable, once', async () => {
+  const strict = await harness.openDoor({ settings: { dpop: 'nonce' } });
+  const other = await harness.newClient({ at: strict.url });
+  const form = { client_assertion: await other.assert() };
+  const forgery = { client_assertion: await other.assert({ signedBy: client.key }) };
+  const refused = await other.ask({ form: forgery });
+  expect([errorOf(refused), refused.headers['dpop-nonce']]).toEqual([refusedClient, undefined]);
+  for (const claims of [{}, { nonce: 'stale' }])
+    expect(errorOf(await other.ask({ form, proof: { claims } }))).toEqual([400, 'use_dpop_nonce']);
+  const asked = await other.ask({ form });
+  const proof = { claims: { nonce: asked.headers['dpop-nonce'] } };
+  expect((await other.ask({ form, proof })).status).toBe(200);
+  expect(errorOf(await other.ask({ form, proof }))).toEqual(refusedClient);
+  await strict.close();
+});
+
 test('FAPI2-SP 5.3.2.1-14 a token has the scopes that were asked for, and no more', async () => {
   const issued = await client.ask({ form: { scope: 'read:orders' } });
   expect(decodeJwt(String(issued.json.access_token)).scope).toBe('read:orders');

@@ -4,6 +4,7 @@ import { decodeJwt } from 'jose';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { whileLocked } from '../../support/contention.ts';
+import { makeProof, newProofKey } from '../../support/proofs.ts';
 import { until } from '../../support/until.ts';
 import { bearer, type Door, type Harness, openHarness, postToken, read } from '../harness/gateway-harness.ts';
 import { type OidcIssuer, startOidcIssuer } from '../harness/oidc-issuer.ts';
@@ -28,13 +29,17 @@ afterAll(async () => {
 
 const jwtBearer = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-const login = (assertion: string, clientId?: string, url = harness.url): Promise<Reply> =>
-  postToken(url, {
-    grant_type: 'client_credentials',
-    client_assertion_type: jwtBearer,
-    client_assertion: assertion,
-    ...(clientId === undefined ? undefined : { client_id: clientId }),
-  });
+const login = (assertion: string, clientId?: string, url = harness.url, headers = {}): Promise<Reply> =>
+  postToken(
+    url,
+    {
+      grant_type: 'client_credentials',
+      client_assertion_type: jwtBearer,
+      client_assertion: assertion,
+      ...(clientId === undefined ? undefined : { client_id: clientId }),
+    },
+    headers,
+  );
 
 type Trust = Partial<Parameters<Harness['credentials']['addTrust']>[0]>;
 
@@ -217,6 +222,26 @@ test('A-390 an assertion with a jti is used once over all gateways, unless the t
     expect((await login(file, reused.clientId)).status).toBe(200);
     expect((await login(without, clientId)).status).toBe(200);
   }
+});
+
+test('A-623 an assertion of an issuer stays usable, once, when its request is asked for a nonce', async () => {
+  const { clientId } = await trusting();
+  const door = await harness.openDoor({ settings: { dpop: 'nonce' } });
+  const assertion = await issuer.sign({ sub: subject, aud: audience });
+  const key = newProofKey();
+  const url = `${harness.url}/api/oauth/token`;
+  const ask = async (nonce?: unknown): Promise<Reply> => {
+    const proof = await makeProof(key, { method: 'POST', url, now: harness.clock.now() }, { claims: { nonce } });
+    return login(assertion, clientId, door.url, { dpop: proof });
+  };
+  const asked = await ask();
+  expect([asked.status, asked.json.error]).toEqual([400, 'use_dpop_nonce']);
+  const nonce = asked.headers['dpop-nonce'];
+  const issued = await ask(nonce);
+  expect([issued.status, issued.json.token_type]).toEqual([200, 'DPoP']);
+  const again = await ask(nonce);
+  expect([again.status, again.json.error_description]).toEqual([401, expect.stringContaining('jti')]);
+  await door.close();
 });
 
 test('A-390 a subject that several clients trust needs client_id', async () => {

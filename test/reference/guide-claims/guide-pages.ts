@@ -61,3 +61,26 @@ export const tableOf = (page: string, heading: string, nth = 0): string[][] => {
         .map((cell) => cell.trim()),
     );
 };
+
+type CommandResult = Record<string, string>;
+
+/**
+ * Runs the commands `orderpass …` of one fence in turn. `fill`: what a reader puts in for a placeholder such as `opc_one…`, by
+ * the results so far.
+ */
+export const runFence = async (
+  page: string,
+  title: string,
+  run: (args: string[]) => Promise<CommandResult>,
+  fill: (placeholder: string, results: readonly CommandResult[]) => string | undefined,
+): Promise<CommandResult[]> => {
+  const fence = fencesOf(page).find((one) => one.title === title);
+  const results: CommandResult[] = [];
+  for (const line of (fence?.text ?? '').trim().split('\n')) {
+    const [program, ...args] = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+    if (program !== 'orderpass') throw new Error(`${page}, ${title}: not a command of orderpass: ${line}`);
+    const filled = args.map((arg) => (arg.endsWith('…') ? (fill(arg, results) ?? arg) : arg));
+    results.push(await run(filled));
+  }
+  return results;
+};

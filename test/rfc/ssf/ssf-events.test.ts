@@ -34,6 +34,20 @@ test('A-418 SSF 8.1.4: a verification returns its state, and a second one within
   });
 });
 
+test('A-624 a verification at another gateway, whose clock is a second behind, comes after the announced interval', async () => {
+  const receiver = await harness.receiver();
+  const stream = await receiver.createStream();
+  const { json } = await receiver.call('GET', `${harness.pathOf('configuration_endpoint')}?stream_id=${stream}`);
+  const announced = Number(json.min_verification_interval);
+  expect(announced).toBe(5);
+  expect((await verify(receiver, stream)).status).toBe(204);
+  // As if the interval had passed for the receiver, and a second less here.
+  await sql`
+    update gateway.signal_streams set verified_at = verified_at - make_interval(secs => ${announced - 1})
+    where stream_id = ${stream}`.execute(harness.door.database.db);
+  expect((await verify(receiver, stream)).status).toBe(204);
+});
+
 test('A-418 SSF 8.1.4.2: a verification without a state has none', async () => {
   const receiver = await harness.receiver();
   const stream = await receiver.createStream();

@@ -80,7 +80,13 @@ export const areaOrder: readonly AreaOrder[] = [
       },
       {
         title: 'Evidence and keys',
-        pages: ['secure/audit', 'secure/audit-checkpoints', 'secure/signals', 'secure/installation'],
+        pages: [
+          'secure/audit',
+          'secure/audit-checkpoints',
+          'secure/signals',
+          'secure/signals-conformance',
+          'secure/installation',
+        ],
       },
     ],
   },

@@ -36,8 +36,17 @@ type VerifiedWorkload =
   /** The keys of the issuer cannot be read. */
   | { kind: 'unavailable' };
 
-/** `clientId`: as named beside the assertion. Rejects when the store cannot be reached. */
-export type VerifyWorkload = (assertion: string, clientId: string | undefined) => Promise<VerifiedWorkload>;
+/**
+ * `clientId`: as named beside the assertion. `beforeUse`: called before an assertion that counts once is marked as used; what it
+ * throws leaves the assertion usable. Rejects with that, and when the store cannot be reached.
+ */
+export type VerifyWorkload = (
+  assertion: string,
+  clientId: string | undefined,
+  beforeUse: BeforeUse,
+) => Promise<VerifiedWorkload>;
+
+type BeforeUse = (clientId: string) => void;
 
 const lengthMax = 8_192;
 const textLengthMax = 1_024;
@@ -56,7 +65,7 @@ export const isOfIssuer = (assertion: string): boolean => {
 export const createVerifyWorkload = (deps: VerifyWorkloadDeps): VerifyWorkload => {
   const { db, clock, keys } = deps;
   const find = createFind(db);
-  return async (assertion, clientId) => {
+  return async (assertion, clientId, beforeUse) => {
     if (clientId !== undefined && !isClientId(clientId)) return { kind: 'unknown' };
     const read = readUnverified(assertion);
     if (read === undefined) return { kind: 'unknown' };
@@ -73,7 +82,7 @@ export const createVerifyWorkload = (deps: VerifyWorkloadDeps): VerifyWorkload =
     // After a failed reading it is not known whether the issuer has that key.
     if (found.length === 0) return { kind: document === undefined || isFailing ? 'unavailable' : 'unknown' };
     if (!(await isSignedBy(found, assertion, header.alg))) return { kind: 'unknown' };
-    return settle(deps, { exact, trust, payload, now: clock.now() });
+    return settle(deps, { exact, trust, payload, now: clock.now(), beforeUse });
   };
 };
 
@@ -96,12 +105,18 @@ const createFind = (db: Kysely<unknown>): ((query: TrustQuery) => Promise<FoundT
 
 const never = new AbortController().signal;
 
-type Verified = { exact: readonly TrustRow[]; trust: TrustRow; payload: Readonly<Record<string, unknown>>; now: Date };
+type Verified = {
+  exact: readonly TrustRow[];
+  trust: TrustRow;
+  payload: Readonly<Record<string, unknown>>;
+  now: Date;
+  beforeUse: BeforeUse;
+};
 
 /** The signature is right. */
 const settle = async (
   { markUsed }: VerifyWorkloadDeps,
-  { exact, trust, payload, now }: Verified,
+  { exact, trust, payload, now, beforeUse }: Verified,
 ): Promise<VerifiedWorkload> => {
   const { jti, exp } = payload;
   const facts: WorkloadFacts = {
@@ -118,6 +133,7 @@ const settle = async (
       : undefined);
   if (problem !== undefined) return { kind: 'wrong', facts, ...problem };
   if (typeof jti === 'string' && !trust.reusable) {
+    beforeUse(trust.clientId);
     const digest = createHash('sha256').update(`workload\0${trust.issuer}\0${jti}`).digest();
     const isNew = await markUsed({ digest, expires: new Date(Number(exp) * 1000 + clocksMs) }, now);
     if (!isNew) return { kind: 'wrong', facts, ...wrong('jti', 'was used before') };
