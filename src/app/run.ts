@@ -229,7 +229,8 @@ const openGateway = async (
   const reference = createReference(settings, origin, demo?.samples);
   const ofProcesses = settings.redis_url === undefined ? supervising?.kv : undefined;
   const kv = ofProcesses ?? (await openKv(settings, log));
-  closers.add(() => kv.close());
+  // Another attempt of this start uses the one of the supervising process again.
+  if (ofProcesses === undefined) closers.add(() => kv.close());
   const gateway = await createGateway({
     kv,
     metrics,
@@ -255,6 +256,7 @@ const openGateway = async (
     clientAuthorities: clientAuthoritiesOf(settings, log),
     isDraining: drain.isDraining,
     processesState: supervising?.processes,
+    sharedTable: supervising && { handed: supervising.table, keep: supervising.keepTable },
     upstreams: {
       ...settings.gateway.upstreams,
       ...(core === undefined ? undefined : { [orderingAudience]: core.url }),

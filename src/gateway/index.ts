@@ -57,7 +57,7 @@ import { loadVersion } from './routing/load-route-table.ts';
 import { createMatchRoute } from './routing/match-route.ts';
 import { createCurrent } from './routing/reload/current.ts';
 import { createRequestWatch } from './routing/reload/follow-requests.ts';
-import { openReload } from './routing/reload/open-reload.ts';
+import { openReload, type SharedTable } from './routing/reload/open-reload.ts';
 import type { Reloaded, TableReloader } from './routing/reload/reload-table.ts';
 import { readRequest } from './routing/reload/served-store.ts';
 import { rewriteTarget } from './routing/rewrite-target.ts';
@@ -146,6 +146,7 @@ export { reportDryRuns } from './policy/dry-run-report.ts';
 export { pageDryRuns } from './policy/page-dry-runs.ts';
 export { shrinkClientScopes } from './policy/shrink-scopes.ts';
 export { reportUnusedScopes } from './policy/unused-scopes.ts';
+export type { TableState } from './routing/reload/open-reload.ts';
 export { listServedTables, type ReloadAnswers, requestReload } from './routing/reload/request-reload.ts';
 export { type ProbedAddress, probeUpstream } from './upstream/addresses/probe-upstream.ts';
 export { readDenial } from './whoami/denial-log.ts';
@@ -192,6 +193,8 @@ export type GatewayDeps = {
   isDraining?: () => boolean;
   /** For /readyz. Undefined: one process. */
   processesState?: (() => 'ok' | 'missing') | undefined;
+  /** Where several processes are one gateway. Default: the first table is that of its file. */
+  sharedTable?: SharedTable | undefined;
   /** Reads public keys of issuers and of those who report leaks. Default: none are read. */
   fetchDocument?: FetchDocument;
   /** Default: limits are this process's own. */
@@ -221,8 +224,8 @@ export type Gateway = PublicDoor & {
 /** Rejects when the route table cannot be used or the store cannot be read. */
 export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const { settings, db, background = db, box, clock, log } = deps;
-  const requests = createRequestWatch((await readRequest(db)).number);
-  const first = loadVersion(routesFileOf(settings), Object.keys(deps.upstreams));
+  const requests = createRequestWatch(deps.sharedTable?.handed?.request ?? (await readRequest(db)).number);
+  const first = deps.sharedTable?.handed ?? loadVersion(routesFileOf(settings), Object.keys(deps.upstreams));
   const current = createCurrent<ServedTable>();
   const kv = deps.kv ?? createMemoryKv();
   const metrics = createGatewayMetrics(deps.metrics ?? createMetrics({ process: false }), () => performance.now());

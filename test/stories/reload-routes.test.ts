@@ -1,11 +1,12 @@
 /** The route table is changed under running gateways: on a signal, by command, and when its file changes. */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
+import { makeAuthority } from '../gateway/harness/make-certificate.ts';
 import { closeServer, listen } from '../gateway/harness/public-door.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
@@ -331,6 +332,92 @@ test('A-210 with ORDERPASS_WATCH=on a gateway follows its file: written, renamed
   } finally {
     await watching.program.stop();
   }
+});
+
+/** While `run` goes on, the audit takes no `config.reloaded`. `tries`: how often one was refused. */
+const withoutAudit = async (run: (tries: () => Promise<number>) => Promise<void>): Promise<void> => {
+  await database.pool.query(`
+    create sequence gateway.refused_reloads;
+    create function gateway.refuse_reload() returns trigger language plpgsql as $$
+    begin
+      perform nextval('gateway.refused_reloads');
+      raise exception 'the audit is away';
+    end $$;
+    create trigger refuse_reload before insert on gateway.audit_events for each row
+      when (new.action = 'config.reloaded') execute function gateway.refuse_reload()`);
+  try {
+    // A sequence counts also where its transaction ends in an error.
+    await run(async () => {
+      const { rows } = await database.pool.query('select last_value, is_called from gateway.refused_reloads');
+      return rows[0].is_called ? Number(rows[0].last_value) : 0;
+    });
+  } finally {
+    await database.pool.query(`
+      drop trigger refuse_reload on gateway.audit_events;
+      drop function gateway.refuse_reload;
+      drop sequence gateway.refused_reloads`);
+  }
+};
+
+const refusals = ({ program }: Gateway, problem: string): number =>
+  program
+    .errors()
+    .split('\n')
+    .filter((line) => line.includes('the route table is not used') && line.includes(problem)).length;
+
+test('A-569 a table that was refused for a missing TLS file or for the store is served when the reason is gone, and the reason is logged once', async () => {
+  const watched = join(folder, 'watched.json');
+  const writeWatched = (table: object): void => {
+    writeFileSync(`${watched}.new`, JSON.stringify(table));
+    renameSync(`${watched}.new`, watched);
+  };
+  writeWatched(tableWith(old, route('shop.begin', '/begin')));
+  const watching = await startGateway({ ORDERPASS_WATCH: 'on', ORDERPASS_ROUTES_FILE: watched });
+  try {
+    // The start of the watch reads the file once more: what it reads of a later table must not count for this test.
+    writeWatched(tableWith(old, route('shop.next', '/next')));
+    await until(async () => (await ask(watching, '/next')) === 'old');
+    const { upstreams, ...table } = tableWith(
+      old,
+      route('shop.secured', '/secured'),
+      route('pos.list', '/pos', { upstream: 'pos' }),
+    );
+    const pos = { addresses: ['https://127.0.0.1:1'], identity: 'none', tls: { caFile: 'pos-ca.pem' } };
+    writeWatched({ ...table, upstreams: { ...upstreams, pos } });
+    await until(() => refusals(watching, 'pos-ca.pem') > 0);
+    expect(await ask(watching, '/secured')).toBe('404');
+    writeFileSync(join(folder, 'pos-ca.pem'), makeAuthority().cert);
+    await until(async () => (await ask(watching, '/secured')) === 'old');
+    expect(refusals(watching, 'pos-ca.pem')).toBe(1);
+    expect(await readyOf(watching)).toMatchObject({ routes_file: 'ok' });
+
+    await withoutAudit(async (tries) => {
+      writeWatched(tableWith(old, route('shop.audited', '/audited')));
+      await until(async () => (await tries()) >= 2);
+      expect([await ask(watching, '/audited'), refusals(watching, 'the audit is away')]).toEqual(['404', 1]);
+      expect(await metricOf(watching, 'orderpass_config_reload_total{result="refused"}')).toMatch(/ 2$/);
+    });
+    await until(async () => (await ask(watching, '/audited')) === 'old');
+  } finally {
+    await watching.program.stop();
+  }
+});
+
+test('A-569 a request to reload that the audit could not take is carried out when it can, and its gateways are named until then', async () => {
+  const before = JSON.parse(readFileSync(file(), 'utf8')) as object;
+  await withoutAudit(async (tries) => {
+    write(tableWith(old, route('shop.audited', '/audited')));
+    const { code, stdout } = await runCommand(['config', 'reload', '--wait', '5', '--json'], env);
+    const { gateways: named, silent } = JSON.parse(stdout) as { gateways: Status[]; silent: string[] };
+    expect([code, silent.length, named.map(({ result }) => result)]).toEqual([1, 2, ['refused', 'refused']]);
+    expect(named.flatMap(({ problems }) => problems)).toEqual(['the audit is away', 'the audit is away']);
+    await until(async () => (await tries()) >= 4);
+    expect(gateways.map((gateway) => refusals(gateway, 'the audit is away'))).toEqual([1, 1]);
+    expect(await askAll('/audited')).toEqual(['404', '404']);
+  });
+  await until(async () => (await askAll('/audited')).join() === 'old,old');
+  write(before);
+  expect((await reload()).code).toBe(0);
 });
 
 test('A-458 tokens stay valid over a reload, their scopes are compared with the new table, and documents describe it', async () => {

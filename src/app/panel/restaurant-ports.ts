@@ -1,5 +1,4 @@
 /** The ports of the panel's restaurant pages. */
-import { loadScopeNames, routesFileOf } from '#src/gateway/config.ts';
 import { appendChange, type Credentials, createCredentials, readEpoch } from '#src/gateway/index.ts';
 import { listRestaurants } from '#src/ordering/index.ts';
 import type { RestaurantPorts } from '#src/panel/index.ts';
@@ -13,10 +12,13 @@ import type { PortDeps } from './port-deps.ts';
 import { createKeyPorts } from './restaurant-keys.ts';
 
 export const createRestaurantPorts = (deps: PortDeps): RestaurantPorts => {
-  const { installation, settings, origin } = deps;
+  const { installation, routeTable, origin } = deps;
   const { store, box, clock } = installation;
-  const scopes = loadScopeNames(routesFileOf(settings.gateway));
-  const credentialsOf = (actor: string): Credentials => createCredentials({ db: store.db, box, clock, scopes, actor });
+  // Of the table that is served at that moment, whatever its file holds.
+  const credentialsOf = (actor: string): Credentials => {
+    const scopes = routeTable().scopes.map(({ name }) => name);
+    return createCredentials({ db: store.db, box, clock, scopes, actor });
+  };
   const views = createWebhookViews({ db: store.db, clock });
   const { redeliver, redeliverEvents, redeliverSince, ...changes } = createWebhookChanges(deps);
   return {

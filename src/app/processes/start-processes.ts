@@ -12,11 +12,11 @@ import { openCertificates } from '../listeners/certificates.ts';
 import { createInternalServer, createMetricsHandler, type Listener, listen } from '../listeners/listeners.ts';
 import { createProbes } from '../probes/answer-probes.ts';
 import type { Settings, SettingsSource } from '../settings/config.ts';
-import { openLiveSecrets } from '../settings/live-secrets.ts';
+import { type LiveSecrets, openLiveSecrets } from '../settings/live-secrets.ts';
 import { hasInternal } from '../settings/role-parts.ts';
 import { createGatherMetrics, type GatherMetrics, type Scraped } from './gather-metrics.ts';
 import { createGatherReadiness, type GatherReadiness, type Probed } from './gather-readiness.ts';
-import type { FromProcess, ToProcess } from './messages.ts';
+import type { FirstState, FromProcess, ToProcess } from './messages.ts';
 import { handOverLostConnections } from './node-cluster/lost-connections.ts';
 
 export type Processes = {
@@ -38,6 +38,8 @@ type Child = Scraped &
     startedAtMs: number;
     /** Scrapes in a row that were not answered. */
     unanswered: number;
+    /** A reload was asked for while it was starting: it gets the message when it serves. */
+    missesReload: boolean;
   };
 
 /** A process that lived shorter counts as failed: its replacement waits longer each time. */
@@ -70,7 +72,8 @@ export const startProcesses = (settings: Settings, source: SettingsSource, count
     isStopping: () => isStopping,
   });
   const stopBoundMs = settings.drain_ms + settings.grace_ms + stopMsMax;
-  const group = createGroup({ count, children, gather, readiness, log, stopBoundMs });
+  const first = createFirstState(count, secrets);
+  const group = createGroup({ count, children, gather, readiness, first, log, stopBoundMs });
   metrics.gauge('processes', 'Processes that serve requests', group.serving);
   metrics.total('process_restarts_total', 'Processes that were started in place of one that died', group.restarts);
   const probes = createProbes(settings.role);
@@ -90,7 +93,7 @@ export const startProcesses = (settings: Settings, source: SettingsSource, count
     failed: group.failed,
     reload: () => {
       certificates.reload();
-      group.sendAll({ kind: 'reload' });
+      group.reload();
     },
     stop: async () => {
       isStopping = true;
@@ -127,12 +130,13 @@ type GroupDeps = {
   children: Set<Child>;
   gather: GatherMetrics;
   readiness: Pick<GatherReadiness, 'receive'>;
+  first: ReturnType<typeof createFirstState>;
   log: Logger;
   /** A process that has not stopped by then is killed. */
   stopBoundMs: number;
 };
 
-const createGroup = ({ count, children, gather, readiness, log, stopBoundMs }: GroupDeps) => {
+const createGroup = ({ count, children, gather, readiness, first, log, stopBoundMs }: GroupDeps) => {
   const counts = createSharedCounts();
   const started = Promise.withResolvers<string>();
   const failed = Promise.withResolvers<never>();
@@ -144,20 +148,19 @@ const createGroup = ({ count, children, gather, readiness, log, stopBoundMs }: G
   let restarts = 0;
 
   const serving = (): number => [...children].filter(isServing).length;
-  const sendAll = (message: ToProcess): void => {
-    for (const { worker } of children) send(worker, message);
-  };
-
   const receive = (child: Child, message: FromProcess): void => {
     child.unanswered = 0;
     if (message.kind === 'asks') send(child.worker, { kind: 'answers', answers: message.asks.map(counts) });
-    else if (message.kind === 'publish') sendAll({ ...message, kind: 'published' });
+    else if (message.kind === 'publish') sendAll(children, { ...message, kind: 'published' });
     else if (message.kind === 'reading') gather.receive(child, message.id, message.reading);
     else if (message.kind === 'probed') readiness.receive(message.id, message.readiness);
+    else if (message.kind === 'table') first.keepTable(message.table);
+    else if (message.kind === 'begin') send(child.worker, { kind: 'first', first: first.now() });
     else {
       child.url = message.url;
+      if (child.missesReload) send(child.worker, { kind: 'reload' });
       backoff.started();
-      sendAll({ kind: 'state', serving: serving() });
+      sendAll(children, { kind: 'state', serving: serving() });
       isStarted ||= serving() === count;
       if (isStarted) started.resolve(message.url);
     }
@@ -180,7 +183,7 @@ const createGroup = ({ count, children, gather, readiness, log, stopBoundMs }: G
     if (isStopping) return;
     log.error({ ...how, process: child.worker.process.pid }, 'a process has died');
     if (!isStarted) return started.reject(new Error('a process could not start; its own message says why'));
-    sendAll({ kind: 'state', serving: serving() });
+    sendAll(children, { kind: 'state', serving: serving() });
     const { waitMs, failedStarts } = backoff.ended(child);
     if (failedStarts >= failedStartsMax && serving() === 0)
       return failed.reject(new Error(`no process serves, and ${failedStarts} starts in a row failed`));
@@ -197,7 +200,7 @@ const createGroup = ({ count, children, gather, readiness, log, stopBoundMs }: G
     failed: failed.promise,
     serving,
     restarts: () => restarts,
-    sendAll,
+    reload: (): void => reloadAll(children),
     /** Resolves to the public address when all processes serve. Rejects when one ends before. */
     start: (): Promise<string> => {
       if (isStopping) return started.promise;
@@ -221,7 +224,30 @@ const childOf = (worker: Worker): Child => ({
   url: undefined,
   startedAtMs: performance.now(),
   unanswered: 0,
+  missesReload: false,
 });
+
+/** For each process that starts: the settings, and the table that a process reported last. */
+const createFirstState = (count: number, secrets: Pick<LiveSecrets, 'rawSettings'>) => {
+  let table: FirstState['table'];
+  return {
+    now: (): FirstState => ({ count, settings: { ...secrets.rawSettings(), processes: count }, table }),
+    keepTable: (reported: FirstState['table']): void => {
+      table = reported;
+    },
+  };
+};
+
+const sendAll = (children: ReadonlySet<Child>, message: ToProcess): void => {
+  for (const { worker } of children) send(worker, message);
+};
+
+const reloadAll = (children: ReadonlySet<Child>): void => {
+  for (const child of children) {
+    if (isServing(child)) send(child.worker, { kind: 'reload' });
+    else child.missesReload = true;
+  }
+};
 
 /** How long a replacement waits. */
 const createBackoff = () => {

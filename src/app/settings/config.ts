@@ -20,7 +20,7 @@ import { webhooksSettings } from '#src/webhooks/config.ts';
 import { getAt, setAt } from './at-path.ts';
 import { readSecretFiles } from './secret-files.ts';
 import { type SettingProblem, SettingsError } from './settings-error.ts';
-import { processSettingsSource, type SettingsSource } from './settings-source.ts';
+import { type JoinedSettings, processSettingsSource, type SettingsSource } from './settings-source.ts';
 
 export { type SettingProblem, SettingsError } from './settings-error.ts';
 export type { SettingsSource } from './settings-source.ts';
@@ -244,15 +244,9 @@ const defaultTextOf = (field: z.ZodType): string => {
   return typeof parsed.data === 'string' ? parsed.data : JSON.stringify(parsed.data);
 };
 
-type Collected = {
-  /** Before validation. */
-  raw: Record<string, unknown>;
-  /** Of files with secrets. */
-  problems: SettingProblem[];
-};
-
 /** Raw settings joined in their order of precedence. Throws SettingsError for a settings file that cannot be used. */
-export const collectSettings = (source: SettingsSource): Collected => {
+export const collectSettings = (source: SettingsSource): JoinedSettings => {
+  if (source.joined !== undefined) return structuredClone(source.joined);
   const raw = source.configFile === undefined ? {} : readConfigFile(source.configFile);
   for (const field of settingFields()) {
     const value = field.env === undefined ? undefined : source.env[field.env];

@@ -38,6 +38,8 @@ export type LiveSecrets = {
   waiting(): readonly string[];
   /** Secret settings whose file cannot be used: the next start would fail. The master key counts without a file too. */
   refused(): readonly string[];
+  /** Raw settings for a process that starts later: those of this one's start, with the secrets in use since. */
+  rawSettings(): Record<string, unknown>;
   /** Of the master key, which this module does not read. False: the next start would fail. */
   setMasterKeyUsable(isUsable: boolean): void;
   /** None: no secret is in a file. */
@@ -54,7 +56,8 @@ export const openLiveSecrets = ({ source, settings, metrics, log }: LiveSecretsD
       : [{ field, path: field.path, file, isLive: livePaths.some((path) => path === field.path) }];
   });
   const fields = inFiles.map(({ field }) => field);
-  let inUse: InUse = { raw: inFiles.length === 0 ? {} : collectSettings(source).raw, settings };
+  const first = collectSettings(source).raw;
+  let inUse: InUse = { raw: first, settings };
   let refused: ReadonlyMap<string, string> = new Map();
   let isMasterKeyUsable = true;
   let waiting: readonly string[] = [];
@@ -92,6 +95,11 @@ export const openLiveSecrets = ({ source, settings, metrics, log }: LiveSecretsD
       getAt(inFiles.some((one) => one.path === path) ? inUse.settings : settings, path) as string | undefined,
     waiting: () => waiting,
     refused: allRefused,
+    rawSettings: () => {
+      const raw = structuredClone(first);
+      for (const { path, isLive } of inFiles) if (isLive) setAt(raw, path, getAt(inUse.raw, path));
+      return raw;
+    },
     setMasterKeyUsable: (isUsable) => {
       isMasterKeyUsable = isUsable;
     },

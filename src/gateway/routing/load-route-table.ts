@@ -8,7 +8,7 @@ import { takenPathText } from '../model/route-path.ts';
 import { ownAudienceProblem } from '../model/upstream-identity.ts';
 import { upstreamsBehind } from '../model/upstream-policy.ts';
 import { type VersionedTable, versionOf } from './table-changes.ts';
-import { looseTlsFileProblems, tlsFileProblems, withAbsolutePaths } from './tls-files.ts';
+import { looseTlsFileProblems, looseTlsFiles, tlsFileProblems, withAbsolutePaths } from './tls-files.ts';
 
 /** An invalid route table: every problem with its path. */
 class RouteTableError extends Error {
@@ -117,6 +117,9 @@ const lostUpstreams = (named: readonly string[], known: readonly string[]): stri
   const lost = [...new Set(named)].filter((name) => name !== ownUpstream && !known.includes(name));
   return lost.length === 0 ? [] : [`no address for upstream ${lost.join(', ')}`];
 };
+
+/** The files of TLS that the table names, which may have problems. */
+export const namedTlsFiles = (file: string): string[] => looseTlsFiles(tryValue(file), file);
 
 const tryValue = (file: string): unknown => {
   try {

@@ -36,11 +36,21 @@ const looseUpstreams = z
   })
   .catch({ upstreams: {} });
 
-/** Those of a table that has other problems. `value`: the parsed file. */
-export const looseTlsFileProblems = (value: unknown, file: string): string[] => {
+/** The upstreams of a table that has other problems. `value`: the parsed file. */
+const looseTls = (value: unknown, file: string): Record<string, { tls?: ClientTlsFiles | undefined }> => {
   const { upstreams } = looseUpstreams.parse(value);
-  const found = Object.entries(upstreams).map(
-    ([name, { tls }]) => [name, { tls: tls && absolute(tls, file) }] as const,
+  return Object.fromEntries(
+    Object.entries(upstreams).map(([name, { tls }]) => [name, { tls: tls && absolute(tls, file) }]),
   );
-  return tlsFileProblems(Object.fromEntries(found));
 };
+
+/** Those of a table that has other problems. `value`: the parsed file. */
+export const looseTlsFileProblems = (value: unknown, file: string): string[] => tlsFileProblems(looseTls(value, file));
+
+/** The paths of the files, of a table that may have problems. `value`: the parsed file. */
+export const looseTlsFiles = (value: unknown, file: string): string[] => tlsFilesOf(looseTls(value, file));
+
+export const tlsFilesOf = (upstreams: Readonly<Record<string, { tls?: ClientTlsFiles | undefined }>>): string[] =>
+  Object.values(upstreams)
+    .flatMap(({ tls = {} }) => [tls.caFile, tls.certFile, tls.keyFile])
+    .filter((path) => path !== undefined);

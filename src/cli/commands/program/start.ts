@@ -9,7 +9,7 @@ import { SettingsError } from '#src/app/settings/settings-error.ts';
 import { processSettingsSource, type SettingsSource } from '#src/app/settings/settings-source.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
-import { configFileOf, settingsOf } from '../../terminal/command-settings.ts';
+import { configFileOf } from '../../terminal/command-settings.ts';
 import { showProgress } from '../../terminal/long-command.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 
@@ -22,17 +22,18 @@ export const startCommand = (program: Command, output: Output): void => {
       'give the demo restaurant of a first start a week of orders, customers, webhooks and refusals',
     )
     .action(async ({ demoData = false }: { demoData?: boolean }, command: Command) => {
+      const { findSupervisingProcess } = await import('#src/app/processes/supervising-process.ts');
+      const supervising = await findSupervisingProcess();
+      if (supervising !== undefined) return await runOneOfSeveral(supervising);
       const { settingsProblems, unknownNames } = await import('#src/app/settings/check-settings.ts');
-      const source = processSettingsSource(configFileOf(command));
+      const { collectSettings } = await import('#src/app/settings/config.ts');
+      const given = processSettingsSource(configFileOf(command));
+      // Read once: a file that is edited meanwhile would give this process two kinds of settings.
+      const source = { ...given, joined: collectSettings(given) };
       const problems = settingsProblems(source);
       if (problems.length > 0) throw new SettingsError(problems);
-      const settings = await settingsOf(command);
-      tuneMemory();
-      const log = createLog({ level: settings.log_level, role: settings.role });
+      const { settings, log } = await beginWith(source);
       const { processes: count } = settings;
-      const { findSupervisingProcess } = await import('#src/app/processes/supervising-process.ts');
-      const supervising = findSupervisingProcess(count);
-      if (supervising !== undefined) return await runOneOfSeveral({ settings, source, log }, supervising);
       // A warning, not an error: after a rollback to an older version the environment may name newer settings.
       for (const { path, message } of unknownNames(source)) log.warn(`${path} ${message}`);
       if (demoData && count > 1) throw new UsageError('--demo-data is for one process: ORDERPASS_PROCESSES must be 1');
@@ -42,6 +43,13 @@ export const startCommand = (program: Command, output: Output): void => {
 };
 
 type Loaded = { settings: Settings; source: SettingsSource; log: Logger; demoData?: DemoData };
+
+const beginWith = async (source: SettingsSource): Promise<Loaded> => {
+  const { loadSettings } = await import('#src/app/settings/config.ts');
+  const settings = loadSettings(source);
+  tuneMemory();
+  return { settings, source, log: createLog({ level: settings.log_level, role: settings.role }) };
+};
 
 type DemoData = { wanted: boolean; progress: WeekProgress };
 
@@ -93,8 +101,10 @@ const runSeveral = async ({ settings, source, log }: Loaded, count: number, outp
   }
 };
 
-const runOneOfSeveral = async (loaded: Loaded, supervising: SupervisingProcess): Promise<void> => {
-  const { stopping } = supervising;
+/** The supervising process has checked the settings. Only files of secrets are read again, when they change. */
+const runOneOfSeveral = async (supervising: SupervisingProcess): Promise<void> => {
+  const { stopping, settings } = supervising;
+  const loaded = await beginWith({ ...processSettingsSource(), joined: { raw: settings, problems: [] } });
   let running: Program | undefined;
   supervising.onReload(() => logReload(loaded.log, running));
   onBrokenOutput();

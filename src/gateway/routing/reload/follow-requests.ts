@@ -1,10 +1,10 @@
 /** Service that carries out requests to reload the route table, and writes to the database what this gateway serves. */
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { Service } from '#src/platform/supervisor.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
 import { createPoll, type Poll } from '#src/platform/wake.ts';
 import type { Reloaded, TableReloader } from './reload-table.ts';
-import { deleteServed, renewServed, requestNumber, writeServed } from './served-store.ts';
+import { deleteServed, type ReloadRequest, renewServed, requestNumber, writeServed } from './served-store.ts';
 
 type FollowDeps = {
   db: Kysely<unknown>;
@@ -12,6 +12,8 @@ type FollowDeps = {
   /** Shown to the operator. */
   gateway: string;
   requests: RequestWatch;
+  /** A request was carried out. */
+  onDone(): void;
 };
 
 /** The watch of the credentials reads the number of the last request with each of its readings, several times a second. */
@@ -40,12 +42,25 @@ export const createRequestWatch = (first: number): RequestWatch => {
   return watch;
 };
 
+/** chosen: a request is tried again, while the row of the gateway stays alive. */
+const againMs = 2_000;
+
 /** Longer lists are in the log. */
 const problemsMax = 100;
 
-export const createFollowRequests = ({ db, reloader, gateway, requests }: FollowDeps): Service => {
+export const createFollowRequests = ({ db, reloader, gateway, requests, onDone }: FollowDeps): Service => {
   const processId = randomUUID();
   let written: Reloaded | undefined;
+  let tried = requests.done;
+
+  const carryOut = async ({ number, actor }: ReloadRequest): Promise<void> => {
+    const { isUnwritten = false } = await reloader.reload(actor, number === tried);
+    tried = number;
+    written = undefined;
+    if (isUnwritten) return;
+    requests.done = number;
+    onDone();
+  };
 
   const stateNow = (): Reloaded => {
     const problems = reloader.problems().slice(0, problemsMax);
@@ -66,13 +81,9 @@ export const createFollowRequests = ({ db, reloader, gateway, requests }: Follow
       const wait = requests.poll.begin(signal);
       while (!signal.aborted) {
         const asked = await renewServed(db, processId);
-        if (asked.number !== requests.done) {
-          await reloader.reload(asked.actor);
-          requests.done = asked.number;
-          written = undefined;
-        }
+        if (asked.number !== requests.done) await carryOut(asked);
         await writeState(asked.isRenewed);
-        await wait();
+        await (asked.number === requests.done ? wait() : pause(againMs, signal));
       }
       await deleteServed(db, processId);
     },

@@ -11,8 +11,12 @@ export type Reloaded = {
 };
 
 export type TableReloader = {
-  /** One after the other. Never rejects. `actor`: who asked for it, for the audit. */
-  reload(actor: string): Promise<Reloaded>;
+  /**
+   * One after the other. Never rejects. `actor`: who asked for it, for the audit. `isRepeat`: a refusal for the problems of the
+   * last one is neither logged nor counted. `isUnwritten`: refused only because the audit could not be written, so that the
+   * same file may be accepted later.
+   */
+  reload(actor: string, isRepeat?: boolean): Promise<Reloaded & { isUnwritten?: boolean }>;
   current(): VersionedTable;
   /** Why the file was refused when it was read last; empty: it was not. */
   problems(): readonly string[];
@@ -21,6 +25,8 @@ export type TableReloader = {
 type ReloadDeps = {
   /** The table that is served from the start. */
   first: VersionedTable;
+  /** Why its file was refused before. */
+  problems: readonly string[];
   /** Reads and checks the file. */
   read: () => { found: VersionedTable; problems?: never } | { found?: never; problems: readonly string[] };
   /** Prepares the table and returns what makes it serve. Throws when it cannot be served. */
@@ -31,22 +37,28 @@ type ReloadDeps = {
   log: Logger;
 };
 
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 export const createTableReloader = (deps: ReloadDeps): TableReloader => {
   const { log } = deps;
   let served = deps.first;
-  let refused: readonly string[] = [];
+  let refused = deps.problems;
   let last: Promise<unknown> = Promise.resolve();
 
-  const refuse = (actor: string, problems: readonly string[]): Reloaded => {
+  const refuse = (actor: string, problems: readonly string[], isRepeat: boolean): Reloaded => {
+    const isKnown = isRepeat && JSON.stringify(problems) === JSON.stringify(refused);
     refused = problems;
-    log.error(
-      { actor, problems, routes_version: served.version },
-      'the route table is not used; the earlier one stays in use',
-    );
+    if (!isKnown) {
+      deps.count('refused');
+      log.error(
+        { actor, problems, routes_version: served.version },
+        'the route table is not used; the earlier one stays in use',
+      );
+    }
     return { result: 'refused', version: served.version, problems };
   };
 
-  const use = async (actor: string, found: VersionedTable): Promise<Reloaded> => {
+  const use = async (actor: string, found: VersionedTable, isRepeat: boolean): ReturnType<TableReloader['reload']> => {
     const { table, version } = found;
     const from = served.version;
     const prepared = deps.prepare(table);
@@ -55,33 +67,31 @@ export const createTableReloader = (deps: ReloadDeps): TableReloader => {
         await deps.audit(actor, { from, to: version, changes: changesBetween(served.table, table) });
     } catch (error) {
       await prepared.discard();
-      throw error;
+      return { ...refuse(actor, [messageOf(error)], isRepeat), isUnwritten: true };
     }
     // Also when only files that the table names have changed.
     prepared.swap();
     served = found;
     refused = [];
-    if (version === from) return { result: 'unchanged', version, problems: [] };
+    const result = version === from ? 'unchanged' : 'reloaded';
+    deps.count(result);
+    if (result === 'unchanged') return { result, version, problems: [] };
     log.warn({ actor, from, routes_version: version }, 'a new route table is served');
-    return { result: 'reloaded', version, problems: [] };
+    return { result, version, problems: [] };
   };
 
-  const reload = async (actor: string): Promise<Reloaded> => {
+  const reload = async (actor: string, isRepeat: boolean): ReturnType<TableReloader['reload']> => {
     try {
       const { found, problems } = deps.read();
-      return found === undefined ? refuse(actor, problems) : await use(actor, found);
+      return found === undefined ? refuse(actor, problems, isRepeat) : await use(actor, found, isRepeat);
     } catch (error) {
-      return refuse(actor, [error instanceof Error ? error.message : String(error)]);
+      return refuse(actor, [messageOf(error)], isRepeat);
     }
   };
 
   return {
-    reload: (actor) => {
-      const next = last.then(async () => {
-        const reloaded = await reload(actor);
-        deps.count(reloaded.result);
-        return reloaded;
-      });
+    reload: (actor, isRepeat = false) => {
+      const next = last.then(() => reload(actor, isRepeat));
       last = next;
       return next;
     },
