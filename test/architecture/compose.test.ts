@@ -21,6 +21,7 @@ type Service = {
   depends_on?: Record<string, { condition: string }>;
   healthcheck?: { test: unknown };
   volumes?: string[];
+  tmpfs?: string[];
   command?: string[];
   secrets?: string[];
 };
@@ -66,6 +67,15 @@ test('every service of docker-compose starts with settings that the program acce
     expect(settings.database_url).toMatch(/^postgresql:\/\/orderpass:[0-9a-f]{48}@postgres:5432\/orderpass$/);
     expect(parseMasterKey(readFileSync(settings.master_key_file ?? '', 'utf8'))).toBeDefined();
     if (settings.role === 'gateway') expect(settings.gateway.upstreams).toEqual({ ordering: 'http://ordering:8081' });
+  }
+});
+
+test('A-620 every process of docker-compose can write to the data folder of the image, and that of a gateway outlives it', () => {
+  for (const { build, environment, volumes = [], tmpfs = [] } of Object.values(compose.services)) {
+    if (build === undefined) continue;
+    const isGateway = environment?.ORDERPASS_ROLE === 'gateway';
+    const kept = volumes.filter((volume) => volume.endsWith(':/data'));
+    expect([tmpfs, kept.length]).toEqual(isGateway ? [['/tmp'], 1] : [['/tmp', '/data'], 0]);
   }
 });
 

@@ -62,7 +62,8 @@ export const openInstallation = async (
     });
     const box = createSecretBox(root);
     const { clock, service: clockService } = await openDatabaseClock(store.pool, log);
-    return { store: await withWitness(store, box, dataDir, log), box, masterKey, clock, clockService, log };
+    const witnessed = await withWitness(store, box, { dataDir, runsOn: options.holder !== undefined }, log);
+    return { store: witnessed, box, masterKey, clock, clockService, log };
   } catch (error) {
     await store.close();
     throw nameConnection(settings, error);
@@ -78,12 +79,25 @@ const settleSchema = async ({ sessions }: Store, mode: Settings['migrate'], log:
 /** No database can have this name. */
 const embeddedStore = '\0embedded';
 
-/** The signed heads of the audit chains are stored beside the database too. They are written when the store closes. */
-const withWitness = async (store: Store, box: SecretBox, dataDir: string, log: Logger): Promise<Store> => {
+/**
+ * The signed heads of the audit chains are stored beside the database too. They are written when the store closes. A process
+ * that runs on works also without a file that it cannot read, since requests matter more; a command says why it cannot.
+ */
+const withWitness = async (
+  store: Store,
+  box: SecretBox,
+  { dataDir, runsOn }: { dataDir: string; runsOn: boolean },
+  log: Logger,
+): Promise<Store> => {
   const database = await databaseName(store.db);
   // After a move a database of a server shares keys and data folder with the embedded one, and may share its name.
   const file = store.embedded ? { dataDir, database: embeddedStore, earlier: database } : { dataDir, database };
-  const witness = openExternalHeads(box, file);
+  const onUnread = (error: unknown): void =>
+    log.error(
+      { err: error },
+      'the heads of the audit in the data folder cannot be read, so a set-back stays unnoticed',
+    );
+  const witness = openExternalHeads(box, runsOn ? { ...file, onUnread } : file);
   return {
     ...store,
     close: async () => {

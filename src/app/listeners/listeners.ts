@@ -22,6 +22,7 @@ import type { Installation } from '../installation/installation.ts';
 import type { Probes } from '../probes/answer-probes.ts';
 import { orderingAudience } from '../settings/ordering-audience.ts';
 import { type CreateServer, createPlainServer } from './certificates.ts';
+import { boundConnectionAge, connectionMs } from './connection-age.ts';
 
 export type Listener = {
   url: string;
@@ -214,7 +215,9 @@ const internalServerOptions: ServerOptions = {
   requestTimeout: 150_000,
 };
 
+/** `ageMs`: about how old a connection becomes. */
 export const createInternalServer = (
   handler: RequestListener,
   createServer: CreateServer = createPlainServer,
-): Server => createServer(internalServerOptions).on('request', handler);
+  ageMs = connectionMs,
+): Server => createServer(internalServerOptions).on('request', boundConnectionAge(ageMs)).on('request', handler);

@@ -15,6 +15,7 @@ const chart = join(root, 'config/helm/orderpass');
 const textOf = (path: string): string => readFileSync(join(chart, path), 'utf8');
 const templates = readdirSync(join(chart, 'templates')).map((name) => textOf(`templates/${name}`));
 const values = parse(textOf('values.yaml')) as Json;
+const guide = readFileSync(join(root, 'config/deployment.md'), 'utf8');
 const schema = JSON.parse(textOf('values.schema.json')) as Json;
 
 const hasHelm = hasProgram('helm', ['version']);
@@ -57,6 +58,7 @@ test('A-272 the schema of the values takes the defaults, and refuses unknown nam
     (all) => Object.assign(all.authorities, { configMap: 'authority', keys: ['../ca.crt'] }),
     (all) => Object.assign(all.env, { NODE_EXTRA_CA_CERTS: '/ca.crt' }),
     (all) => Object.assign(all.networkPolicy, { databasePorts: [] }),
+    (all) => Object.assign(all, { listenHost: '10.0.0.1' }),
   ];
   for (const change of wrong) expect([change.toString(), accepts(change)]).toEqual([change.toString(), false]);
 });
@@ -292,6 +294,83 @@ test.runIf(hasHelm)(
     expect(job.metadata.annotations['helm.sh/hook']).toBe('pre-install,pre-upgrade');
     expect(job.spec.template.spec.containers[0].args).toEqual(['migrate', '--grant-to', 'orderpass_server']);
     expect(job.spec.template.spec.volumes[1].secret.secretName).toBe('shop-owner');
+  },
+);
+
+test.runIf(hasHelm)('A-618 an update in the chart has at most two more pods of a role than before', async () => {
+  for (const [drainMs, graceMs, seconds] of [
+    [8000, 5000, 13],
+    [8000, 5001, 14],
+    [0, 0, 0],
+  ]) {
+    const { all } = await render({ origin, drainMs, graceMs });
+    // A pod that drains has ended before the next one begins to.
+    for (const { spec } of ofKind(all, 'Deployment'))
+      expect([spec.strategy.rollingUpdate, spec.minReadySeconds]).toEqual([
+        { maxSurge: 1, maxUnavailable: 0 },
+        seconds,
+      ]);
+  }
+});
+
+test('A-618 the documented connections of PostgreSQL are enough for the chart and for an update of it', () => {
+  const [, two, most] = /`max_connections` of (\d+)[^`]*?4 workers, (\d+)/.exec(guide) ?? [];
+  const each = 12;
+  const needed = (gateways: number, cores: number, workers: number): number =>
+    each * (gateways + cores + workers) + 6 * cores + workers;
+  const [commands, superusers] = [10, 3];
+  const { gateway, ordering, worker } = values.roles;
+  const largest = [gateway, ordering, worker].map(({ autoscaling }) => autoscaling.replicasMax as number);
+  expect([gateway, ordering, worker].map(({ replicas }) => replicas)).toEqual([2, 2, 2]);
+  expect(largest).toEqual([6, 4, 4]);
+  const more = needed(2, 2, 2) + commands + superusers;
+  expect(Number(two)).toBeGreaterThanOrEqual(needed(2, 2, 2) + more);
+  expect(Number(most)).toBeGreaterThanOrEqual(needed(6, 4, 4) + more);
+});
+
+test('A-618 each documented command of Helm waits for as long as the migration may take', () => {
+  const commands = guide.replaceAll('\\\n', ' ').match(/helm (?:install|upgrade) shop [^`\n]*/g) ?? [];
+  expect(commands.length).toBeGreaterThan(2);
+  for (const command of commands) {
+    const minutes = Number(/--timeout (\d+)m/.exec(command)?.[1] ?? 5);
+    expect([command, minutes * 60 > values.migrate.deadlineSeconds]).toEqual([command, true]);
+  }
+});
+
+test.runIf(hasHelm)(
+  'A-619 with a claim for its data the one gateway ends before its successor starts; more gateways are refused',
+  async () => {
+    const dataVolume = { persistentVolumeClaim: { claimName: 'shop-gateway' } };
+    const one = { dataVolume, replicas: 1, autoscaling: { enabled: false } };
+    const { all } = await render({
+      origin,
+      roles: { gateway: one },
+    });
+    const strategies = ofKind(all, 'Deployment').map(({ spec }) => spec.strategy.type);
+    expect(strategies.toSorted()).toEqual(['Recreate', undefined, undefined]);
+    const [gateway] = podsOf(all);
+    expect(gateway.volumes).toContainEqual({ name: 'data', ...dataVolume });
+    for (const wrong of [{ replicas: 2 }, { autoscaling: { enabled: true } }])
+      await expect(render({ origin, roles: { gateway: { ...one, ...wrong } } })).rejects.toThrow(
+        'a claim needs roles.gateway.replicas=1',
+      );
+  },
+);
+
+test.runIf(hasHelm)(
+  'A-620 every pod can write to the data folder of the image, and listens where the values say',
+  async () => {
+    for (const [listenHost, more] of [
+      ['0.0.0.0', {}],
+      ['::', { listenHost: '::' }],
+    ] as const) {
+      const { all } = await render({ origin, ...more });
+      for (const { containers, volumes } of podsOf(all).slice(0, 3)) {
+        expect(containers[0].volumeMounts).toContainEqual({ name: 'data', mountPath: '/data' });
+        expect((volumes as Json[]).find(({ name }) => name === 'data')).toHaveProperty('emptyDir');
+        expect(envOf(containers[0])).toMatchObject({ ORDERPASS_HOST: listenHost, ORDERPASS_INTERNAL_HOST: listenHost });
+      }
+    }
   },
 );
 

@@ -1,5 +1,5 @@
 /** The units of systemd: the program accepts what they set, and systemd accepts them. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -116,4 +116,63 @@ test.runIf(hasSystemd)('A-272 systemd accepts the units, and rates their rights 
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+/** The function of config/deployment.md that runs commands, with a systemd-run that prints its arguments. */
+const askCommand = async (args: readonly string[]): Promise<string[]> => {
+  const guide = readFileSync(join(root, 'config/deployment.md'), 'utf8');
+  const [text = ''] = /^as_gateway\(\) \{\n[\s\S]*?^\}$/m.exec(guide) ?? [];
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-command-'));
+  try {
+    const double = join(folder, 'systemd-run');
+    writeFileSync(double, '#!/bin/sh\nprintf "%s\\n" "$@"\n');
+    chmodSync(double, 0o755);
+    const script = `PATH=${folder}:$PATH\n${text}\nas_gateway "$@"`;
+    const { code, stdout, stderr } = await runProgram('sh', ['-c', script, 'sh', ...args]);
+    expect([code, stderr]).toEqual([0, '']);
+    return stdout.trimEnd().split('\n');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+};
+
+test('A-616 the documented way to run commands has user, folder, settings and secrets of the unit of the gateway', async () => {
+  const command = ['client', 'list', '--name', 'two words'];
+  const asked = await askCommand(command);
+  expect(asked.slice(-5)).toEqual(['/usr/local/bin/orderpass', ...command]);
+  const after = (option: string): string[] => asked.flatMap((one, i) => (asked[i - 1] === option ? [one] : []));
+  const lines = unit.replaceAll('%i', 'gateway').split('\n');
+  const properties = after('-p');
+  expect(lines).toEqual(expect.arrayContaining(properties));
+  const needed = /^(DynamicUser|User|UMask|StateDirectory|StateDirectoryMode|EnvironmentFile)=/;
+  expect(properties).toEqual(expect.arrayContaining(lines.filter((line) => needed.test(line))));
+
+  const own = environmentOf(unit.replaceAll('%i', 'gateway').replaceAll('%S', '/var/lib'));
+  const folder = '${' + 'CREDENTIALS_DIRECTORY}/';
+  const files = asked.slice(asked.indexOf('env') + 1, -5).map((one) => one.replace(folder, '%d/'));
+  const given = environmentOf([...after('-E'), ...files].map((one) => `Environment=${one}`).join('\n'));
+  expect(own).toMatchObject(given);
+  expect(Object.keys(given).length).toBe(after('-E').length + files.length);
+  // What they read is loaded.
+  const loaded = valuesOf(properties.join('\n'), 'LoadCredential').map((line) => `%d/${line.split(':')[0]}`);
+  expect(loaded.toSorted()).toEqual(files.map((one) => one.slice(one.indexOf('=') + 1)).toSorted());
+  const settings = {
+    ORDERPASS_ORIGIN: 'https://api.example',
+    ORDERPASS_INTERNAL_PORT: '8081',
+    ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:8082',
+    ...Object.fromEntries(Object.entries(given).map(([name, value]) => [name, value.replace('%d', secrets)])),
+  };
+  // Three connections are enough for a gateway, and too few for a process of every role.
+  expect(problemsOf({ ...settings, ORDERPASS_DATABASE_CONNECTIONS_MAX: '3' })).toEqual([]);
+});
+
+const hasSystemdRun = hasProgram('systemd-run', ['--version']);
+
+test.runIf(hasSystemdRun)('A-616 systemd-run knows the options of that way', async () => {
+  const asked = await askCommand([]);
+  const { stdout } = await runProgram('systemd-run', ['--help']);
+  const known = stdout.match(/(?<=[\s])-{1,2}\w[\w-]*/g) ?? [];
+  const options = asked.slice(0, asked.indexOf('env')).filter((one) => /^--?[a-zA-Z]/.test(one));
+  expect(known).toEqual(expect.arrayContaining(options));
+  expect(options.length).toBeGreaterThan(10);
 });

@@ -5,8 +5,8 @@
  * there.
  */
 import { createHash, createHmac } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -24,7 +24,7 @@ export type ExternalHeads = {
   addProblem(problem: AuditProblem): void;
   /** Writes the file when its content changed. Rejects with the error of the file system. */
   save(): Promise<void>;
-  /** Merges what other processes with the same data folder wrote. */
+  /** Merges what other processes with the same data folder wrote. Throws with the path when the file cannot be read. */
   load(): void;
 };
 
@@ -42,18 +42,27 @@ type HeadsFile = {
   database: string;
 };
 
-/**
- * Returns the one instance for these keys. Without `file` it is held in memory alone. `earlier`: the `database` by which an
- * earlier release named the file; it is read as long as there is none of the present name.
- */
-export const openExternalHeads = (box: Box, file?: HeadsFile & { earlier?: string }): ExternalHeads => {
+type OpenedFile = HeadsFile & {
+  /** The `database` by which an earlier release named the file; it is read as long as there is none of the present name. */
+  earlier?: string;
+  /** Without it a file that cannot be read is thrown. */
+  onUnread?: (error: unknown) => void;
+};
+
+/** Returns the one instance for these keys. Without `file` it is held in memory alone. */
+export const openExternalHeads = (box: Box, file?: OpenedFile): ExternalHeads => {
   const known = opened.get(box);
   if (known !== undefined) return known;
   const path = file && pathOf(box, file);
   const made = createExternalHeads(box.derive(label), path);
-  if (file?.earlier !== undefined && !existsSync(pathOf(box, file)))
-    addAll(made, readHeads(box, { ...file, database: file.earlier }));
-  made.load();
+  try {
+    if (file?.earlier !== undefined && !existsSync(pathOf(box, file)))
+      addAll(made, readHeads(box, { ...file, database: file.earlier }));
+    made.load();
+  } catch (error) {
+    if (file?.onUnread === undefined) throw error;
+    file.onUnread(error);
+  }
   opened.set(box, made);
   return made;
 };
@@ -119,17 +128,22 @@ const createExternalHeads = (key: Buffer, path: string | undefined): ExternalHea
     }
     for (const [chain, seq, hash] of read.heads) note(chain, { seq, hash });
     read.problems.forEach(addProblem);
+    // A file that has all of it is not written again.
+    if (textOf() === text) saved = text;
+  };
+  const textOf = (): string => {
+    const heads = [...ends].map(([chain, { seq, hash }]): [number, number, string] => [chain, seq, hash]);
+    return writeSigned(key, { heads: heads.toSorted(([a], [b]) => a - b), problems });
   };
   const write = async (): Promise<void> => {
     if (path === undefined) return;
     load();
-    const heads = [...ends].map(([chain, { seq, hash }]): [number, number, string] => [chain, seq, hash]);
-    if (heads.length === 0 && problems.length === 0) return;
-    const text = writeSigned(key, { heads: heads.toSorted(([a], [b]) => a - b), problems });
+    if (ends.size === 0 && problems.length === 0) return;
+    const text = textOf();
     if (text === saved) return;
     await mkdir(dirname(path), { recursive: true });
+    await writeDraft(draft, text);
     // Another process may write at the same time; each merges the other's file at its next load.
-    await writeFile(draft, text, { mode: 0o600, flush: true });
     await rename(draft, path);
     saved = text;
   };
@@ -145,6 +159,25 @@ const createExternalHeads = (key: Buffer, path: string | undefined): ExternalHea
       return writing;
     },
   };
+};
+
+/**
+ * A command of root gives the file to the owner of the folder: the program, which runs as that user, could not read it
+ * otherwise. A draft is made anew, so that root follows no link that this user may have put in its place.
+ */
+const writeDraft = async (draft: string, text: string): Promise<void> => {
+  await rm(draft, { force: true });
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    if (process.getuid?.() === 0) {
+      const { uid, gid } = await stat(dirname(draft));
+      await file.chown(uid, gid);
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 };
 
 type Saved = { heads: [number, number, string][]; problems: AuditProblem[] };
@@ -166,7 +199,12 @@ const readText = (path: string): string | undefined => {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw code === 'EACCES' && existsSync(path) ? new Error(ownerProblem(path), { cause: error }) : error;
   }
 };
+
+const ownerProblem = (path: string): string =>
+  `${path} belongs to user ${statSync(path).uid}, and this process runs as user ${process.getuid?.()}, who may not read it. Give ` +
+  `it to the owner of its folder: chown --reference=${dirname(path)} ${path}`;

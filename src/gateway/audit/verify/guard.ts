@@ -155,7 +155,7 @@ export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
     let heads: ReadonlyMap<number, Checked> = new Map();
     while (!signal.aborted) {
       try {
-        external.load();
+        loadExternalHeads(deps);
         const looked = await checkHeads(deps, heads);
         heads = looked.heads;
         const fresh = looked.findings.filter(({ problem }) => !reported.some((one) => isSameProblem(one, problem)));
@@ -177,6 +177,15 @@ export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
     }
   },
 });
+
+/** A file that cannot be read does not keep the heads from being compared with what this process knows. */
+const loadExternalHeads = ({ box, log }: Pick<AuditGuardDeps, 'box' | 'log'>): void => {
+  try {
+    openExternalHeads(box).load();
+  } catch (error) {
+    log.warn({ err: error }, 'the heads of the audit outside of the database could not be read; trying again');
+  }
+};
 
 const saveExternalHeads = async ({ box, log }: Pick<AuditGuardDeps, 'box' | 'log'>): Promise<void> => {
   try {
