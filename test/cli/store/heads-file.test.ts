@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { makeDataDir, runCommand, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 
-/** Of the user `nobody`; any user but root would do. */
+/** Id of a user without rights; any user but root would do. */
 const other = 65_534;
 
 let database: TestDatabase;
@@ -57,7 +57,7 @@ test('A-615 a command that adds nothing to the audit leaves the file of its head
   expect([after.ino, after.mtimeMs]).toEqual([before.ino, before.mtimeMs]);
 });
 
-test('A-615 a process that cannot read the file of the heads starts, compares the chains and says so; a command names the file', async () => {
+test('A-615 a process that cannot read the file of the heads starts, compares the chains and logs the reason; a command names the file', async () => {
   const path = headsFile();
   renameSync(path, `${path}.kept`);
   // No user can read this, not even root.
