@@ -24,7 +24,7 @@ const delivered = ['session-revoked', 'credential-change', 'token-claims-change'
 const description = 'Stream for OIDF Conformance Test-Suite';
 
 /** `stream`: as the answer to its creation shows it. `authorization`: of the pushes. */
-export type Module = {
+type Module = {
   delivery: Delivery;
   stream: Record<string, unknown>;
   authorization: string | undefined;
