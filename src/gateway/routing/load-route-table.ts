@@ -1,7 +1,8 @@
 /** Reads the route table from its file and checks it completely. The gateway does this before it opens any socket. */
 import { readFileSync } from 'node:fs';
-import { parse as parseYaml } from 'yaml';
+import { parseDocument } from 'yaml';
 import { z } from 'zod';
+import { duplicateMembers } from '#src/platform/http/exact-json.ts';
 import { ownUpstream, parseRouteTable, type RouteTable } from '../model/route.ts';
 import type { Problem } from '../model/route-contradictions.ts';
 import { takenPathText } from '../model/route-path.ts';
@@ -140,10 +141,33 @@ const isYaml = (file: string): boolean => /\.ya?ml$/i.test(file);
 const aliasesMax = 100;
 
 const readValue = (file: string): unknown => {
+  let text: string;
+  let value: unknown;
   try {
-    const text = readFileSync(file, 'utf8');
-    return isYaml(file) ? parseYaml(text, { maxAliasCount: aliasesMax }) : JSON.parse(text);
+    // Editors of Windows write a byte order mark, which RFC 8259 section 8.1 lets a reader ignore.
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+    value = isYaml(file) ? readYaml(text) : JSON.parse(text);
   } catch (error) {
     throw new RouteTableError(file, [error instanceof Error ? error.message : String(error)]);
   }
+  if (!isYaml(file)) requireUniqueMembers(file, text);
+  return value;
+};
+
+const readYaml = (text: string): unknown => {
+  const document = parseDocument(text);
+  const [error] = document.errors;
+  if (error?.code === 'MULTIPLE_DOCS') throw new Error('a route table is one YAML document: a line --- begins another');
+  if (error !== undefined) throw error;
+  return document.toJS({ maxAliasCount: aliasesMax });
+};
+
+/** JSON.parse takes the last of two members with one name, so the first one would be lost without a word. */
+const requireUniqueMembers = (file: string, text: string): void => {
+  const paths = new Set([...duplicateMembers(text)].map((path) => path.join('.')));
+  if (paths.size > 0)
+    throw new RouteTableError(
+      file,
+      [...paths].map((path) => `${path}: is given twice`),
+    );
 };

@@ -180,6 +180,33 @@ test('A-157 a file that is no JSON or YAML, and aliases that grow without bound,
   expect(problemsOf('grown.yaml', `a0: &a0 [x]\n${levels.join('\n')}\nroutes: *a12\n`)).toHaveLength(1);
 });
 
+test('A-632 members of a JSON file that are given twice are refused, each with its path, also with escapes and at the top', () => {
+  const upstreams = '"upstreams":{"e":{"addresses":["http://a:1"]}}';
+  const twice = `{"scopes":[{"name":"admin:a","description":"x"}],${upstreams},"routes":[
+    {"id":"a","path":"/x","scopes":["admin:a"],"upstream":"e","scop\\u0065s":[]},
+    {"id":"b","path":"/y","scopes":["admin:a"],"upstream":"e","limits":{"cost":1,"cost":2,"cost":3}}],"routes":[]}`;
+  expect(problemsOf('twice.json', twice)).toEqual([
+    'routes.0.scopes: is given twice',
+    'routes.1.limits.cost: is given twice',
+    'routes: is given twice',
+  ]);
+  expect(problemsOf('twice.yaml', twice)).toEqual([expect.stringContaining('Map keys must be unique')]);
+});
+
+test('A-632 what is JSON by its name is read as JSON alone, with or without a byte order mark', () => {
+  const plain = JSON.stringify({ routes: [{ id: 'a', path: '/x', access: 'public', upstream: 'shop' }] });
+  expect(problemsOf('plain.json', plain)).toEqual([]);
+  for (const name of ['marked.json', 'marked.yaml']) expect(problemsOf(name, `\uFEFF${plain}`)).toEqual([]);
+  for (const text of [`${plain.slice(0, -1)},}`, `# comment\n${plain}`, 'routes: []'])
+    expect(problemsOf('loose.json', text)).toEqual([expect.stringContaining('JSON')]);
+});
+
+test('A-632 a YAML file with a second document is refused in words for operators', () => {
+  expect(problemsOf('two.yaml', 'routes: []\n---\nroutes: []\n')).toEqual([
+    'a route table is one YAML document: a line --- begins another',
+  ]);
+});
+
 test('A-245 a route at a path that the gateway answers itself is refused, one beside or above it is not', () => {
   const file = join(folder, 'own-paths.json');
   const problemsOf = (path: string): readonly string[] => {
