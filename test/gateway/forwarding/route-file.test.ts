@@ -86,7 +86,7 @@ test.each([
 ])('A-157 each of forty mistakes in %s is named with its path in one pass', (name, text) => {
   const problems = problemsOf(name, text);
   const places = [
-    ...['scopes: ', 'apiKeyScopes.0: ', 'upstreams.nobody: '],
+    ...['scopes.1.name: ', 'apiKeyScopes.0: ', 'upstreams.nobody: '],
     ...['upstreams.self.addresses: ', 'upstreams.shop.addresses.0: ', 'upstreams.shop.addresses.1: '],
     'upstreams.stock.addresses.1: ',
   ];
@@ -178,6 +178,32 @@ test('A-157 a file that is no JSON or YAML, and aliases that grow without bound,
     (_, level) => `a${level + 1}: &a${level + 1} [${`*a${level}, `.repeat(9)}]`,
   );
   expect(problemsOf('grown.yaml', `a0: &a0 [x]\n${levels.join('\n')}\nroutes: *a12\n`)).toHaveLength(1);
+});
+
+test('A-634 an upstream without an address is named once with its first route, and a scope that is listed twice with its place', () => {
+  const route = (id: string, upstream: string) => ({ id, path: `/${id}`, access: 'public', upstream });
+  const routes = [route('a', 'shop'), route('b', 'lost'), route('c', 'lost'), route('d', 'gone')];
+  const lost = ['routes.1.upstream: no address for upstream lost', 'routes.3.upstream: no address for upstream gone'];
+  expect(problemsOf('lost.json', JSON.stringify({ routes }))).toEqual(lost);
+  const scopes = ['a', 'b', 'a'].map((name) => ({ name, description: name }));
+  expect(problemsOf('lost.json', JSON.stringify({ scopes, routes }))).toEqual([
+    'scopes.2.name: a is listed twice',
+    ...lost,
+  ]);
+});
+
+test('A-634 a header rule with a name that is not allowed is refused for that and not for its upper case', () => {
+  const rulesOf = (name: string) => {
+    const requestHeaders = { set: { [name]: 'x' } };
+    const routes = [{ id: 'a', path: '/a', access: 'public', upstream: 'shop', requestHeaders }];
+    return problemsOf('rules.json', JSON.stringify({ routes }));
+  };
+  for (const name of ['Host', 'Content-Length', 'Authorization', 'X-Orderpass-Id'])
+    expect([name, rulesOf(name)]).toEqual([
+      name,
+      [expect.stringMatching(/^routes\.0\.requestHeaders\.set\.\S+: this field/)],
+    ]);
+  expect(rulesOf('X-Team')).toEqual([expect.stringContaining('write x-team in lower case')]);
 });
 
 test('A-632 members of a JSON file that are given twice are refused, each with its path, also with escapes and at the top', () => {
