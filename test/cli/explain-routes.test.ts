@@ -164,7 +164,7 @@ test('A-633 explain says that the demo answers a path, where the settings allow 
     expect([path, await explained(path)]).toEqual([path, expect.objectContaining({ with_demo: text })]);
   expect(await explained('/demo/x')).not.toHaveProperty('with_demo');
   expect(await explained('/demo/receiver', { NODE_ENV: 'production' })).not.toHaveProperty('with_demo');
-  const server = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:9/none' };
+  const server = { DATABASE_URL: 'postgresql://user@127.0.0.1:9/none' };
   expect(await explained('/demo/receiver', server)).not.toHaveProperty('with_demo');
 });
 
