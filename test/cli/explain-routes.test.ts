@@ -156,6 +156,18 @@ test('A-245 explain names the paths that the gateway answers itself, and those t
   }
 });
 
+test('A-633 explain says that the demo answers a path, where the settings allow a demo', async () => {
+  const explained = async (path: string, more: Record<string, string> = {}) =>
+    JSON.parse((await run(['explain', 'GET', path, '--json'], undefined, more)).stdout) as Record<string, unknown>;
+  const text = 'answered by the demo and by no route, if the store has the demo';
+  for (const path of ['/demo/receiver', '/demo/receiver/deliveries?x', '/demo/receivers'])
+    expect([path, await explained(path)]).toEqual([path, expect.objectContaining({ with_demo: text })]);
+  expect(await explained('/demo/x')).not.toHaveProperty('with_demo');
+  expect(await explained('/demo/receiver', { NODE_ENV: 'production' })).not.toHaveProperty('with_demo');
+  const server = { DATABASE_URL: 'postgresql://user@127.0.0.1:9/none' };
+  expect(await explained('/demo/receiver', server)).not.toHaveProperty('with_demo');
+});
+
 test('A-205 explain shows the addresses behind a route with their weights, and which of them work', async () => {
   const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
   await once(server, 'listening');

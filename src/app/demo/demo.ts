@@ -18,9 +18,10 @@ import { tenantFacts } from '../admin/create-restaurant.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Samples } from '../reference/document/examples/sample-ids.ts';
 import type { Settings } from '../settings/config.ts';
+import { mayHaveDemo, receiverPath } from '../settings/demo-path.ts';
 import { demoCategories, demoProducts } from './demo-menu.ts';
 import { type MadeSamples, makeSamples } from './demo-samples.ts';
-import { createReceiver, receiverPath } from './receiver.ts';
+import { createReceiver } from './receiver.ts';
 
 export type DemoCredentials = {
   restuid: string;
@@ -71,15 +72,8 @@ export type DemoDeps = {
   operations(): readonly Operation[];
 };
 
-/**
- * The demo belongs to a trial on one machine: never with a database server of the operator or in production. With TLS its
- * webhooks could not reach its receiver, since few certificates name 127.0.0.1.
- */
 export const hasDemo = ({ settings, installation }: DemoDeps): boolean =>
-  settings.role === 'all' &&
-  installation.store.embedded &&
-  settings.environment !== 'production' &&
-  settings.tls.cert_file === undefined;
+  installation.store.embedded && mayHaveDemo(settings);
 
 /**
  * Creates or continues the demo. Returns undefined where none belongs, and when the store was in use before a demo could be

@@ -8,10 +8,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { readBody } from '#src/platform/http/read-body.ts';
+import { receiverPath } from '../settings/demo-path.ts';
 import type { ReceivedWebhook } from './received-webhook.ts';
 import { receiverPage } from './receiver-page.ts';
-
-export const receiverPath = '/demo/receiver';
 
 const shownMax = 100;
 const fileBytesMax = 5 * 1024 * 1024;

@@ -14,6 +14,7 @@ import type { ProbedAddress } from '#src/gateway/index.ts';
 import { programVersion } from '#src/platform/files/release.ts';
 import { lostAudiences, tableProblems } from './check-settings.ts';
 import { loadSettings, type Settings, type SettingsSource } from './config.ts';
+import { mayHaveDemo, receiverPath } from './demo-path.ts';
 import { publicOriginOf } from './tls-files.ts';
 
 export { importRoutes };
@@ -40,6 +41,8 @@ export const currentRouteProblems = (source: SettingsSource): { file: string; pr
 };
 
 type ExplainedNow = ExplainedRoute & {
+  /** The demo answers the path, before any route, if the store has it. */
+  isOfDemo: boolean;
   /** Name of a cell -> upstream, where the upstream of the route has cells. */
   cells: Readonly<Record<string, string>> | undefined;
   /** Of the upstream, or of those of all its cells. */
@@ -51,10 +54,14 @@ export const explainCurrentRoute = async (
   source: SettingsSource,
   asked: { method: string; target: string; host: string | undefined },
 ): Promise<ExplainedNow> => {
-  const { gateway, panel } = settingsOf(source);
+  const settings = settingsOf(source);
+  const { gateway, panel } = settings;
   const table = readRouteTable(routesFileOf(gateway));
   const free = [...(panel.enabled === 'on' ? [] : ['/panel']), ...(gateway.auth_check === 'on' ? [] : ['/auth/check'])];
-  const explained = explainRoute(table, { ...asked, free, taken: turnedOnPaths(gateway) });
+  const explained = {
+    ...explainRoute(table, { ...asked, free, taken: turnedOnPaths(gateway) }),
+    isOfDemo: asked.target.startsWith(receiverPath) && mayHaveDemo(settings),
+  };
   const { route } = explained;
   if (route === undefined) return { ...explained, cells: undefined, addresses: [] };
   // The gateway takes longer to load than any other command on the table needs.

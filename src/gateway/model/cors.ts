@@ -39,7 +39,10 @@ const corsPolicy = z
       .min(1)
       .max(20)
       .optional()
-      .meta({ description: 'Methods that scripts may use. Default: those of the path' }),
+      .meta({
+        description:
+          'Methods that scripts may use. Default: all. The gateway refuses one that the path does not have, and scripts can read the refusal',
+      }),
     headers: z
       .array(fieldName)
       .max(50)

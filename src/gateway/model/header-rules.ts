@@ -51,11 +51,11 @@ const ownInAnswers: ReadonlySet<string> = new Set([
 
 /** Why a rule may not name this field; undefined when it may. */
 const refusalOf = (name: string, own: ReadonlySet<string>): string | undefined => {
-  if (name !== name.toLowerCase()) return `write ${name.toLowerCase()} in lower case`;
-  if (!/^[a-z0-9!#$%&'*+.^`|~-]{1,128}$/.test(name)) return 'no name of a header field, or one with an underscore';
-  if (framing.has(name)) return 'this field frames the message or belongs to one connection';
-  if (own.has(name) || reservedName.test(name)) return 'this field is read or set by the gateway itself';
-  return undefined;
+  const lower = name.toLowerCase();
+  if (!/^[a-z0-9!#$%&'*+.^`|~-]{1,128}$/.test(lower)) return 'no name of a header field, or one with an underscore';
+  if (framing.has(lower)) return 'this field frames the message or belongs to one connection';
+  if (own.has(lower) || reservedName.test(lower)) return 'this field is read or set by the gateway itself';
+  return name === lower ? undefined : `write ${lower} in lower case`;
 };
 
 const value = z

@@ -56,8 +56,10 @@ export const contradictions = (file: CheckedFile): Problem[] => {
 };
 
 const problemsOfScopes = (file: CheckedFile, known: ReadonlySet<string>): Problem[] => {
-  const found: Problem[] = [];
-  if (known.size !== file.scopes.length) found.push([['scopes'], 'a scope is listed twice']);
+  const names = file.scopes.map(({ name }) => name);
+  const found = names.flatMap((name, index): Problem[] =>
+    names.indexOf(name) < index ? [[['scopes', index, 'name'], `${name} is listed twice`]] : [],
+  );
   for (const [index, scope] of file.apiKeyScopes.entries())
     if (!known.has(scope)) found.push([['apiKeyScopes', index], `no such scope: ${scope}`]);
   return found;

@@ -50,7 +50,7 @@ export const createAuditOAuth = ({
         action: 'token.issued',
         ...about(ctx, proven),
         token_id: jti,
-        scopes: scope.split(' '),
+        scopes: scope === '' ? [] : scope.split(' '),
         details: JSON.stringify({
           token_fingerprint: fingerprint(access_token),
           expires: new Date(exp * 1000).toISOString(),

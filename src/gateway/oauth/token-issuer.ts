@@ -120,7 +120,10 @@ const lineageOf = ({ token, wantedSeconds }: Subject) => ({
   },
 });
 
-/** The requested scopes, or all of the client or subject token when none is requested, in the sequence of the table. */
+/**
+ * The requested scopes, or all of the client or subject token when none is requested, in the sequence of the table. These may be
+ * none, since a route may need a valid credential and no scope, as any other credential of the client passes it.
+ */
 const settleScope = (
   allScopes: readonly string[],
   wanted: string | undefined,
@@ -137,7 +140,5 @@ const settleScope = (
       errors: [{ pointer: 'scope', code: 'ENUM', message }],
     });
   }
-  const scope = granted.filter((name) => asked.includes(name)).join(' ');
-  if (scope === '') throw new OAuthRefusal('invalid_scope', 400, 'No scope is granted to the client');
-  return scope;
+  return granted.filter((name) => asked.includes(name)).join(' ');
 };

@@ -1,12 +1,12 @@
 /** Reads the route table from its file and checks it completely. The gateway does this before it opens any socket. */
 import { readFileSync } from 'node:fs';
-import { parse as parseYaml } from 'yaml';
+import { parseDocument } from 'yaml';
 import { z } from 'zod';
+import { duplicateMembers } from '#src/platform/http/exact-json.ts';
 import { ownUpstream, parseRouteTable, type RouteTable } from '../model/route.ts';
 import type { Problem } from '../model/route-contradictions.ts';
 import { takenPathText } from '../model/route-path.ts';
 import { ownAudienceProblem } from '../model/upstream-identity.ts';
-import { upstreamsBehind } from '../model/upstream-policy.ts';
 import { type VersionedTable, versionOf } from './table-changes.ts';
 import { looseTlsFileProblems, looseTlsFiles, tlsFileProblems, withAbsolutePaths } from './tls-files.ts';
 
@@ -37,10 +37,7 @@ export const loadRouteTable = (file: string, upstreamNames: readonly string[]): 
 export const loadVersion = (file: string, upstreamNames: readonly string[]): VersionedTable => {
   const value = readValue(file);
   const table = tableIn(file, value);
-  const lost = lostUpstreams(
-    table.routes.flatMap(({ upstream }) => upstreamsBehind(upstream, table.upstreams)),
-    [...upstreamNames, ...addressedUpstreams(table)],
-  );
+  const lost = lostUpstreams(namedUpstreams(value), [...upstreamNames, ...addressedUpstreams(table)]);
   const problems = [...tlsFileProblems(table.upstreams), ...lost];
   if (problems.length > 0) throw new RouteTableError(file, problems);
   return { table, version: versionOf(value) };
@@ -54,8 +51,9 @@ export const routeTableProblems = (file: string, upstreamNames: readonly string[
   } catch (error) {
     if (!(error instanceof RouteTableError)) throw error;
     const known = [...upstreamNames, ...upstreamNamesIn(file)];
-    const files = looseTlsFileProblems(tryValue(file), file);
-    return [...new Set([...error.problems, ...files, ...lostUpstreams(namedUpstreams(file), known)])];
+    const value = tryValue(file);
+    const files = looseTlsFileProblems(value, file);
+    return [...new Set([...error.problems, ...files, ...lostUpstreams(namedUpstreams(value), known)])];
   }
 };
 
@@ -100,22 +98,32 @@ export const ownPathProblems = (file: string, own: readonly string[]): string[] 
   );
 };
 
-const namedUpstreams = (file: string): string[] => {
+/** Where an upstream is named in the file, and its name. */
+type NamedUpstream = [Problem[0], string];
+
+/** Each upstream that a request may go to. */
+const namedUpstreams = (value: unknown): NamedUpstream[] => {
   const upstream = z.object({ upstream: z.string() });
   const cells = z.object({ cells: z.record(z.string(), z.string()) });
   const loose = z
     .object({ routes: z.array(z.unknown()).catch([]), upstreams: z.record(z.string(), z.unknown()).catch({}) })
     .catch({ routes: [], upstreams: {} });
-  const { routes, upstreams } = loose.parse(tryValue(file));
-  return routes
-    .flatMap((route) => upstream.safeParse(route).data?.upstream ?? [])
-    .flatMap((name) => Object.values(cells.safeParse(upstreams[name]).data?.cells ?? { name }));
+  const { routes, upstreams } = loose.parse(value);
+  return routes.flatMap((route, index): NamedUpstream[] => {
+    const name = upstream.safeParse(route).data?.upstream;
+    if (name === undefined) return [];
+    const group = cells.safeParse(upstreams[name]).data?.cells;
+    if (group === undefined) return [[['routes', index, 'upstream'], name]];
+    return Object.entries(group).map(([cell, one]) => [['upstreams', name, 'cells', cell], one]);
+  });
 };
 
-/** One problem that names every upstream without an address, or none. */
-const lostUpstreams = (named: readonly string[], known: readonly string[]): string[] => {
-  const lost = [...new Set(named)].filter((name) => name !== ownUpstream && !known.includes(name));
-  return lost.length === 0 ? [] : [`no address for upstream ${lost.join(', ')}`];
+/** One problem for each upstream without an address, at the first place that names it. */
+const lostUpstreams = (named: readonly NamedUpstream[], known: readonly string[]): string[] => {
+  const places = new Map(named.toReversed().map(([path, name]) => [name, path]));
+  return named
+    .filter(([path, name]) => places.get(name) === path && name !== ownUpstream && !known.includes(name))
+    .map(([path, name]) => textOf([path, `no address for upstream ${name}`]));
 };
 
 /** The files of TLS that the table names, which may have problems. */
@@ -140,10 +148,33 @@ const isYaml = (file: string): boolean => /\.ya?ml$/i.test(file);
 const aliasesMax = 100;
 
 const readValue = (file: string): unknown => {
+  let text: string;
+  let value: unknown;
   try {
-    const text = readFileSync(file, 'utf8');
-    return isYaml(file) ? parseYaml(text, { maxAliasCount: aliasesMax }) : JSON.parse(text);
+    // Editors of Windows write a byte order mark, which RFC 8259 section 8.1 lets a reader ignore.
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+    value = isYaml(file) ? readYaml(text) : JSON.parse(text);
   } catch (error) {
     throw new RouteTableError(file, [error instanceof Error ? error.message : String(error)]);
   }
+  if (!isYaml(file)) requireUniqueMembers(file, text);
+  return value;
+};
+
+const readYaml = (text: string): unknown => {
+  const document = parseDocument(text);
+  const [error] = document.errors;
+  if (error?.code === 'MULTIPLE_DOCS') throw new Error('a route table is one YAML document: a line --- begins another');
+  if (error !== undefined) throw error;
+  return document.toJS({ maxAliasCount: aliasesMax });
+};
+
+/** JSON.parse takes the last of two members with one name, so the first one would be lost without a word. */
+const requireUniqueMembers = (file: string, text: string): void => {
+  const paths = new Set([...duplicateMembers(text)].map((path) => path.join('.')));
+  if (paths.size > 0)
+    throw new RouteTableError(
+      file,
+      [...paths].map((path) => `${path}: is given twice`),
+    );
 };

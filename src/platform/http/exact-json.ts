@@ -50,7 +50,10 @@ export const parseExactJson = (text: string, found: Pick<JsonScan, 'members' | '
 const parseKept = (text: string, found: Pick<JsonScan, 'members' | 'hasLongNumber'>): unknown => {
   const value: unknown = found.hasLongNumber ? JSON.parse(text, keepText) : JSON.parse(text);
   // The value has fewer members than the text names, so one member has replaced another.
-  if (found.members !== countMembers(value)) throw new DuplicateMember(findDuplicate(text));
+  if (found.members !== countMembers(value)) {
+    for (const path of duplicateMembers(text)) throw new DuplicateMember(path);
+    throw new Error('no member is given twice');
+  }
   return value;
 };
 
@@ -79,8 +82,8 @@ const countMembers = (value: unknown): number => {
 
 type Level = { names: Set<string> | undefined; index: number; name: string };
 
-/** Path to the first duplicate member of a JSON text that has one. */
-const findDuplicate = (text: string): string[] => {
+/** Path to each member of a JSON text whose name its object has before it. */
+export function* duplicateMembers(text: string): Generator<string[], void, undefined> {
   const levels: Level[] = [];
   const path = (): string[] => levels.map(({ names, index, name }) => (names === undefined ? String(index) : name));
   for (let at = 0; at < text.length; at += 1) {
@@ -95,12 +98,11 @@ const findDuplicate = (text: string): string[] => {
       for (at += 1; text[at] !== '"'; at += 1) if (text[at] === '\\') at += 1;
       if (level?.names === undefined || !isName(text, at + 1)) continue;
       level.name = String(JSON.parse(text.slice(from, at + 1)));
-      if (level.names.has(level.name)) return path();
+      if (level.names.has(level.name)) yield path();
       level.names.add(level.name);
     }
   }
-  throw new Error('no member is given twice');
-};
+}
 
 /** In a JSON text a colon follows a name, and only a name. */
 const isName = (text: string, from: number): boolean => {

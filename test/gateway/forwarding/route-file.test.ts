@@ -86,7 +86,7 @@ test.each([
 ])('A-157 each of forty mistakes in %s is named with its path in one pass', (name, text) => {
   const problems = problemsOf(name, text);
   const places = [
-    ...['scopes: ', 'apiKeyScopes.0: ', 'upstreams.nobody: '],
+    ...['scopes.1.name: ', 'apiKeyScopes.0: ', 'upstreams.nobody: '],
     ...['upstreams.self.addresses: ', 'upstreams.shop.addresses.0: ', 'upstreams.shop.addresses.1: '],
     'upstreams.stock.addresses.1: ',
   ];
@@ -178,6 +178,59 @@ test('A-157 a file that is no JSON or YAML, and aliases that grow without bound,
     (_, level) => `a${level + 1}: &a${level + 1} [${`*a${level}, `.repeat(9)}]`,
   );
   expect(problemsOf('grown.yaml', `a0: &a0 [x]\n${levels.join('\n')}\nroutes: *a12\n`)).toHaveLength(1);
+});
+
+test('A-634 an upstream without an address is named once with its first route, and a scope that is listed twice with its place', () => {
+  const route = (id: string, upstream: string) => ({ id, path: `/${id}`, access: 'public', upstream });
+  const routes = [route('a', 'shop'), route('b', 'lost'), route('c', 'lost'), route('d', 'gone')];
+  const lost = ['routes.1.upstream: no address for upstream lost', 'routes.3.upstream: no address for upstream gone'];
+  expect(problemsOf('lost.json', JSON.stringify({ routes }))).toEqual(lost);
+  const scopes = ['a', 'b', 'a'].map((name) => ({ name, description: name }));
+  expect(problemsOf('lost.json', JSON.stringify({ scopes, routes }))).toEqual([
+    'scopes.2.name: a is listed twice',
+    ...lost,
+  ]);
+});
+
+test('A-634 a header rule with a name that is not allowed is refused for that and not for its upper case', () => {
+  const rulesOf = (name: string) => {
+    const requestHeaders = { set: { [name]: 'x' } };
+    const routes = [{ id: 'a', path: '/a', access: 'public', upstream: 'shop', requestHeaders }];
+    return problemsOf('rules.json', JSON.stringify({ routes }));
+  };
+  for (const name of ['Host', 'Content-Length', 'Authorization', 'X-Orderpass-Id'])
+    expect([name, rulesOf(name)]).toEqual([
+      name,
+      [expect.stringMatching(/^routes\.0\.requestHeaders\.set\.\S+: this field/)],
+    ]);
+  expect(rulesOf('X-Team')).toEqual([expect.stringContaining('write x-team in lower case')]);
+});
+
+test('A-632 members of a JSON file that are given twice are refused, each with its path, also with escapes and at the top', () => {
+  const upstreams = '"upstreams":{"e":{"addresses":["http://a:1"]}}';
+  const twice = `{"scopes":[{"name":"admin:a","description":"x"}],${upstreams},"routes":[
+    {"id":"a","path":"/x","scopes":["admin:a"],"upstream":"e","scop\\u0065s":[]},
+    {"id":"b","path":"/y","scopes":["admin:a"],"upstream":"e","limits":{"cost":1,"cost":2,"cost":3}}],"routes":[]}`;
+  expect(problemsOf('twice.json', twice)).toEqual([
+    'routes.0.scopes: is given twice',
+    'routes.1.limits.cost: is given twice',
+    'routes: is given twice',
+  ]);
+  expect(problemsOf('twice.yaml', twice)).toEqual([expect.stringContaining('Map keys must be unique')]);
+});
+
+test('A-632 what is JSON by its name is read as JSON alone, with or without a byte order mark', () => {
+  const plain = JSON.stringify({ routes: [{ id: 'a', path: '/x', access: 'public', upstream: 'shop' }] });
+  expect(problemsOf('plain.json', plain)).toEqual([]);
+  for (const name of ['marked.json', 'marked.yaml']) expect(problemsOf(name, `\uFEFF${plain}`)).toEqual([]);
+  for (const text of [`${plain.slice(0, -1)},}`, `# comment\n${plain}`, 'routes: []'])
+    expect(problemsOf('loose.json', text)).toEqual([expect.stringContaining('JSON')]);
+});
+
+test('A-632 a YAML file with a second document is refused in words for operators', () => {
+  expect(problemsOf('two.yaml', 'routes: []\n---\nroutes: []\n')).toEqual([
+    'a route table is one YAML document: a line --- begins another',
+  ]);
 });
 
 test('A-245 a route at a path that the gateway answers itself is refused, one beside or above it is not', () => {

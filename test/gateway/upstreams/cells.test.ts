@@ -197,7 +197,7 @@ test('A-362 every mistake in a group of cells has its path', () => {
     expect.stringMatching(/^upstreams\.shops\.cells\.default: shops is a group/),
   );
   expect(problemsOf({ shops: { cells: { default: 'ordering', north: 'nowhere' } } })).toEqual([
-    'no address for upstream nowhere',
+    'upstreams.shops.cells.north: no address for upstream nowhere',
   ]);
   expect(problemsOf(right, { tenant: undefined })).toEqual([expect.stringMatching(/^routes\.\d+\.tenant: say where/)]);
   expect(problemsOf(right, { access: 'public', scopes: undefined })).toEqual([

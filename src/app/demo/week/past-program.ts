@@ -18,10 +18,10 @@ import { orderingDeps } from '../../installation/ordering-deps.ts';
 import { createPlainServer } from '../../listeners/certificates.ts';
 import { createCoreHandler, createInternalServer, listen } from '../../listeners/listeners.ts';
 import type { Settings } from '../../settings/config.ts';
+import { receiverPath } from '../../settings/demo-path.ts';
 import type { LiveSecrets } from '../../settings/live-secrets.ts';
 import { orderingAudience } from '../../settings/ordering-audience.ts';
 import { ownerRights, targetRules } from '../../webhooks/wire-engine.ts';
-import { receiverPath } from '../receiver.ts';
 
 export type MovedClock = Clock & { moveTo(ms: number): void };
 

@@ -76,7 +76,7 @@ const tokenAnswer = z
     ),
     token_type: tokenType.describe('`DPoP`: it is bound to the key of the proof in the request (RFC 9449)'),
     expires_in: z.int().min(1).describe('Seconds until it expires'),
-    scope: text.describe('Scopes that it has, separated by spaces'),
+    scope: text.describe('Scopes that it has, separated by spaces; empty: none'),
     issued_token_type: accessTokenType.optional().describe('Type of the token; only after token exchange'),
     authorization_details: details.describe('What limits it beside the scopes; absent when nothing does'),
   })

@@ -79,6 +79,7 @@ const showExplained = (
     others,
     cells,
     addresses,
+    isOfDemo,
   }: Awaited<ReturnType<typeof explainCurrentRoute>>,
   { method, target }: { method: string; target: string },
   output: Output,
@@ -94,6 +95,7 @@ const showExplained = (
     ...(ownPath !== undefined && { answered_by: `the gateway itself, as everything at ${ownPath}` }),
     ...(isOptions && { answered_by: 'the gateway itself, since no route at this path names OPTIONS' }),
     ...(status !== null && { status, ...(allow !== undefined && { allow }) }),
+    ...(isOfDemo && { with_demo: 'answered by the demo and by no route, if the store has the demo' }),
     ...(leadsToDocs && { for_browsers: '302 to /docs' }),
     ...(route !== undefined && { ...decisionOf(route), units, cors: corsOf(cors) }),
     ...(preflights !== undefined && {

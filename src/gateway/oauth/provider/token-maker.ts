@@ -28,7 +28,7 @@ export type MadeToken = {
 };
 
 export type TokenContent = {
-  /** Names, separated by spaces. */
+  /** Names, separated by spaces; empty: none. */
   scope: string;
   /** Thumbprint of the key that the token is bound to. */
   jkt: string | undefined;
@@ -132,6 +132,14 @@ const createConfiguration = ({ lifetimeS, key }: TokenMakerDeps, lineages: WeakM
     ...(isSandboxId(token.clientId ?? '') && { sandbox: true }),
     ...lineages.get(token),
   }),
+  // The provider leaves an empty scope out. Every check of tokens, also that of the previous release, needs the claim.
+  formats: {
+    customizers: {
+      jwt: (_context, _token, { payload }) => {
+        payload.scope ??= '';
+      },
+    },
+  },
   ttl: { ClientCredentials: lifetimeS },
   features: {
     clientCredentials: { enabled: true },
