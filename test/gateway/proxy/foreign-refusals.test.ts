@@ -51,12 +51,7 @@ const understood: [string, Record<string, string | string[]>, unknown, string[]]
     ['write:things'],
   ],
   ['a DPoP challenge', { 'www-authenticate': 'DPoP algs="ES256", error="insufficient_scope", scope="a"' }, {}, ['a']],
-  [
-    'JSON with scope',
-    {},
-    { error: 'insufficient_scope', scope: 'write:things read:orders' },
-    ['write:things'],
-  ],
+  ['JSON with scope', {}, { error: 'insufficient_scope', scope: 'write:things read:orders' }, ['write:things']],
   ['JSON with scope alone', {}, { message: 'No', scope: 'write:things' }, ['write:things']],
   ['JSON with missing_scopes', {}, { missing_scopes: ['write:things', 'no such', 'x"'] }, ['write:things']],
   [
