@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   openDoor,
   type PublicDoor,
@@ -57,6 +57,10 @@ test('A-640 the fields that config/README.md lists stay here, of a request and o
   const ofAnswers = listed('These fields of an answer are dropped', '## `/auth/check`');
   const stopped = ['Server', 'X-Powered-By', 'WWW-Authenticate', 'DPoP-Nonce', 'Strict-Transport-Security'];
   const replaced = ['X-Content-Type-Options', 'X-Request-Id', 'X-API-Version', 'RateLimit', 'RateLimit-Policy'];
+  const { answer: before } = upstream;
+  onTestFinished(() => {
+    upstream.answer = before;
+  });
   upstream.answer = (_req, res) => {
     for (const name of [...stopped, ...replaced, 'Proxy-Own', 'X-Orderpass-Own', 'X-Own', 'ETag', 'Vary'])
       res.setHeader(name, 'of the service');
