@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { plainEnv, root, runCommand, runJson, runProcess } from '../support/program.ts';
