@@ -147,7 +147,12 @@ export { pageDryRuns } from './policy/page-dry-runs.ts';
 export { shrinkClientScopes } from './policy/shrink-scopes.ts';
 export { reportUnusedScopes } from './policy/unused-scopes.ts';
 export type { TableState } from './routing/reload/open-reload.ts';
-export { listServedTables, type ReloadAnswers, requestReload } from './routing/reload/request-reload.ts';
+export {
+  listSeenTables,
+  listServedTables,
+  type ReloadAnswers,
+  requestReload,
+} from './routing/reload/request-reload.ts';
 export { type ProbedAddress, probeUpstream } from './upstream/addresses/probe-upstream.ts';
 export { readDenial } from './whoami/denial-log.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';

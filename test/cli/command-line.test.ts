@@ -1,5 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { plainEnv, root, runCommand, runJson, runProcess } from '../support/program.ts';
@@ -113,6 +114,29 @@ test('wrong usage is exit code 2, help is 0', async () => {
   const help = await runProcess(['client', 'create', '--help'], env);
   expect(help.code).toBe(0);
   expect(help.stdout).toContain('--scope');
+});
+
+/** Its output goes to a reader that closed the pipe before the command wrote. */
+const runUnread = async (args: readonly string[], names: readonly ('stdout' | 'stderr')[]) => {
+  const child = spawn(process.execPath, ['src/cli/launch.mjs', ...args], {
+    cwd: root,
+    env: { ...plainEnv(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let errors = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  for (const name of names) child[name].destroy();
+  const [code] = await once(child, 'close');
+  return { code, errors };
+};
+
+test('A-637 a command whose output is not read to its end does its work and ends quietly, with its own exit code', async () => {
+  expect(await runUnread(['config', 'table'], ['stdout'])).toEqual({ code: 0, errors: '' });
+  expect(await runUnread(['restaurant', 'create', '--name', 'Da Cut'], ['stdout'])).toEqual({ code: 0, errors: '' });
+  expect((await runCommand(['restaurant', 'list'], env)).stdout).toContain('Da Cut');
+  expect((await runUnread(['nonsense'], ['stdout', 'stderr'])).code).toBe(2);
 });
 
 test('config check names every problem at once; config print masks secrets and works on bad settings', async () => {

@@ -141,6 +141,14 @@ test('listen continues when the target fails or is away, and with --json prints 
   expect(await listening.stop()).toBe(0);
 });
 
+test('A-637 listen ends quietly when its lines are not read any more, and forwards nothing unseen', async () => {
+  const listening = await startListen(['--endpoint', endpoint.uid, '--forward-to', local.url]);
+  const ended = listening.readNoMore();
+  await makeEvents('isa@example.com', 1);
+  expect(await ended).toBe(0);
+  expect(listening.errors()).toMatch(/^Forwarding [^\n]*\n$/);
+});
+
 test('listen continues at its position after the database closed its connections', async () => {
   const listening = await startListen(['--endpoint', endpoint.uid, '--forward-to', local.url]);
   await makeEvents('ida@example.com', 1);

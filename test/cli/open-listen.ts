@@ -9,6 +9,8 @@ export type Listening = {
   /** Of standard output, so far. */
   lines: string[];
   errors(): string;
+  /** Closes the pipe of standard output, as `head` does; resolves to the exit code. */
+  readNoMore(): Promise<number | null>;
   /** Ctrl-C; resolves to the exit code. */
   stop(): Promise<number | null>;
 };
@@ -37,5 +39,9 @@ export const openListen = async (args: readonly string[], env: Record<string, st
     await stop();
     throw error;
   }
-  return { lines, errors: () => errors, stop };
+  const readNoMore = (): Promise<number | null> => {
+    child.stdout.destroy();
+    return exited;
+  };
+  return { lines, errors: () => errors, readNoMore, stop };
 };

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, 
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { makeAuthority } from '../gateway/harness/make-certificate.ts';
 import { closeServer, listen } from '../gateway/harness/public-door.ts';
@@ -476,9 +476,18 @@ test('A-458 tokens stay valid over a reload, their scopes are compared with the 
 
 test('A-211 a gateway that does not answer is named, and without gateways the command has nothing to wait for', async () => {
   const [gateway, other] = gateways as [Gateway, Gateway];
-  signalOne(other.program.child.pid, 'SIGSTOP');
+  const [running, silent] = [gateway, other].map(({ program }) => program.child.pid);
+  const ended = new RegExp(`:${silent} {2}has ended or does not answer: it was last seen \\d+ s ago and served \\w+\n`);
+  signalOne(silent, 'SIGSTOP');
+  // A process that is stopped does not end with the test.
+  onTestFinished(() => void signalOne(silent, 'SIGCONT'));
   const { code, stderr, stdout } = await runCommand(['config', 'reload', '--wait', '8'], env);
-  signalOne(other.program.child.pid, 'SIGCONT');
+  // The row of a gateway that was killed stays in the same way.
+  await until(async () => {
+    const shown = (await runCommand(['config', 'status'], env)).stdout;
+    return shown.includes(`:${running}  serves `) && ended.test(shown);
+  }, 40_000);
+  signalOne(silent, 'SIGCONT');
   expect([code, stdout.split('\n').length, stderr]).toEqual([
     1,
     3,

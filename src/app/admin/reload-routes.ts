@@ -1,5 +1,5 @@
 /** The route tables of running gateways. Nothing here reads the file, since it may be the one that gateways refuse. */
-import { listServedTables, type ReloadAnswers, requestReload } from '#src/gateway/index.ts';
+import { listSeenTables, type ReloadAnswers, requestReload } from '#src/gateway/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { openInstallation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
@@ -15,11 +15,11 @@ export const reloadRoutes = async (settings: Settings, log: Logger, waitMsMax: n
   }
 };
 
-/** What each running gateway serves. */
+/** What each gateway serves, or served when it was last seen, within a minute. */
 export const showServedTables = async (settings: Settings, log: Logger): Promise<ReloadAnswers['gateways']> => {
   const { store } = await openInstallation(settings, log, { exclusive: false });
   try {
-    return await listServedTables(store.db);
+    return await listSeenTables(store.db);
   } finally {
     await store.close();
   }

@@ -54,6 +54,19 @@ export const createOutput = (options: { json: boolean }) => {
   };
 };
 
+/**
+ * A reader such as `head` closes the pipe when it has enough. The command still does all of its work and ends with its own
+ * exit code; only the rest of its output is dropped. For every other failure of a write, and for commands that must know of a
+ * closed pipe, the listeners of the command decide.
+ */
+export const dropAfterClosedPipe = (): void => {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE' && stream.listenerCount('error') === 1) throw error;
+    });
+  }
+};
+
 /** The members with a value, as `name=value` after the id. */
 export const toLine = (item: Readonly<Record<string, unknown>>): string =>
   Object.entries(item)

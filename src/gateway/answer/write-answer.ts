@@ -4,7 +4,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { SimulatedFault } from '../model/traced-fault.ts';
 import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
 import { discardRest, expectsMore } from '../request/discard-rest.ts';
-import type { Asked, Exchange } from '../request/exchange.ts';
+import { type Asked, type Exchange, upstreamNameOf } from '../request/exchange.ts';
 import {
   type DialectSettings,
   isOAuthStatus,
@@ -107,6 +107,8 @@ export const createWriteFault = (deps: {
           request_id: exchange.requestId,
           trace_id: exchange.span?.traceId,
           code: fault.code,
+          route: exchange.route?.id,
+          ...askedOf(exchange, fault),
           err: fault.cause ?? fault,
           detail: fault.internalText,
         },
@@ -124,6 +126,13 @@ export const createWriteFault = (deps: {
         });
     }
   };
+};
+
+/** The service that failed. A failure before it was asked, as of the store, is none of the service. */
+const askedOf = (exchange: Exchange, { code }: Fault): { upstream?: string | undefined; address?: string } => {
+  const { upstreamAddress } = exchange;
+  if (upstreamAddress === undefined && !code.startsWith('UPSTREAM_')) return {};
+  return { upstream: upstreamNameOf(exchange), ...(upstreamAddress !== undefined && { address: upstreamAddress }) };
 };
 
 export const renderFault = (exchange: Asked, fault: Fault, dialects: DialectSettings): RenderedFault => {

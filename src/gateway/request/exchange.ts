@@ -63,6 +63,8 @@ export type Exchange = {
   isNoted: boolean;
   /** The gateway's own path that answered, or `simulated`, for metrics: one of a bounded set. */
   place: string | undefined;
+  /** Address of the upstream that the request was last sent to, for the log. */
+  upstreamAddress: string | undefined;
   /** Undefined while nothing is traced. */
   span: TraceSpan | undefined;
   /** Span of the current or last attempt to reach the upstream. */
@@ -139,6 +141,7 @@ export const createExchange = (
     servedTenant: undefined,
     isNoted: false,
     place: undefined,
+    upstreamAddress: undefined,
     span: undefined,
     attempt: undefined,
   };

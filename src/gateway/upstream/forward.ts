@@ -179,6 +179,7 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
   sending.relay = relay;
   upstream.inFlight += 1;
   address.inFlight += 1;
+  exchange.upstreamAddress = address.origin;
   dispatch(sending, address, relay, deps.facts);
 };
 

@@ -12,6 +12,7 @@ import {
   type AnswerRules,
   firstValueOf,
   lacksCacheControl,
+  listedValueOf,
   passHeaders,
   type UpstreamHeaders,
 } from './response-headers.ts';
@@ -196,12 +197,27 @@ const startAnswer = (relay: Relay, controller: Controller, status: number, heade
 
 /**
  * What makes a well-formed head a wrong answer: statuses end at 599 (RFC 9110 section 15), 101 was not asked for, and 205 has no body
- * (section 15.3.6), which clients that know this would take for the next answer.
+ * (section 15.3.6), which clients that know this would take for the next answer. No transfer coding but chunked was asked for by `TE`
+ * (RFC 9112 section 7), and none is undone here, so a client would take coded bytes for the body.
  */
 const flawOf = ({ method }: Exchange, status: number, headers: UpstreamHeaders): string | undefined => {
   if (status < 200 || status > 599) return `the status ${status}`;
+  const coding = codingOf(headers);
+  if (coding !== undefined) return `the transfer coding ${coding}`;
   if (status !== 205 || method === 'HEAD') return undefined;
   return Number(firstValueOf(headers, 'content-length') ?? 0) > 0 ? bodyWith205 : undefined;
+};
+
+/** `identity` of older services is no coding. */
+const plainCodings: ReadonlySet<string> = new Set(['', 'chunked', 'identity']);
+const codingCharactersMax = 64;
+
+/** The first transfer coding that the gateway did not ask for. */
+const codingOf = (headers: UpstreamHeaders): string | undefined => {
+  const codings = listedValueOf(headers, 'transfer-encoding');
+  if (codings === undefined || codings === 'chunked') return undefined;
+  const names = codings.split(',').map((name) => name.trim().toLowerCase());
+  return names.find((name) => !plainCodings.has(name))?.slice(0, codingCharactersMax);
 };
 
 const bodyWith205 = 'a body with the status 205';

@@ -183,6 +183,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
     else socket.destroySoon();
   });
   socket.once('close', () => connection.socket.destroy());
+  exchange.upstreamAddress = address.origin;
   const target = exchange.upstreamTarget ?? exchange.target;
   const host = (upstream.preserveHost ? exchange.host : undefined) ?? address.host;
   // http-proxy sends the fields of the request that it gets. Those of the client stay as they came, for later checks.

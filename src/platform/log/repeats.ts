@@ -17,8 +17,8 @@ const kindsMax = 500;
 const reasonCharactersMax = 200;
 const warn = 40;
 
-/** Fields that are part of the kind: errors of two services or two sinks are two kinds. */
-const namedFields = ['service', 'sink', 'code', 'topic'] as const;
+/** Fields that are part of the kind: errors of two services, sinks or addresses of an upstream are two kinds. */
+const namedFields = ['service', 'sink', 'code', 'topic', 'upstream', 'address'] as const;
 
 export const createRepeats = (): Repeats => {
   const kinds = new Map<string, Kind>();

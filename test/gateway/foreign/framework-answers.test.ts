@@ -377,6 +377,16 @@ const precedence: [string, string | undefined, unknown, string[] | undefined][] 
   ['a problem document', undefined, { title: 'No', status: 403, missing_scopes: ['a'] }, ['a']],
   ['a challenge without an error', 'Bearer scope="x y"', {}, ['x', 'y']],
   ['the challenge with the error, of two', `Bearer realm="a", ${challenge}`, {}, ['from:challenge']],
+  [
+    'a challenge with required scopes, of which the caller has one',
+    'Bearer scope="read:orders write:orders x"',
+    {},
+    ['write:orders', 'x'],
+  ],
+  ['a challenge with scopes that the caller has', 'Bearer scope="read:orders"', {}, ['read:orders']],
+  ['scope, of which the caller has one', undefined, { scope: 'read:orders c' }, ['c']],
+  ['scope that the caller has', undefined, { scope: ['read:orders'] }, ['read:orders']],
+  ['an inner scope, of which the caller has one', undefined, { detail: { scope: 'c read:orders' } }, ['c']],
   ['a challenge for another error', 'Bearer error="invalid_token", scope="x"', {}, undefined],
 ];
 

@@ -1,6 +1,7 @@
 /** Answers that break at their start, and addresses in answers that only the inside knows. */
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLog } from '#src/platform/log.ts';
 import {
   openDoor,
   origin,
@@ -49,6 +50,8 @@ const broken: [string, string[]][] = [
   ['a chunk with a length below zero', [chunked, '-1\r\nx']],
   ['nothing of the body that was announced', [`${ok}Content-Length: 10\r\n\r\n`, 'end']],
   ['no chunk at all', [chunked, 'end']],
+  ['a transfer coding besides chunked', [`${ok}Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`]],
+  ['a transfer coding without chunked', [`${ok}Transfer-Encoding: gzip\r\n\r\n{}`, 'end']],
 ];
 
 test.each(broken)('F-12 an answer with %s is 502 in the dialect of the caller', async (_name, pieces) => {
@@ -65,6 +68,45 @@ test.each(broken)('F-12 an answer with %s is 502 in the dialect of the caller', 
   }
   answerWith(good);
   expect((await sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
+});
+
+test('A-638 the log names route, upstream and address of a failed answer once for each address, and nothing of the request', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) };
+  const log = createLog({ level: 'warn', role: 'gateway', destination });
+  const logged = await openDoor(`${upstream.url}|${second.url}`, { log });
+  answerWith(`${ok}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`);
+  const { 'x-api-key': apiKey = '' } = logged.asKey;
+  for (let count = 0; count < 20; count += 1) {
+    const answer = await sendRequest(logged.url, 'GET', '/api/orders/list?page=hidden', { headers: logged.asKey });
+    expect(answer.status).toBe(502);
+  }
+  await logged.close();
+  const failed = lines.filter(({ msg }) => msg === 'request failed');
+  expect(failed.map(({ address }) => address).sort()).toEqual([upstream.url, second.url].sort());
+  for (const line of failed) {
+    expect(line).toMatchObject({
+      ...{ level: 'error', code: 'UPSTREAM_UNREACHABLE', route: 'orders.list', upstream: 'ordering' },
+      err: { message: 'the upstream sent the transfer coding gzip' },
+    });
+  }
+  for (const part of ['hidden', apiKey]) expect(JSON.stringify(lines)).not.toContain(part);
+});
+
+test('A-639 an answer may have a head of 64 KiB; a larger one is 502', async () => {
+  const options = { headers: door.asKey, maxHeaderSize: 128 * 1024 };
+  const get = (): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      httpGet(`${door.url}/api/orders/list`, options, (answer) => {
+        answer.resume().once('end', () => resolve(answer.statusCode));
+      }).once('error', reject);
+    });
+  const fields = (count: number): string =>
+    Array.from({ length: count }, (_, index) => `X-Field-${index}: ${'x'.repeat(1_000)}\r\n`).join('');
+  answerWith(`${ok}${fields(60)}Content-Length: 2\r\n\r\n{}`);
+  expect(await get()).toBe(200);
+  answerWith(`${ok}${fields(66)}Content-Length: 2\r\n\r\n{}`);
+  expect(await get()).toBe(502);
 });
 
 test('F-12 an answer that breaks after its first bytes is cut, never a whole one', async () => {

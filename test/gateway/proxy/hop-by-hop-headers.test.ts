@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   openDoor,
   type PublicDoor,
@@ -45,6 +46,39 @@ test('hop-by-hop headers and those named in Connection stay here; the others go 
     expect([name, seen[name]]).toEqual([name, undefined]);
   }
   expect([seen.connection, seen['x-public']]).toEqual(['keep-alive', '2']);
+});
+
+test('A-640 the fields that config/README.md lists stay here, of a request and of an answer; the others go on', async () => {
+  const listed = (from: string, to: string): string => {
+    const text = readFileSync(new URL('../../../config/README.md', import.meta.url), 'utf8');
+    return text.slice(text.indexOf(from), text.indexOf(to, text.indexOf(from)));
+  };
+  const ofRequests = listed('These are removed too, and', '**Who calls.**');
+  const ofAnswers = listed('These fields of an answer are dropped', '## `/auth/check`');
+  const stopped = ['Server', 'X-Powered-By', 'WWW-Authenticate', 'DPoP-Nonce', 'Strict-Transport-Security'];
+  const replaced = ['X-Content-Type-Options', 'X-Request-Id', 'X-API-Version', 'RateLimit', 'RateLimit-Policy'];
+  const { answer: before } = upstream;
+  onTestFinished(() => {
+    upstream.answer = before;
+  });
+  upstream.answer = (_req, res) => {
+    for (const name of [...stopped, ...replaced, 'Proxy-Own', 'X-Orderpass-Own', 'X-Own', 'ETag', 'Vary'])
+      res.setHeader(name, 'of the service');
+    res.setHeader('content-type', 'application/json').end('{}');
+  };
+  const headers = { ...door.asKey, via: '1.1 other', 'x-request-id': 'mine', 'proxy-own': '1', 'x-orderpass-own': '1' };
+  const answer = await sendRequest(door.url, 'GET', '/api/orders/list', { headers: { ...headers, 'x-own': '1' } });
+  const seen = upstream.seen[0]?.headers ?? {};
+  for (const name of ['Via', 'X-Api-Key', 'Proxy-*', 'X-Orderpass-*']) expect(ofRequests).toContain(`\`${name}\``);
+  for (const name of ['via', 'x-api-key', 'proxy-own', 'x-orderpass-own'])
+    expect([name, seen[name]]).toEqual([name, undefined]);
+  expect([seen['x-own'], seen['x-request-id'] === answer.headers['x-request-id']]).toEqual(['1', true]);
+  for (const name of [...stopped, ...replaced]) {
+    expect(ofAnswers).toContain(`\`${name}\``);
+    expect([name, answer.headers[name.toLowerCase()]]).not.toEqual([name, 'of the service']);
+  }
+  for (const name of ['x-own', 'etag', 'vary']) expect(answer.headers[name]).toBe('of the service');
+  for (const name of ['proxy-own', 'x-orderpass-own']) expect(answer.headers[name]).toBeUndefined();
 });
 
 test('the upstream’s hop-by-hop headers, trailers and those named in its Connection stay behind', async () => {

@@ -40,7 +40,9 @@ export const configCommands = (program: Command, output: Output): void => {
     });
   group
     .command('status')
-    .description('show which version of its route table each running gateway serves, and why it refuses its file')
+    .description(
+      'show which version of its route table each running gateway serves, why it refuses its file, and which gateways ended without a stop within the last minute',
+    )
     .action(async (_options: unknown, command: Command) => {
       const { showServedTables } = await import('#src/app/admin/reload-routes.ts');
       const gateways = await showServedTables(...(await settingsAndLogOf(command)));
@@ -73,9 +75,18 @@ const waitSeconds = (text: string): number => {
   return seconds;
 };
 
+/** A running gateway is seen every 4 s, unless the database is slow. */
+const unseenSeconds = 8;
+
 const showGateways = (output: Output, gateways: Awaited<ReturnType<typeof showServedTables>>): void => {
   if (gateways.length === 0) output.line('No gateway is running.');
-  for (const { gateway, version, result, problems } of gateways) {
+  for (const { gateway, version, result, problems, seenSecondsAgo } of gateways) {
+    if (seenSecondsAgo >= unseenSeconds) {
+      output.line(
+        `${gateway}  has ended or does not answer: it was last seen ${seenSecondsAgo} s ago and served ${version}`,
+      );
+      continue;
+    }
     output.line(`${gateway}  serves ${version}${result === 'refused' ? ', and refuses its file:' : ''}`);
     for (const problem of problems) output.line(`  ${problem}`);
   }

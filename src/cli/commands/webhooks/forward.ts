@@ -90,6 +90,8 @@ const listen = async (events: ForwardEvents, { endpoint, forwardTo }: Options, o
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+  // Without a reader of its lines the command would forward for ever and show nothing.
+  process.stdout.once('error', onSignal);
   try {
     const next = await events.follow(endpoint);
     if (events.note !== undefined) output.error(events.note);
@@ -106,6 +108,7 @@ const listen = async (events: ForwardEvents, { endpoint, forwardTo }: Options, o
     }
   } finally {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+    process.stdout.off('error', onSignal);
   }
 };
 

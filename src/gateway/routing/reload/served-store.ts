@@ -13,6 +13,9 @@ export type ServedTable = {
   problems: readonly string[];
 };
 
+/** `seenSecondsAgo`: since the gateway last renewed its row. */
+export type SeenTable = ServedTable & { seenSecondsAgo: number };
+
 /** For a statement that reads other things too: the number of the last request. */
 export const requestNumber = '(select number from gateway.reload_request)';
 
@@ -56,9 +59,10 @@ export const deleteServed = async (db: Kysely<unknown>, process: string): Promis
 };
 
 /** Of the gateways that were seen within `seconds`. */
-export const listServed = async (db: Kysely<unknown>, seconds: number): Promise<ServedTable[]> => {
-  const { rows } = await sql<Omit<ServedTable, 'request'> & { request: string }>`
-    select gateway, version, request, result, problems from gateway.served_tables
+export const listServed = async (db: Kysely<unknown>, seconds: number): Promise<SeenTable[]> => {
+  const { rows } = await sql<Omit<SeenTable, 'request'> & { request: string }>`
+    select gateway, version, request, result, problems,
+      floor(extract(epoch from now() - seen))::int as "seenSecondsAgo" from gateway.served_tables
     where seen > now() - make_interval(secs => ${seconds}) order by gateway, process`.execute(db);
   return rows.map((row) => ({ ...row, request: Number(row.request) }));
 };

@@ -1,7 +1,8 @@
 /**
  * Pure: reads the missing scopes of an upstream's 403. The first of these sources that names a scope decides: `scope` of its
- * Bearer or DPoP challenge (RFC 6750 section 3), and of its JSON body `missing_scopes`, `required_scopes` without those that
- * the caller has, and `scope`. Text that is no scope token of RFC 6749 is left out, since scopes are quoted in a header.
+ * Bearer or DPoP challenge, and of its JSON body `missing_scopes`, `required_scopes` and `scope`. In `scope` an upstream may
+ * name all that it requires (RFC 6750 section 3), so the scopes that the caller has are removed, as from `required_scopes`.
+ * Text that is no scope token of RFC 6749 is left out, since scopes are quoted in a header.
  */
 import type { Challenge } from './parse-challenges.ts';
 import { isObject } from './read-details.ts';
@@ -30,7 +31,7 @@ export const readMissingScopes = (parts: Parts, known: readonly string[]): reado
 
 const firstNamed = ({ json, challenge, granted }: Parts): readonly string[] => {
   const inChallenge = tokensIn(challenge?.parameters.get('scope'));
-  if (inChallenge.length > 0) return inChallenge;
+  if (inChallenge.length > 0) return lackedOf(inChallenge, granted);
   if (!isObject(json)) return [];
   for (const body of [json, innerOf(json)]) {
     if (body === undefined) continue;
@@ -39,9 +40,15 @@ const firstNamed = ({ json, challenge, granted }: Parts): readonly string[] => {
     const required = tokensIn(body.required_scopes).filter((name) => !granted.has(name));
     if (required.length > 0) return required;
     const inScope = namesMissingScope(body) ? tokensIn(body.scope) : [];
-    if (inScope.length > 0) return inScope;
+    if (inScope.length > 0) return lackedOf(inScope, granted);
   }
   return [];
+};
+
+/** All of them when the caller has all: the upstream counts the scopes in another way, and says that these matter. */
+const lackedOf = (names: readonly string[], granted: ReadonlySet<string>): readonly string[] => {
+  const lacked = names.filter((name) => !granted.has(name));
+  return lacked.length > 0 ? lacked : names;
 };
 
 /** A list, or a text with blanks between the scopes, each scope once. A text that is too long is not read in part. */
