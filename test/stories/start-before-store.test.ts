@@ -66,6 +66,16 @@ test('a process that starts before its database logs it once, waits, and then ru
   expect(await gone).toEqual([0, null]);
 });
 
+test('F-65 a SIGHUP during the start is carried out when the program runs', async () => {
+  const { said } = start({ ORDERPASS_ROLE: 'gateway', ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:9', PORT: '0' });
+  await until(() => said().includes(waiting));
+  child?.kill('SIGHUP');
+  await until(() => said().includes('reads its files again when it runs'));
+  expect(said()).not.toContain('SIGHUP is ignored');
+  await line.restore();
+  await until(() => said().includes('SIGHUP: the program reads the route table again'));
+});
+
 test('a process that gets a stop signal while it waits for its database ends at once and cleanly', async () => {
   const { said, gone } = start();
   await until(() => said().includes(waiting));

@@ -67,9 +67,16 @@ const runAlone = async (loaded: Loaded, output: Output): Promise<void> => {
   const { settings, log } = loaded;
   const stopping = stopOnSignal();
   let running: Program | undefined;
-  onHangUp(() => logReload(log, running));
+  let isReloadAsked = false;
+  onHangUp(() => {
+    if (running !== undefined) return logReload(log, running);
+    isReloadAsked = true;
+    log.warn('SIGHUP: the program starts, and reads its files again when it runs');
+  });
   running = await startUnlessStopped(loaded, stopping);
   if (running === undefined) return;
+  // They may have been read before the signal.
+  if (isReloadAsked) logReload(log, running);
   try {
     const { demo, publicUrl, internalUrl } = running;
     introduce(publicUrl, internalUrl, settings, output);
@@ -105,11 +112,10 @@ const runSeveral = async ({ settings, source, log }: Loaded, count: number, outp
 const runOneOfSeveral = async (supervising: SupervisingProcess): Promise<void> => {
   const { stopping, settings } = supervising;
   const loaded = await beginWith({ ...processSettingsSource(), joined: { raw: settings, problems: [] } });
-  let running: Program | undefined;
-  supervising.onReload(() => logReload(loaded.log, running));
   onBrokenOutput();
-  running = await startUnlessStopped(loaded, stopping, supervising);
+  const running = await startUnlessStopped(loaded, stopping, supervising);
   if (running === undefined) return;
+  supervising.onReload(() => logReload(loaded.log, running));
   supervising.serving(running.publicUrl ?? '');
   await stopped(stopping);
   await running.stop();
@@ -177,8 +183,8 @@ const onBrokenOutput = (): void => {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 };
 
-const logReload = (log: Logger, running: Program | undefined): void => {
-  const reloaded = (running?.reload('signal:SIGHUP') ?? []).join(' and ');
+const logReload = (log: Logger, running: Program): void => {
+  const reloaded = running.reload('signal:SIGHUP').join(' and ');
   log.warn(
     reloaded === ''
       ? 'SIGHUP is ignored: settings are read at the start only, and files of secrets when they change'
