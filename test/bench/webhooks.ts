@@ -1,18 +1,14 @@
 /**
- * How fast do webhooks go, and what do those that wait cost the others? Named parts run alone. Exit code 1 when a goal is missed.
- *   rate: deliveries per second to one and to 1,000 receivers, beside a bare loop that signs and posts to the same ones. The
- *     events of a round are recorded before, in one transaction: producers are not what is measured. Worker and loop have one
- *     core, store and receivers the other; in all other parts the system places the processes, as it does for an operator.
- *   signatures: what message signatures (RFC 9421) cost of the rate to the 1,000, in turn with deliveries without.
- *   headers: what headers cost the main thread, with the thread that signs and without, in processor time, which other work on
- *     the machine changes less than a rate.
- *   latency: from commit to arrival, idle and at half load: half of the rate with which the worker keeps up beside a producer.
- *   backlog: both beside 1,000,000 waiting deliveries.
- *   kills: from commit to first arrival while workers are killed.
+ * How fast do webhooks go, and what do those that wait cost the others? `rate`: deliveries per second to one and to 1,000
+ * receivers, beside a bare loop that signs and posts to the same ones. The events of a round are recorded before, in one
+ * transaction: producers are not what is measured. `signatures`: what message signatures (RFC 9421) cost of the rate to the
+ * 1,000, in turn with deliveries without. `headers`: what headers cost the main thread, with the thread that signs and
+ * without, in processor time, which other work on the machine changes less than a rate. `latency`: from commit to arrival, idle and at half load: half of the rate at
+ * which the worker keeps up with commits beside it. `backlog`: both beside 1,000,000 waiting deliveries. `kills`: from commit to first arrival while workers are killed. Named parts run alone. Exit code 1 when a goal is missed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signatureSchemes } from '#src/webhooks/index.ts';
-import { median, type Part, pinned, print, ratiosOf, startPart, stopPart, unpin } from './kit/parts.ts';
+import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
 import { eventBody, type Harness, openHarness } from './kit/webhook-harness.ts';
 import { addBacklog } from './kit/webhooks/backlog.ts';
 import { measureHeaders } from './kit/webhooks/header-cost.ts';
@@ -303,24 +299,23 @@ const benchKills = async (parts: Parts, harness: Harness): Promise<void> => {
 
 const named = process.argv.slice(2);
 const wants = (part: string): boolean => named.length === 0 || named.includes(part);
-const benchDeliveries = async (store: Part): Promise<void> => {
-  const url = String(store.ready.url);
+const benchDeliveries = async (url: string): Promise<void> => {
   const receivers = await startPart('webhook-receivers', 1, [String(receiversCount)]);
   closers.push(() => stopPart(receivers));
   const loop = await startPart('webhook-loop', 0, []);
   closers.push(() => stopPart(loop));
   const parts: Parts = { receivers, loop, ports: receivers.ready.ports as number[] };
-  const processes = [store.child.pid, receivers.child.pid];
   const harnessOf = async (name: string): Promise<Harness> => {
     const harness = await openHarness(url, name);
     closers.push(() => harness.close());
     await addReceivers(harness, parts.ports);
     const worker = await harness.startWorker();
     closers.push(() => worker.stop());
-    processes.push(worker.child.pid);
     return harness;
   };
-  print(`${rounds} rounds, ${eventsPerRound} deliveries each; beside the bare loop ${pinned}`);
+  print(
+    `${rounds} rounds, ${eventsPerRound} deliveries each; worker and bare loop beside receivers and store, ${pinned}`,
+  );
   if (wants('kills')) {
     const harness = await openHarness(url, 'bench_kills');
     closers.push(() => harness.close());
@@ -329,20 +324,17 @@ const benchDeliveries = async (store: Part): Promise<void> => {
   if (!['rate', 'signatures', 'latency', 'backlog'].some(wants)) return;
   const harness = await harnessOf('bench');
   if (wants('rate')) await benchRate(parts, harness);
-  processes.forEach(unpin);
   if (wants('signatures')) await benchSignatures(parts, harness);
   if (wants('latency')) await benchLatency(parts, harness);
-  if (!wants('backlog')) return;
-  const loaded = await harnessOf('bench_backlog');
-  processes.forEach(unpin);
-  await benchBacklog(parts, harness, loaded);
+  if (wants('backlog')) await benchBacklog(parts, harness, await harnessOf('bench_backlog'));
 };
 
 try {
   const store = await startPart('store', 1, []);
   closers.push(() => stopPart(store));
-  if (wants('headers')) await benchHeaders(String(store.ready.url));
-  if (['kills', 'rate', 'signatures', 'latency', 'backlog'].some(wants)) await benchDeliveries(store);
+  const url = String(store.ready.url);
+  if (wants('headers')) await benchHeaders(url);
+  if (['kills', 'rate', 'signatures', 'latency', 'backlog'].some(wants)) await benchDeliveries(url);
 } finally {
   for (const close of closers.reverse()) await close().catch(() => undefined);
 }

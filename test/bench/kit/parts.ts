@@ -1,8 +1,7 @@
 /** Processes of a bench, each pinned to a core, and how figures are put together and shown. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -67,14 +66,6 @@ export const withParts = async <T>(run: (start: typeof startPart) => Promise<T>)
   } finally {
     for (const part of parts.reverse()) await stopPart(part);
   }
-};
-
-/** Lets a process and all that it has started use every core. */
-export const unpin = (pid: number | undefined): void => {
-  if (taskset === undefined || pid === undefined) return;
-  execFileSync(taskset, ['-acp', `0-${availableParallelism() - 1}`, String(pid)], { stdio: 'ignore' });
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
-  for (const child of children) if (child !== '') unpin(Number(child));
 };
 
 /** Of a process so far, in user and system mode, in microseconds: the kernel counts ticks of 10 ms. */
