@@ -48,5 +48,7 @@ test('A-565 the access log has the documented members at the level info, and no 
     [...[...members].filter((name) => !common.includes(name)), ...special].toSorted(),
   );
   expect(allowed).toMatchObject({ path: '/api/orders/list', route: 'orders.list', kind: 'api_key', complete: true });
+  expect(allowed).toMatchObject({ upstream: 'ordering', upstream_address: expect.stringMatching(/^http:/) });
   expect(refused).toMatchObject({ path: '/api/nowhere', status: 404, refusal: expect.any(String) });
+  expect(refused).not.toHaveProperty('upstream');
 });

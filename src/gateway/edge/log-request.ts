@@ -1,7 +1,7 @@
 /** The access log: one line per request, written when it ends. Paths without query, and ids; no credential, no payload. */
 import { clientCertificateOf } from '#src/platform/http/tls/client-certificate.ts';
 import type { Logger } from '#src/platform/log.ts';
-import type { Exchange } from '../request/exchange.ts';
+import { type Exchange, upstreamNameOf } from '../request/exchange.ts';
 
 type LogRequestDeps = { log: Logger; nowMs: () => number };
 
@@ -20,6 +20,11 @@ export const createLogRequest = ({ log, nowMs }: LogRequestDeps): ((exchange: Ex
           path: exchange.path.slice(0, 256),
           route: exchange.route?.id,
           via: exchange.within?.route?.id,
+          // The last one, where the request was sent again.
+          ...(exchange.upstreamAddress !== undefined && {
+            upstream: upstreamNameOf(exchange),
+            upstream_address: exchange.upstreamAddress,
+          }),
           caller: exchange.principal?.id,
           kind: exchange.principal?.kind,
           client_certificate: clientCertificateOf(req.socket)?.thumbprint,

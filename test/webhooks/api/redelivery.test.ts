@@ -191,6 +191,22 @@ test('a large redelivery is queued in steps by the workers, one at a time per en
   await stop();
 });
 
+test('A-644 a step of a redelivery ends at a bound of bytes, and the next one goes on there', async () => {
+  const receiver = await api.receiver();
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['orders'] });
+  const value = () => ({ uid: 'cus_1', note: 'x'.repeat(150_000) });
+  for (let seq = 1; seq <= 20; seq += 1) await api.record({ entity: 'cus_1', seq, value });
+  const stop = api.startWorker();
+  await until(isDispatched);
+  await stop();
+  await api.post('/webhook/update', { uid, kinds: ['customers'] });
+  const answer = await redeliver({ endpoint_uid: uid, since: start });
+  expect(answer.json.redelivery).toMatchObject({ queued: 7, state: 'running' });
+  api.startWorker();
+  await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 20);
+  expect(seqsOf(receiver, 'cus_1')).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+});
+
 test('after a worker is killed during a large redelivery, another one goes on: every event is queued once and arrives', async () => {
   api.clock.set(new Date());
   const receiver = await api.receiver();
