@@ -1,7 +1,7 @@
 /**
  * The public documents: /api/openapi.json, /docs/asyncapi.json, the collections, the schema of the route table, and the guide with the reference below
- * /docs. They are made from data that every gateway has, so a gateway without a core serves them too. The OpenAPI document is made at the
- * start and with each route table; the others with their first request.
+ * /docs. They are made from data that every gateway has, so a gateway without a core serves them too. Each is made
+ * with its first request, because making the OpenAPI document would take a tenth of a start.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -25,6 +25,7 @@ import { buildOpenApi } from './document/openapi.ts';
 import { withSharedMembers } from './document/share-members.ts';
 import { withSampleRequests } from './document/with-sample-requests.ts';
 import { createGuide } from './guide/guide.ts';
+import { lazy } from './lazy.ts';
 
 /**
  * Path → page, for a route table. Only the description of the operations depends on it. `samples`: what the examples are
@@ -43,31 +44,33 @@ export const createReference = (
     events: [...describedEvents, ...ownEvents],
   });
   return (table) => {
-    const document = buildOpenApi({
-      origin,
-      table,
-      operations: [...describedOperations(), ...describedWebhookOperations(kindScopes)],
-      selfOperations: describedSelfOperations(table.tenantWords),
-      events: describedEvents,
-      ownEvents,
-      signatureHeader: webhooks.signature_header,
-      now: new Date(),
-    });
+    const document = lazy(() =>
+      buildOpenApi({
+        origin,
+        table,
+        operations: [...describedOperations(), ...describedWebhookOperations(kindScopes)],
+        selfOperations: describedSelfOperations(table.tenantWords),
+        events: describedEvents,
+        ownEvents,
+        signatureHeader: webhooks.signature_header,
+        now: new Date(),
+      }),
+    );
     return new Map<string, Page>([
       [
         '/api/openapi.json',
         json('application/json; charset=utf-8', () =>
-          withSampleRequests(withSharedMembers(withNamedAlternatives(document)), samples),
+          withSampleRequests(withSharedMembers(withNamedAlternatives(document())), samples),
         ),
       ],
-      ['/docs/asyncapi.json', json('application/json; charset=utf-8', () => buildAsyncApi(document))],
+      ['/docs/asyncapi.json', json('application/json; charset=utf-8', () => buildAsyncApi(document()))],
       [
         '/docs/postman.json',
-        json('application/json; charset=utf-8', () => withSamples(postmanCollection(document), samples)),
+        json('application/json; charset=utf-8', () => withSamples(postmanCollection(document()), samples)),
       ],
       [
         '/docs/bruno.json',
-        json('application/json; charset=utf-8', () => withSamples(brunoCollection(document), samples)),
+        json('application/json; charset=utf-8', () => withSamples(brunoCollection(document()), samples)),
       ],
       ['/docs/routes.schema.json', json('application/schema+json', routeFileSchema)],
       ['/docs/assets/swagger-ui-bundle.js', viewerFile('swagger-ui-bundle.js', 'text/javascript; charset=utf-8')],

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Page } from '#src/gateway/index.ts';
+import { lazy } from '../lazy.ts';
 import { cellTables } from './content/cell-tables.ts';
 import { changelogFeed, changelogPage } from './content/changelog.ts';
 import { createDocumentLinks, readDocumentPages } from './content/document-pages.ts';
@@ -34,7 +35,7 @@ type GuideOptions = {
 type Json = Record<string, unknown>;
 
 /** Reads the texts; the result makes the pages for a route table, of which it takes the OpenAPI document. */
-export const createGuide = (options: GuideOptions): ((document: Json) => [string, Page][]) => {
+export const createGuide = (options: GuideOptions): ((document: () => Json) => [string, Page][]) => {
   const written = readWrittenPages({ includes: includesOf(options.events), signatureHeader: options.signatureHeader });
   const texts = [...written, changelogPage(), ...readDocumentPages(documentSources)];
   return (document) => pagesOf(options, [...texts, ...eventPages(options.events, document)], document);
@@ -50,14 +51,14 @@ const includesOf = (events: readonly EventEntry[]) => ({
   'cell-tables': cellTables,
 });
 
-const pagesOf = (options: GuideOptions, pages: readonly GuidePage[], document: Json): [string, Page][] => {
+const pagesOf = (options: GuideOptions, pages: readonly GuidePage[], document: () => Json): [string, Page][] => {
   const areas = orderPages(areaOrder, pages);
   const inOrder = areas.flatMap(({ groups }) => groups.flatMap((group) => group.pages));
   const frame = createFrame({ areas, hasPanel: options.hasPanel });
   const render = once(createRender(pages));
   const sectionGroups = function* () {
     for (const page of pages) yield sectionsOfPage(page.path, page.title, render(page));
-    yield sectionsOfOperations(document);
+    yield sectionsOfOperations(document());
   };
   const search = lazy(() => createSearchIndex(sectionGroups()));
   const shownPage = (page: GuidePage): string => {
@@ -85,7 +86,7 @@ const pagesOf = (options: GuideOptions, pages: readonly GuidePage[], document: J
     summary:
       'Every operation of the interface, with its parameters, answers and errors, to be tried with a credential.',
   };
-  const referenceText = (): string => withoutIds(referenceMarkdown(reference.title, reference.summary, document));
+  const referenceText = (): string => withoutIds(referenceMarkdown(reference.title, reference.summary, document()));
   const home = { path: '/docs', title: `${guideTitle}: guide`, summary: guideSummary };
   return [
     ['/docs', html(() => frame({ ...home, body: homeBody(guideTitle, guideSummary, areas, options.hasPanel) }))],
@@ -155,14 +156,6 @@ const assetPages = (): [string, Page][] =>
       body: () => readFileSync(new URL(`./assets/${name}`, import.meta.url)),
     },
   ]);
-
-const lazy = <T>(make: () => T): (() => T) => {
-  let made: { value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
-};
 
 const once = <K extends object, V>(make: (key: K) => V): ((key: K) => V) => {
   const made = new WeakMap<K, { value: V }>();

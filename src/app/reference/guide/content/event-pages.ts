@@ -18,13 +18,13 @@ ${events.map(({ event, kind, summary }) => `| [\`${event}\`](${pathOf(event)}) |
 `;
 
 /** `document`: the OpenAPI document. */
-export const eventPages = (events: readonly EventEntry[], document: Json): GuidePage[] =>
+export const eventPages = (events: readonly EventEntry[], document: () => Json): GuidePage[] =>
   events.map(({ event, summary }) => ({
     path: pathOf(event),
     area: 'integrate',
     title: event,
     summary: `${summary}.`,
-    markdown: () => eventMarkdown(event, summary, document),
+    markdown: () => eventMarkdown(event, summary, document()),
   }));
 
 type Parameter = { name: string; description: string; example?: unknown };
