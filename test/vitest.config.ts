@@ -8,12 +8,15 @@ const excluded = [
   ...(process.env.TEST_HA === 'on' ? [] : ['test/ha/**']),
   // Two builds of the image take minutes, and need the package sources (npm run test:image).
   ...(process.env.TEST_IMAGE === 'on' ? [] : ['test/conformance/image/**']),
-  // Thousands of runs of axe in a browser, and pages with a year of data, take many minutes (npm run test:pages).
+  // Thousands of runs of axe in a browser, all pages at seven widths, and demo data made again and again take many minutes
+  // (npm run test:pages).
   ...(process.env.TEST_PAGES === 'on'
     ? []
     : [
+        'test/panel/demo/demo-crashes.test.ts',
         'test/panel/demo/every-page.test.ts',
         'test/panel/demo/year-of-data.test.ts',
+        'test/panel/pages/layout.test.ts',
         'test/reference/guide/every-page.test.ts',
       ]),
 ];
