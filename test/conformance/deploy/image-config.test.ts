@@ -1,5 +1,9 @@
 /** The Dockerfile, as an engine and as `npm run image` read it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readImageConfig } from '../../../config/image/image-config.ts';
@@ -34,6 +38,20 @@ test('A-271 the image runs as a user without rights, and has a health check and 
   expect(unknownNames(names)).toEqual([]);
   expect(secretsAmong(names)).toEqual([]);
   expect(Object.keys(config.ExposedPorts)).toEqual(['8080/tcp', `${env.ORDERPASS_INTERNAL_PORT}/tcp`]);
+});
+
+test('A-271 the health check asks the address of the internal listener, and this machine where it listens on all', async () => {
+  const server = createServer((_, answer) => answer.end());
+  await once(server.listen(0, '127.0.0.2'), 'listening');
+  const port = String((server.address() as AddressInfo).port);
+  const check = async (host: string): Promise<number | null> => {
+    const env = { ORDERPASS_INTERNAL_HOST: host, ORDERPASS_INTERNAL_PORT: port };
+    const child = spawn(process.execPath, [join(root, 'config/image/health-check.mjs')], { env });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    return code;
+  };
+  expect([await check('127.0.0.2'), await check('0.0.0.0')]).toEqual([0, 1]);
+  server.close();
 });
 
 test('A-271 an instruction that the build without an engine cannot read is an error, not left out', () => {
