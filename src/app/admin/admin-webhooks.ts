@@ -31,19 +31,21 @@ export const createWebhooksAdmin = ({ installation, settings, actor, webhooks }:
       url: string;
       kinds?: readonly string[];
       signature?: SignatureScheme;
+      v1a?: boolean;
     }) => {
       await assertRestaurant(store.db, endpoint.tenant);
       return createEndpoint(
         endpointsDeps(installation, settings),
         { ...endpoint, owner: { kind: 'panel', id: 'cli' } },
         // Path and query of an address often hold a secret of the receiver.
-        (tx, { tenant, uid, url, kinds, signature }) =>
+        (tx, { tenant, uid, url, kinds, signature, v1a }) =>
           webhooks.note(tx, tenant, {
             operation: 'webhook/create',
             uid,
             origin: new URL(url).origin,
             kinds,
             signature,
+            v1a,
           }),
       );
     },

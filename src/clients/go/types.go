@@ -2563,6 +2563,8 @@ type Endpoint struct {
 	SignatureHeader string `json:"signature_header"`
 	// Message signature
 	Signature *EndpointSignature `json:"signature"`
+	// True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`
+	V1a bool `json:"v1a"`
 	// Attempts in one second, at most; null when there is no bound
 	MaxPerSecond *int64 `json:"max_per_second"`
 	// True: it also gets `webhook.digest`, each hour
@@ -2745,6 +2747,8 @@ type EndpointChange struct {
 	// True enables it again and forgets its failures; false disables it and
 	// cancels what is still to be sent
 	Enabled *bool `json:"enabled,omitzero"`
+	// True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`
+	V1a *bool `json:"v1a,omitzero"`
 	// True: it also gets `webhook.digest`, each hour
 	Digest *bool `json:"digest,omitzero"`
 	// The restaurant; required when the client has several. A POST may send it as
@@ -4643,6 +4647,9 @@ type NewEndpoint struct {
 	//
 	// By default `true`.
 	Enabled *bool `json:"enabled,omitzero"`
+	// True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`. When
+	// absent, true without `signature` and false with it
+	V1a *bool `json:"v1a,omitzero"`
 	// True: it also gets `webhook.digest`, each hour
 	//
 	// By default `false`.

@@ -109,6 +109,8 @@ export type WebhookEndpoint = {
   signatureHeader: string | null;
   /** How deliveries are signed beside Standard Webhooks, such as `rfc9421:ed25519`; null for not at all. */
   signature: string | null;
+  /** `webhook-signature` holds `v1a` beside `v1`. */
+  v1a: boolean;
   /** What it logs in with at its receiver. `id`: subject, client or name of the header; `expires`: in ISO form. */
   authShown: { type: 'certificate' | 'oauth' | 'header'; id: string; expires: string | null } | null;
   /** `soon`: its certificate ends within 30 days; `ended`: it has ended; null for neither. */
@@ -127,6 +129,8 @@ export type EndpointFields = {
   kinds: readonly string[];
   signatureHeader: string | null;
   signature: string | null;
+  /** `true` or `false`; null for the default of a new endpoint. */
+  v1a: string | null;
   maxPerSecond: string | null;
   digest: boolean;
 };

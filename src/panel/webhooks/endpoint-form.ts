@@ -22,6 +22,7 @@ export const readEndpointForm = (form: URLSearchParams): EndpointFields => ({
   kinds: [...new Set(form.getAll('kinds'))],
   signatureHeader: textOf(form, 'signature_header'),
   signature: textOf(form, 'signature'),
+  v1a: textOf(form, 'v1a'),
   maxPerSecond: textOf(form, 'max_per_second'),
   digest: form.get('digest') === '1',
 });
@@ -32,12 +33,14 @@ export const newEndpoint: EndpointFields = {
   kinds,
   signatureHeader: null,
   signature: null,
+  v1a: null,
   maxPerSecond: null,
   digest: false,
 };
 
 export const fieldsOf = (endpoint: WebhookEndpoint): EndpointFields => ({
   ...endpoint,
+  v1a: String(endpoint.v1a),
   maxPerSecond: endpoint.maxPerSecond?.toString() ?? null,
 });
 
@@ -56,7 +59,10 @@ export const problemsOf = ({ texts }: View, error: unknown): FieldProblems | und
   return problems;
 };
 
-export const endpointFields = (view: View, fields: EndpointFields, problems: FieldProblems): Html => {
+type FormOptions = { fields: EndpointFields; problems: FieldProblems; isNew: boolean };
+
+export const endpointFields = (view: View, options: FormOptions): Html => {
+  const { fields, problems } = options;
   const t = view.texts.restaurant.webhooks;
   const { optional, notifications } = view.texts.restaurant;
   const of = (name: keyof FieldProblems) => fieldNote(name, problems[name]);
@@ -69,17 +75,19 @@ export const endpointFields = (view: View, fields: EndpointFields, problems: Fie
     (kind) =>
       html`<label class="check"><input type="checkbox" name="kinds" value="${kind}"${fields.kinds.includes(kind) && html` checked`}>${notifications.kinds[kind]}</label>`,
   )}</fieldset>${kindsOf.line}
-${moreFields(view, fields, problems)}`;
+${moreFields(view, options)}`;
 };
 
 /** Settings that are rarely needed. */
-const moreFields = (view: View, fields: EndpointFields, problems: FieldProblems): Html => {
+const moreFields = (view: View, { fields, problems, isNew }: FormOptions): Html => {
   const t = view.texts.restaurant.webhooks;
   const header = fieldNote('signature_header', problems.signature_header);
   const signature = fieldNote('signature', problems.signature);
   const rate = fieldNote('max_per_second', problems.max_per_second);
   const isOpen =
-    [fields.signatureHeader, fields.signature, fields.maxPerSecond].some((value) => value !== null) || fields.digest;
+    [fields.signatureHeader, fields.signature, fields.maxPerSecond].some((value) => value !== null) ||
+    fields.digest ||
+    fields.v1a === 'false';
   return html`<details${isOpen && html` open`}><summary>${t.more}</summary>
 <label>${t.signatureHeader} <span class="hint">${t.signatureHeaderHint}</span>
 <input name="signature_header" maxlength="64" autocomplete="off" value="${fields.signatureHeader ?? ''}"${header.attributes}></label>${header.line}
@@ -87,6 +95,10 @@ const moreFields = (view: View, fields: EndpointFields, problems: FieldProblems)
 <select name="signature"${signature.attributes}><option value="">${t.signatureNone}</option>${schemes.map(
     (scheme) => html`<option${fields.signature === scheme && html` selected`}>${scheme}</option>`,
   )}</select></label>${signature.line}
+<label>${t.v1a} <span class="hint">${t.v1aHint}</span>
+<select name="v1a">${isNew && html`<option value="">${t.v1aDefault}</option>`}${(['true', 'false'] as const).map(
+    (value) => html`<option value="${value}"${fields.v1a === value && html` selected`}>${t.v1aSent[value]}</option>`,
+  )}</select></label>
 <label>${t.maxPerSecond} <span class="hint">${t.maxPerSecondHint}</span>
 <input name="max_per_second" inputmode="numeric" maxlength="6" autocomplete="off" value="${fields.maxPerSecond ?? ''}"${rate.attributes}></label>${rate.line}
 <label class="check"><input type="checkbox" name="digest" value="1"${fields.digest && html` checked`}>${t.digest}</label>

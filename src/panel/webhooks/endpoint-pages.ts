@@ -41,18 +41,18 @@ const showEndpoints = async (view: View) => {
   });
 };
 
-type Form = { title: string; action: string; submit: string; cancel: string };
+type Form = { title: string; action: string; submit: string; cancel: string; isNew: boolean };
 
 const formPage = (
   view: View,
-  { title, action, submit, cancel }: Form,
+  { title, action, submit, cancel, isNew }: Form,
   fields: EndpointFields,
   problems: FieldProblems,
 ) =>
   page({
     title,
     status: Object.keys(problems).length === 0 ? 200 : 422,
-    body: html`<form method="post" action="${action}" class="card form">${view.csrfField}${endpointFields(view, fields, problems)}
+    body: html`<form method="post" action="${action}" class="card form">${view.csrfField}${endpointFields(view, { fields, problems, isNew })}
 <div class="row"><button class="primary">${submit}</button><a class="button" href="${cancel}">${view.texts.restaurant.cancel}</a></div></form>`,
   });
 
@@ -63,6 +63,7 @@ const newForm = (view: View, { restuid }: PanelRestaurant): Form => {
     action: pathOfRestaurant(restuid, '/webhooks'),
     submit: t.create,
     cancel: pathOfRestaurant(restuid, '/webhooks'),
+    isNew: true,
   };
 };
 
@@ -88,7 +89,7 @@ const createEndpoint = async (view: View) => {
 const editForm = (view: View, restuid: string, { uid }: WebhookEndpoint): Form => {
   const t = view.texts.restaurant.webhooks;
   const path = pathOfEndpoint(restuid, uid);
-  return { title: t.editTitle, action: `${path}/edit`, submit: t.save, cancel: path };
+  return { title: t.editTitle, action: `${path}/edit`, submit: t.save, cancel: path, isNew: false };
 };
 
 const showEditForm = withEndpoint((view, restuid, endpoint) =>

@@ -81,7 +81,7 @@ const clientOwner = ({ texts, user }: View, id: string, name: string | undefined
 /** The settings of an endpoint. `ownerName`: of the API client that made it. */
 export const endpointSettings = (view: View, endpoint: WebhookEndpoint, ownerName?: string): Html => {
   const { webhooks: t, notifications } = view.texts.restaurant;
-  const { ownerKind, ownerId, signatureHeader, signature, authShown, maxPerSecond } = endpoint;
+  const { ownerKind, ownerId, signatureHeader, signature, v1a, authShown, maxPerSecond } = endpoint;
   return html`<dl class="facts">
 <dt>${t.url}</dt><dd><code>${breakable(endpoint.url)}</code></dd>
 ${endpoint.description !== null && html`<dt>${t.description}</dt><dd>${endpoint.description}</dd>`}
@@ -90,6 +90,7 @@ ${endpoint.description !== null && html`<dt>${t.description}</dt><dd>${endpoint.
     .join(', ')}</dd>
 ${signatureHeader !== null && html`<dt>${t.signatureHeader}</dt><dd><code>${signatureHeader}</code></dd>`}
 ${signature !== null && html`<dt>${t.signature}</dt><dd><code>${signature}</code></dd>`}
+${(signature !== null || !v1a) && html`<dt>${t.v1a}</dt><dd>${t.v1aSent[v1a ? 'true' : 'false']}</dd>`}
 ${
   authShown !== null &&
   html`<dt>${t.auth}</dt><dd>${t.authTypes[authShown.type]}: <code>${authShown.id}</code>${

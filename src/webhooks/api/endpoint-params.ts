@@ -51,6 +51,8 @@ const settable = {
   auth: authParam(),
 };
 
+const v1aText = 'True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`';
+
 export const createParams = (kinds: readonly string[]) =>
   z
     .object({
@@ -60,6 +62,7 @@ export const createParams = (kinds: readonly string[]) =>
       ),
       ...settable,
       enabled: withDefault(boolean(), true).describe('False: nothing is sent until it is enabled'),
+      v1a: optional(boolean()).describe(`${v1aText}. When absent, true without \`signature\` and false with it`),
       digest: withDefault(boolean(), false).describe(digestText),
       secret: givenSecret(),
     })
@@ -77,6 +80,7 @@ export const updateParams = (kinds: readonly string[]) =>
       enabled: optional(boolean()).describe(
         'True enables it again and forgets its failures; false disables it and cancels what is still to be sent',
       ),
+      v1a: optional(boolean()).describe(v1aText),
       digest: optional(boolean()).describe(digestText),
     })
     .meta({ id: 'EndpointChange', description: 'Changes of an endpoint; members that are absent stay as they are' });
@@ -95,6 +99,7 @@ export const newEndpointOf = (
   enabled: params.enabled,
   signatureHeader: params.signature_header ?? null,
   signature: params.signature ?? null,
+  v1a: params.v1a,
   maxPerSecond: params.max_per_second ?? null,
   digest: params.digest,
   auth: params.auth ?? null,
@@ -105,7 +110,7 @@ export const endpointChangesOf = (
   params: z.infer<ReturnType<typeof updateParams>>,
   kinds: readonly string[] | undefined,
 ): WantedChanges => {
-  const { url, enabled, digest, description, signature, auth } = params;
+  const { url, enabled, digest, description, signature, v1a, auth } = params;
   const { signature_header: signatureHeader, max_per_second: maxPerSecond } = params;
   return {
     ...(url === undefined ? undefined : { url }),
@@ -115,6 +120,7 @@ export const endpointChangesOf = (
     ...(kinds === undefined ? undefined : { kinds }),
     ...(signatureHeader === undefined ? undefined : { signatureHeader }),
     ...(signature === undefined ? undefined : { signature }),
+    ...(v1a === undefined ? undefined : { v1a }),
     ...(auth === undefined ? undefined : { auth }),
     ...(maxPerSecond === undefined ? undefined : { maxPerSecond }),
   };
@@ -158,6 +164,7 @@ export const endpointAnswer = z
     ...nextTryAnswer,
     signature_header: z.string().describe('Name of the header with the hexadecimal signature of the body'),
     signature: z.enum(signatureSchemes).nullable().describe('Message signature'),
+    v1a: z.boolean().describe(v1aText),
     max_per_second: z.int().nullable().describe('Attempts in one second, at most; null when there is no bound'),
     digest: z.boolean().describe(digestText),
     auth: authAnswer,
@@ -198,6 +205,7 @@ export const endpointView = (
     ...nextTryView(nextTryOfEndpoint(row, now), dates.iso),
     signature_header: row.signatureHeader ?? signatureHeader,
     signature: row.signature,
+    v1a: row.v1a,
     max_per_second: row.maxPerSecond,
     digest: row.digest,
     auth: authView(row.authShown, dates.iso),

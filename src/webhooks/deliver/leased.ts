@@ -7,9 +7,9 @@ export type Leased = ClaimedDelivery & { endpoint: DueEndpoint };
 type OfDelivery = Omit<LeasedDelivery, 'body'> & Pick<ClaimedDelivery, 'body' | 'leaseToken'>;
 
 export const leasedTo = (endpoint: DueEndpoint, delivery: OfDelivery): Leased => {
-  const { url, secret, previousSecret, previousSecretExpires, signatureHeader, signature, auth } = endpoint;
+  const { url, secret, previousSecret, previousSecretExpires, signatureHeader, signature, v1a, auth } = endpoint;
   return {
     ...delivery,
-    ...{ url, secret, previousSecret, previousSecretExpires, signatureHeader, signature, auth, endpoint },
+    ...{ url, secret, previousSecret, previousSecretExpires, signatureHeader, signature, v1a, auth, endpoint },
   };
 };

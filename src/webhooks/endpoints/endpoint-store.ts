@@ -9,12 +9,11 @@ const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.
 export const insertEndpoint = async (db: Kysely<unknown>, row: Endpoint): Promise<void> => {
   await sql`
     insert into webhooks.endpoints (tenant, uid, owner_kind, owner_id, url, description, kinds, enabled, disabled_reason,
-      signature_header, signature, max_per_second, digest, auth, auth_shown, secret, created)
+      signature_header, signature, v1a, max_per_second, digest, auth, auth_shown, secret, created)
     values (${row.tenant}, ${row.uid}, ${row.ownerKind}, ${row.ownerId}, ${row.url}, ${row.description},
       ${row.kinds}::text[], ${row.enabled}, ${row.disabledReason}, ${row.signatureHeader}, ${row.signature},
-      ${row.maxPerSecond}, ${row.digest}, ${row.auth}, ${jsonOf(row.authShown)}::jsonb, ${row.secret}, ${row.created})`.execute(
-    db,
-  );
+      ${row.v1a}, ${row.maxPerSecond}, ${row.digest}, ${row.auth}, ${jsonOf(row.authShown)}::jsonb, ${row.secret},
+      ${row.created})`.execute(db);
 };
 
 /** Holds off other creations of the same owner until the transaction ends, so that none is counted too late. */
@@ -47,8 +46,8 @@ export const updateEndpointUrl = async (
 
 const columns = sql`
   endpoint.tenant, endpoint.uid, owner_kind as "ownerKind", owner_id as "ownerId", url, description, kinds, enabled,
-  disabled_reason as "disabledReason", signature_header as "signatureHeader", signature, max_per_second as "maxPerSecond", digest, auth,
-  auth_shown as "authShown",
+  disabled_reason as "disabledReason", signature_header as "signatureHeader", signature, v1a,
+  max_per_second as "maxPerSecond", digest, auth, auth_shown as "authShown",
   withheld_kinds as "withheldKinds", secret, previous_secret as "previousSecret", previous_secret_expires as "previousSecretExpires",
   cancel_through as "cancelThrough", endpoint.created`;
 
@@ -146,8 +145,8 @@ export const saveEndpoint = async (tx: Kysely<unknown>, row: Endpoint): Promise<
     update webhooks.endpoints set url = ${row.url}, description = ${row.description}, kinds = ${row.kinds}::text[],
       enabled = ${row.enabled}, disabled_reason = ${row.disabledReason},
       disabled_at = case when ${row.enabled} then null else disabled_at end, signature_header = ${row.signatureHeader},
-      signature = ${row.signature}, max_per_second = ${row.maxPerSecond}, digest = ${row.digest}, auth = ${row.auth},
-      auth_shown = ${jsonOf(row.authShown)}::jsonb, secret = ${row.secret},
+      signature = ${row.signature}, v1a = ${row.v1a}, max_per_second = ${row.maxPerSecond}, digest = ${row.digest},
+      auth = ${row.auth}, auth_shown = ${jsonOf(row.authShown)}::jsonb, secret = ${row.secret},
       previous_secret = ${row.previousSecret}, previous_secret_expires = ${row.previousSecretExpires}
     where tenant = ${row.tenant} and uid = ${row.uid}`.execute(tx);
 };

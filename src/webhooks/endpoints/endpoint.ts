@@ -20,6 +20,8 @@ export type Endpoint = {
   signatureHeader: string | null;
   /** How deliveries are signed beside Standard Webhooks (interface 31). */
   signature: SignatureScheme | null;
+  /** `webhook-signature` holds `v1a` beside `v1`. */
+  v1a: boolean;
   maxPerSecond: number | null;
   digest: boolean;
   /** Sealed. */

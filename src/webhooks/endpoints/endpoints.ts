@@ -41,6 +41,8 @@ export type NewEndpoint = {
   enabled?: boolean;
   signatureHeader?: string | null;
   signature?: SignatureScheme | null;
+  /** Default: true unless a message signature, which is asymmetric too, is wanted. */
+  v1a?: boolean | undefined;
   maxPerSecond?: number | null;
   digest?: boolean;
   auth?: EndpointAuth | null;
@@ -128,6 +130,7 @@ export const addEndpoint = async (
     disabledReason: enabled ? null : 'owner',
     signatureHeader: wanted.signatureHeader ?? null,
     signature: wanted.signature ?? null,
+    v1a: wanted.v1a ?? (wanted.signature ?? null) === null,
     maxPerSecond: wanted.maxPerSecond ?? null,
     digest: wanted.digest ?? false,
     ...sealAuth(box, uid, wanted.auth ?? null),
@@ -174,6 +177,7 @@ export type EndpointChanges = Partial<
     | 'enabled'
     | 'signatureHeader'
     | 'signature'
+    | 'v1a'
     | 'maxPerSecond'
     | 'digest'
     | 'auth'

@@ -25,6 +25,7 @@ export type ClaimedDelivery = {
   previousSecretExpires: Date | null;
   signatureHeader: string | null;
   signature: SignatureScheme | null;
+  v1a: boolean;
   /** Sealed; null where the receiver asks for nothing. */
   auth: Buffer | null;
 };
@@ -39,6 +40,7 @@ export type DueEndpoint = Pick<
   | 'previousSecretExpires'
   | 'signatureHeader'
   | 'signature'
+  | 'v1a'
   | 'auth'
 > & {
   class: EndpointClass;
@@ -69,7 +71,7 @@ const described = sql`
     cancel_through is not null or withheld_through is not null as cancelling, max_per_second as "maxPerSecond",
     coalesce(failures_count, 0) as "failuresCount",
     health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",
-    previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader", signature, auth`;
+    previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader", signature, v1a, auth`;
 
 const joined = sql`
   join webhooks.endpoints as endpoint on endpoint.uid = turn.endpoint_uid

@@ -27,7 +27,7 @@ export const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly stri
         cancel_through is not null or withheld_through is not null as cancelling,
         max_per_second as "maxPerSecond", url, secret, previous_secret as "previousSecret",
         previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader",
-        signature, auth
+        signature, v1a, auth
       from webhooks.endpoints where tenant = wanted.tenant and enabled
       order by tenant, uid for share
     ) as endpoint

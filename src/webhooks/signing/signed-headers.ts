@@ -1,7 +1,7 @@
 /**
  * The headers of a delivery (interface 12.3). During the overlap of a rotation both secrets sign: `webhook-signature`
  * holds both signatures, the plain hex header keeps the old secret, and its `-Next` twin has the new one. An endpoint may
- * ask for a message signature beside them (interface 31).
+ * ask for a message signature beside them (interface 31), and for no `v1a`.
  */
 import type { Kysely } from 'kysely';
 import { sandboxHeader } from '#src/contract/headers.ts';
@@ -36,6 +36,8 @@ type SignedDelivery = {
   /** Where it is sent. */
   url: string;
   signature: SignatureScheme | null;
+  /** Without it `webhook-signature` holds `v1` alone. */
+  v1a: boolean;
 };
 
 export type SignedHeaders = (delivery: SignedDelivery, timestampSeconds: number) => Promise<Record<string, string>>;
@@ -85,12 +87,12 @@ export const createSignedHeaders = (deps: SignedHeadersDeps): SignedHeaders => {
     const secret = opened(endpointUid, delivery.secret);
     const overlaps = previousSecret !== null && expires !== null && expires > clock.now();
     const previous = overlaps ? opened(endpointUid, previousSecret) : undefined;
-    const v1aKey = keys.current();
-    const { key } = v1aKey instanceof Promise ? await v1aKey : v1aKey;
+    const v1aKey = delivery.v1a ? keys.current() : undefined;
+    const key = (v1aKey instanceof Promise ? await v1aKey : v1aKey)?.key;
     const message = scheme === null ? undefined : await describe(scheme, delivery, timestampSeconds);
     const signed = signedText({ id: eventId, timestampSeconds, body });
     // Both are begun before either is awaited, so that a thread makes them together.
-    const signatures = Promise.all([sign(key, signed), message && sign(message.key, message.base)]);
+    const signatures = Promise.all([key && sign(key, signed), message && sign(message.key, message.base)]);
     const v1 = v1Of(secret.v1, signed);
     const v1OfBoth = previous === undefined ? v1 : `${v1} ${v1Of(previous.v1, signed)}`;
     const hexHeader = delivery.signatureHeader ?? signatureHeader;
@@ -103,7 +105,7 @@ export const createSignedHeaders = (deps: SignedHeadersDeps): SignedHeaders => {
     const [v1a, messageSignature] = await signatures;
     const headers = headersWith({
       ...{ eventId, timestampSeconds, hex },
-      signature: `${v1OfBoth} ${v1aField(v1a)}`,
+      signature: v1a === undefined ? v1OfBoth : `${v1OfBoth} ${v1aField(v1a)}`,
       uid: delivery.uid,
       attempt: delivery.attemptsCount + 1,
       tenant: delivery.tenant,

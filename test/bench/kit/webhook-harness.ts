@@ -20,6 +20,9 @@ import { databaseUrl } from '../../support/test-server.ts';
 
 export type Harness = Awaited<ReturnType<typeof openHarness>>;
 
+/** How deliveries are signed beside `v1`. Default: as the program does. */
+export type Signing = { signature?: SignatureScheme | null; v1a?: boolean };
+
 const log = pino({ level: 'error' }, pino.destination(2));
 const insertedMax = 5_000;
 
@@ -68,13 +71,13 @@ export const openHarness = async (serverUrl: string, name: string) => {
   const addEndpoint = async (
     tenant: string,
     target: string,
-    signature: SignatureScheme | null = null,
+    signing: Signing = {},
   ): Promise<{ uid: string; secret: string }> => {
     await setKinds(db, tenant, { customers: true });
     const rules = { allowPrivate: true, allowedOrigins: [] };
     const { endpointUid: uid, secret } = await createEndpoint(
       { db, box, clock: systemClock, kinds: ['customers'], rules },
-      { tenant, url: target, owner: { kind: 'panel', id: 'bench' }, signature },
+      { tenant, url: target, owner: { kind: 'panel', id: 'bench' }, ...signing },
     );
     return { uid, secret };
   };

@@ -129,6 +129,37 @@ test('each field of an endpoint is kept as it was typed, shown, changed and clea
   expect((await ask(`/webhooks/${uid}`)).status).toBe(404);
 });
 
+test('A-643 the form leaves `v1a` out with a message signature unless it is chosen, and an edit keeps what it does not name', async () => {
+  const term = 'Signature v1a';
+  /** The values that the form offers, and the selected one. */
+  const offered = async (path: string): Promise<string[]> => {
+    const select = /<select name="v1a">([\s\S]*?)<\/select>/.exec((await ask(path)).html)?.[1] ?? '';
+    return [...select.matchAll(/<option value="(\w*)"( selected)?>/g)].map(
+      ([, value = '', chosen = '']) => value + chosen,
+    );
+  };
+  const shown = async (uid: string) => factsOf((await ask(`/webhooks/${uid}`)).html)[term];
+  const kinds: [string, string] = ['kinds', 'customers'];
+  const signature: [string, string] = ['signature', 'rfc9421:ed25519'];
+  expect(await offered('/webhooks/new')).toEqual(['', 'true', 'false']);
+  const plain = await addEndpoint([kinds, ['v1a', '']]);
+  expect(await shown(plain)).toBeUndefined();
+  expect(await offered(`/webhooks/${plain}/edit`)).toEqual(['true selected', 'false']);
+  const both = await addEndpoint([kinds, signature, ['v1a', 'true']]);
+  expect(await shown(both)).toBe('Sent');
+  const uid = await addEndpoint([kinds, signature, ['v1a', '']]);
+  expect(await shown(uid)).toBe('Left out');
+  expect(await offered(`/webhooks/${uid}/edit`)).toEqual(['true', 'false selected']);
+  const edit = (more: [string, string][]) => send(`/webhooks/${uid}/edit`, [['url', receiver.url], kinds, ...more]);
+  await edit([signature]);
+  expect(await shown(uid)).toBe('Left out');
+  await edit([signature, ['v1a', 'true']]);
+  expect(await shown(uid)).toBe('Sent');
+  await edit([['v1a', 'false']]);
+  expect(await shown(uid)).toBe('Left out');
+  for (const one of [plain, both, uid]) await send(`/webhooks/${one}/remove`);
+});
+
 test('the old secret signs for the time that was chosen, and is no longer shown when that is over', async () => {
   const uid = await addEndpoint();
   const overlap = 'The old secret signs too until';

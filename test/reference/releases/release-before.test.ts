@@ -36,6 +36,7 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
   let env: Record<string, string>;
   /** Each gateway has a data folder of its own. */
   let envBefore: Record<string, string>;
+  let restuid: string;
   let product: string;
   let client: { client_id: string; client_secret: string };
   let oldest: string;
@@ -105,7 +106,7 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
   /** A restaurant with a product, a client and an endpoint, made by the commands of the release before. */
   const prepare = async (): Promise<void> => {
     const run = (...args: string[]) => runJson(args, envBefore, checkout.folder);
-    const { restuid = '' } = await run('restaurant', 'create', '--name', 'Da Ada');
+    restuid = (await run('restaurant', 'create', '--name', 'Da Ada')).restuid ?? '';
     const of = ['--restaurant', restuid];
     const [made] = await Promise.all([
       run('client', 'create', '--name', 'Till', ...of),
@@ -203,6 +204,13 @@ describe.skipIf(missingHistory !== undefined)('the release before', () => {
     today = await startToday();
     await work(today, before, ofBefore);
     await work(before, today, ofToday);
+  });
+
+  test('A-643 endpoints that it makes on the schema of today have `v1a`', async () => {
+    const of = ['--restaurant', restuid];
+    await runJson(['endpoint', 'create', ...of, '--url', `${receiver.url}/later`], envBefore, checkout.folder);
+    const { endpoints }: Json = await runJson(['webhook', 'list', ...of], env);
+    expect(endpoints).toMatchObject([{ url: `${receiver.url}/later`, v1a: true }, { v1a: true }]);
   });
 
   test('A-282 a migration that works only with later releases refuses every start and names the release to start', async () => {

@@ -48,6 +48,7 @@ test('create answers with the endpoint and its secret, which no later answer sho
     next_attempt: null,
     signature_header: 'X-Orderpass-Signature',
     signature: null,
+    v1a: true,
     max_per_second: null,
     digest: false,
     auth: null,

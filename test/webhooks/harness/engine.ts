@@ -108,6 +108,7 @@ export const startEngine = async () => {
         resolve?: Resolve;
         owner?: Owner;
         signature?: SignatureScheme;
+        v1a?: boolean;
       } = {},
     ) =>
       createEndpoint(
@@ -126,6 +127,7 @@ export const startEngine = async () => {
           ...(options.kinds === undefined ? undefined : { kinds: options.kinds }),
           ...(options.secret === undefined ? undefined : { secret: options.secret }),
           ...(options.signature === undefined ? undefined : { signature: options.signature }),
+          v1a: options.v1a,
         },
       ),
     record: (draft: Partial<EventDraft> & { entity: string; seq: number }) =>

@@ -146,7 +146,8 @@ type Delivery = typeof delivery extends fc.Arbitrary<infer T> ? T : never;
 const signed = async ({ change: _, scheme, signedBy, ...random }: Delivery, seconds: number): Promise<SentMessage> => {
   const uid = 'whe_random';
   const fixed = { uid: 'dlv_1', endpointUid: uid, tenant: 'rst_1', previousSecret: null, previousSecretExpires: null };
-  const headers = await headersFor[signedBy]({ ...fixed, ...random, secret: sealed(uid), signature: scheme }, seconds);
+  const signing = { secret: sealed(uid), signature: scheme, v1a: false };
+  const headers = await headersFor[signedBy]({ ...fixed, ...random, ...signing }, seconds);
   return { method: 'POST', url: random.url, headers, body: random.body };
 };
 

@@ -135,7 +135,7 @@ test('no delivery is lost, sent twice or unsigned when the thread dies under loa
   try {
     const schemes = [undefined, ...signatureSchemes];
     for (const [index, signature] of schemes.entries())
-      await engine.addEndpoint(`${receiver.url}/${index}`, signature === undefined ? {} : { signature });
+      await engine.addEndpoint(`${receiver.url}/${index}`, signature === undefined ? {} : { signature, v1a: true });
     // It dies while it has its third group.
     const signer = signerWith({ onGroup: ({ worker, groupsCount }) => groupsCount === 3 && void worker.terminate() });
     engine.startWorker({ signer });

@@ -30,7 +30,7 @@ export const webhookHeaders = (signatureHeader: string): Json => ({
   ),
   SentWebhookSignature: header(
     'webhook-signature',
-    '`v1,` + base64 HMAC-SHA256 of id.timestamp.body with the secret, and `v1a,` + base64 Ed25519 of the same with a key of /.well-known/webhook-keys (Standard Webhooks). Signatures are separated by spaces. While a secret is being rotated there is a `v1` of the new one and a `v1` of the old one',
+    '`v1,` + base64 HMAC-SHA256 of id.timestamp.body with the secret, and, unless `v1a` of the endpoint is false, `v1a,` + base64 Ed25519 of the same with a key of /.well-known/webhook-keys (Standard Webhooks). Signatures are separated by spaces. While a secret is being rotated there is a `v1` of the new one and a `v1` of the old one',
     'v1,nDvDeDCy4Ic+uRqpMywAPyiMTAbzpPGZUp1VCLOkZ2E=',
   ),
   SentSignature: header(

@@ -1,7 +1,7 @@
 /** Commands that make endpoints and change their settings; `webhook …` shows and tests them. */
 import { type Command, Option } from 'commander';
 import { type SignatureScheme, signatureSchemes } from '#src/app/admin/terms.ts';
-import type { Output } from '../../terminal/output.ts';
+import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { callWebhook, onEndpoint } from './call-webhook.ts';
 import { authCommand } from './endpoint-auth.ts';
@@ -19,6 +19,14 @@ const signatureOption = (more: readonly string[]): Option =>
     ...more,
   ]);
 
+const v1aOption = (more = ''): Option =>
+  new Option('--v1a <on|off>', `on: webhook-signature has the Ed25519 signature v1a beside v1${more}`).choices([
+    'on',
+    'off',
+  ]);
+
+type Switch = 'on' | 'off';
+
 const createCommand = (group: Command, output: Output): void => {
   group
     .command('create')
@@ -27,9 +35,10 @@ const createCommand = (group: Command, output: Output): void => {
     .requiredOption('--url <url>', 'https address that receives the POST requests')
     .option('--kinds <kinds>', 'comma-separated: customers, orders, loyaltylog, menu (default all)')
     .addOption(signatureOption([]))
+    .addOption(v1aOption(' (default on, and off with --signature)'))
     .action(
       async (
-        options: { restaurant: string; url: string; kinds?: string; signature?: SignatureScheme },
+        options: { restaurant: string; url: string; kinds?: string; signature?: SignatureScheme; v1a?: Switch },
         command: Command,
       ) => {
         const kinds = options.kinds
@@ -42,6 +51,7 @@ const createCommand = (group: Command, output: Output): void => {
             url: options.url,
             ...(kinds === undefined ? undefined : { kinds }),
             ...(options.signature === undefined ? undefined : { signature: options.signature }),
+            ...(options.v1a === undefined ? undefined : { v1a: options.v1a === 'on' }),
           }),
         );
         output.result(
@@ -54,16 +64,23 @@ const createCommand = (group: Command, output: Output): void => {
 
 const updateCommand = (group: Command, output: Output): void => {
   onEndpoint(group, 'update', 'change how the deliveries of an endpoint are signed')
-    .addOption(signatureOption(['none']).makeOptionMandatory())
+    .addOption(signatureOption(['none']))
+    .addOption(v1aOption())
     .action(
-      async (
-        { restaurant, endpoint, signature }: { restaurant: string; endpoint: string; signature: string },
-        command: Command,
-      ) => {
+      async (options: { restaurant: string; endpoint: string; signature?: string; v1a?: Switch }, command: Command) => {
+        const { restaurant, endpoint: uid, signature, v1a } = options;
+        if (signature === undefined && v1a === undefined) throw new UsageError('Give --signature or --v1a, or both');
         const made = await callWebhook(command, restaurant, (webhooks) =>
-          webhooks.updateEndpoint(restaurant, { uid: endpoint, signature: signature === 'none' ? null : signature }),
+          webhooks.updateEndpoint(restaurant, {
+            uid,
+            ...(signature === undefined ? undefined : { signature: signature === 'none' ? null : signature }),
+            ...(v1a === undefined ? undefined : { v1a: v1a === 'on' }),
+          }),
         );
-        output.result(output.json ? made : { endpoint_uid: made.endpoint.uid, signature: made.endpoint.signature });
+        const { endpoint } = made;
+        output.result(
+          output.json ? made : { endpoint_uid: endpoint.uid, signature: endpoint.signature, v1a: endpoint.v1a },
+        );
       },
     );
 };

@@ -2839,6 +2839,8 @@ final class Endpoint implements \JsonSerializable
         public readonly string $signatureHeader,
         /** @var 'rfc9421:ed25519'|'rfc9421:ecdsa-p256'|null Message signature */
         public readonly ?string $signature,
+        /** True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1` */
+        public readonly bool $v1a,
         /** Attempts in one second, at most; null when there is no bound */
         public readonly ?int $maxPerSecond,
         /** True: it also gets `webhook.digest`, each hour */
@@ -2884,6 +2886,7 @@ final class Endpoint implements \JsonSerializable
             nextAttempt: isset($members['next_attempt']) ? Json::string($members['next_attempt'], 'Endpoint.next_attempt') : null,
             signatureHeader: Json::string($members['signature_header'] ?? null, 'Endpoint.signature_header'),
             signature: isset($members['signature']) ? Json::string($members['signature'], 'Endpoint.signature') : null,
+            v1a: Json::boolean($members['v1a'] ?? null, 'Endpoint.v1a'),
             maxPerSecond: isset($members['max_per_second']) ? Json::integer($members['max_per_second'], 'Endpoint.max_per_second') : null,
             digest: Json::boolean($members['digest'] ?? null, 'Endpoint.digest'),
             auth: isset($members['auth']) ? EndpointAuth::from(Json::members($members['auth'], 'Endpoint.auth')) : null,
@@ -2914,6 +2917,7 @@ final class Endpoint implements \JsonSerializable
             'next_attempt' => $this->nextAttempt,
             'signature_header' => $this->signatureHeader,
             'signature' => $this->signature,
+            'v1a' => $this->v1a,
             'max_per_second' => $this->maxPerSecond,
             'digest' => $this->digest,
             'auth' => $this->auth,
@@ -3013,6 +3017,8 @@ final class EndpointChange implements \JsonSerializable
          * sent
          */
         public readonly ?bool $enabled = null,
+        /** True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1` */
+        public readonly ?bool $v1a = null,
         /** True: it also gets `webhook.digest`, each hour */
         public readonly ?bool $digest = null,
         /**
@@ -3037,6 +3043,7 @@ final class EndpointChange implements \JsonSerializable
             maxPerSecond: \array_key_exists('max_per_second', $members) ? (isset($members['max_per_second']) ? Json::integer($members['max_per_second'], 'EndpointChange.max_per_second') : null) : Omitted::Member,
             auth: \array_key_exists('auth', $members) ? (isset($members['auth']) ? NewEndpointAuth::from(Json::members($members['auth'], 'EndpointChange.auth')) : null) : Omitted::Member,
             enabled: isset($members['enabled']) ? Json::boolean($members['enabled'], 'EndpointChange.enabled') : null,
+            v1a: isset($members['v1a']) ? Json::boolean($members['v1a'], 'EndpointChange.v1a') : null,
             digest: isset($members['digest']) ? Json::boolean($members['digest'], 'EndpointChange.digest') : null,
             restuid: isset($members['restuid']) ? Json::string($members['restuid'], 'EndpointChange.restuid') : null,
         );
@@ -3054,6 +3061,7 @@ final class EndpointChange implements \JsonSerializable
             'max_per_second' => $this->maxPerSecond,
             'auth' => $this->auth,
             'enabled' => $this->enabled ?? Omitted::Member,
+            'v1a' => $this->v1a ?? Omitted::Member,
             'digest' => $this->digest ?? Omitted::Member,
             'restuid' => $this->restuid ?? Omitted::Member,
         ]);
@@ -6243,6 +6251,11 @@ final class NewEndpoint implements \JsonSerializable
          */
         public readonly ?bool $enabled = null,
         /**
+         * True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`. When absent, true without
+         * `signature` and false with it
+         */
+        public readonly ?bool $v1a = null,
+        /**
          * True: it also gets `webhook.digest`, each hour
          *
          * By default `false`.
@@ -6276,6 +6289,7 @@ final class NewEndpoint implements \JsonSerializable
             maxPerSecond: \array_key_exists('max_per_second', $members) ? (isset($members['max_per_second']) ? Json::integer($members['max_per_second'], 'NewEndpoint.max_per_second') : null) : Omitted::Member,
             auth: \array_key_exists('auth', $members) ? (isset($members['auth']) ? NewEndpointAuth::from(Json::members($members['auth'], 'NewEndpoint.auth')) : null) : Omitted::Member,
             enabled: isset($members['enabled']) ? Json::boolean($members['enabled'], 'NewEndpoint.enabled') : null,
+            v1a: isset($members['v1a']) ? Json::boolean($members['v1a'], 'NewEndpoint.v1a') : null,
             digest: isset($members['digest']) ? Json::boolean($members['digest'], 'NewEndpoint.digest') : null,
             secret: isset($members['secret']) ? Json::string($members['secret'], 'NewEndpoint.secret') : null,
             restuid: isset($members['restuid']) ? Json::string($members['restuid'], 'NewEndpoint.restuid') : null,
@@ -6293,6 +6307,7 @@ final class NewEndpoint implements \JsonSerializable
             'max_per_second' => $this->maxPerSecond,
             'auth' => $this->auth,
             'enabled' => $this->enabled ?? Omitted::Member,
+            'v1a' => $this->v1a ?? Omitted::Member,
             'digest' => $this->digest ?? Omitted::Member,
             'secret' => $this->secret ?? Omitted::Member,
             'restuid' => $this->restuid ?? Omitted::Member,

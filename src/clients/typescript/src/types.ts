@@ -1394,6 +1394,8 @@ export type Endpoint = {
   signature_header: string;
   /** Message signature */
   signature: EndpointSignature;
+  /** True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1` */
+  v1a: boolean;
   /** Attempts in one second, at most; null when there is no bound */
   max_per_second: number | null;
   /** True: it also gets `webhook.digest`, each hour */
@@ -1475,6 +1477,8 @@ export type EndpointChange = {
   auth?: NewEndpointAuth | null | undefined;
   /** True enables it again and forgets its failures; false disables it and cancels what is still to be sent */
   enabled?: boolean | undefined;
+  /** True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1` */
+  v1a?: boolean | undefined;
   /** True: it also gets `webhook.digest`, each hour */
   digest?: boolean | undefined;
   /**
@@ -3122,6 +3126,11 @@ export type NewEndpoint = {
    * By default `true`.
    */
   enabled?: boolean | undefined;
+  /**
+   * True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`. When absent, true without `signature` and
+   * false with it
+   */
+  v1a?: boolean | undefined;
   /**
    * True: it also gets `webhook.digest`, each hour
    *

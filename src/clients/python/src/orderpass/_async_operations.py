@@ -1699,6 +1699,7 @@ class AsyncWebhooks:
         max_per_second: Union[Optional[int], Omitted] = OMIT,
         auth: Union[Optional[NewEndpointAuth], Omitted] = OMIT,
         enabled: Union[bool, Omitted] = OMIT,
+        v1a: Union[bool, Omitted] = OMIT,
         digest: Union[bool, Omitted] = OMIT,
         secret: Union[str, Omitted] = OMIT,
         restuid: Union[str, Omitted] = OMIT,
@@ -1723,6 +1724,8 @@ class AsyncWebhooks:
         max_per_second: Attempts in one second, at most; null for no bound. 1 to 1000.
         auth: Login at the receiver
         enabled: False: nothing is sent until it is enabled. By default `true`.
+        v1a: True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`. When absent, true
+        without `signature` and false with it
         digest: True: it also gets `webhook.digest`, each hour. By default `false`.
         secret: Secret that signs its events: whsec_ and base64 of 24 to 64 bytes, or 24 to 128 visible
         ASCII characters. When absent, one is made. 1 to 200 characters.
@@ -1748,6 +1751,7 @@ class AsyncWebhooks:
             "max_per_second": max_per_second,
             "auth": auth,
             "enabled": enabled,
+            "v1a": v1a,
             "digest": digest,
             "secret": secret,
             "restuid": restuid,
@@ -1767,6 +1771,7 @@ class AsyncWebhooks:
         max_per_second: Union[Optional[int], Omitted] = OMIT,
         auth: Union[Optional[NewEndpointAuth], Omitted] = OMIT,
         enabled: Union[bool, Omitted] = OMIT,
+        v1a: Union[bool, Omitted] = OMIT,
         digest: Union[bool, Omitted] = OMIT,
         restuid: Union[str, Omitted] = OMIT,
         options: Optional[CallOptions] = None,
@@ -1792,6 +1797,7 @@ class AsyncWebhooks:
         auth: Login at the receiver
         enabled: True enables it again and forgets its failures; false disables it and cancels what is
         still to be sent
+        v1a: True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`
         digest: True: it also gets `webhook.digest`, each hour
         restuid: The restaurant; required when the client has several. A POST may send it as a member of
         the body. 1 to 64 characters.
@@ -1817,6 +1823,7 @@ class AsyncWebhooks:
             "max_per_second": max_per_second,
             "auth": auth,
             "enabled": enabled,
+            "v1a": v1a,
             "digest": digest,
             "restuid": restuid,
         }

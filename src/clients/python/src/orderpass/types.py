@@ -1325,6 +1325,8 @@ class Endpoint(TypedDict):
     """Name of the header with the hexadecimal signature of the body"""
     signature: EndpointSignature
     """Message signature"""
+    v1a: bool
+    """True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`"""
     max_per_second: Optional[int]
     """Attempts in one second, at most; null when there is no bound"""
     digest: bool
@@ -1404,6 +1406,8 @@ class EndpointChange(_EndpointChangeRequired, total=False):
     """True enables it again and forgets its failures; false disables it and cancels what is still to
     be sent
     """
+    v1a: bool
+    """True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`"""
     digest: bool
     """True: it also gets `webhook.digest`, each hour"""
     restuid: str
@@ -2918,6 +2922,10 @@ class NewEndpoint(_NewEndpointRequired, total=False):
     """False: nothing is sent until it is enabled
 
     By default `true`.
+    """
+    v1a: bool
+    """True: `webhook-signature` has the Ed25519 signature `v1a` beside `v1`. When absent, true without
+    `signature` and false with it
     """
     digest: bool
     """True: it also gets `webhook.digest`, each hour
