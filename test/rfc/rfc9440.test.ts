@@ -110,6 +110,17 @@ test('A-371 the chain must lead to an authority of the operator, and the certifi
   expect((await ask(fieldOf(pair))).status).toBe(200);
 });
 
+test('a short key or a signature by SHA-1, which OpenSSL refuses in a handshake, is refused behind a proxy too', async () => {
+  const issue = { name: 'till-1', use: 'client' } as const;
+  for (const weak of [{ rsaBits: 1_024 }, { digest: 'sha1' }] as const)
+    expect((await ask(fieldOf(authority.issue({ ...issue, ...weak })))).json.error).toBe('invalid_client');
+  const middle = authority.intermediate({ digest: 'sha1' });
+  expect((await ask(fieldOf(middle.issue(issue)), harness.url, clientId, fieldOf(middle))).json.error).toBe(
+    'invalid_client',
+  );
+  expect((await ask(fieldOf(authority.issue({ ...issue, rsaBits: 2_048 })))).status).toBe(200);
+});
+
 test('A-440 RFC 9440 2.3: Client-Cert-Chain leads to an authority through those between, and none that may not issue', async () => {
   const chainOf = (...ones: Pick<Pair, 'cert'>[]): string => ones.map(fieldOf).join(', ');
   const with_ = (one: Pair, chain?: string, url = harness.url): Promise<Reply> =>

@@ -154,6 +154,14 @@ test('RFC 9449 4.3: htu is the address of the request, without its query and fra
   expect((await use(plain, await proofFor(plain, { claims: { htu: `${url}${read}?page=2#x` } }))).status).toBe(200);
 });
 
+test('RFC 9449 4.3: htu and address are compared after the normalisation of RFC 3986, which decodes no other character', async () => {
+  const { url } = plain.harness;
+  for (const path of [read.replace('orders', '%6Frders'), read.replace('orders', '%6frde%72s')])
+    expect((await use(plain, await proofFor(plain, { claims: { htu: url + path } }))).status).toBe(200);
+  for (const path of [read.replace('orders/list', 'orders%2Flist'), read.replace('list', 'list%3F')])
+    await expectRefused({ claims: { htu: url + path } });
+});
+
 test('RFC 9449 4.3: a nonce that the server gave is in the proof', async () => {
   expect((await use(strict, await proofFor(strict))).json.error).toBe('use_dpop_nonce');
   expect((await use(strict, await proofFor(strict, { claims: { nonce: 'guessed' } }))).json.error).toBe(

@@ -8,7 +8,7 @@ export const newProofKey = (alg = 'ES256'): ProofKey => {
   const { privateKey, publicKey } =
     alg === 'ES256'
       ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      : alg === 'EdDSA'
+      : alg === 'EdDSA' || alg === 'Ed25519'
         ? generateKeyPairSync('ed25519')
         : generateKeyPairSync('rsa', { modulusLength: 2048 });
   return { alg, privateKey, jwk: publicKey.export({ format: 'jwk' }) as JWK };

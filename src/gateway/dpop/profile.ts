@@ -45,7 +45,8 @@ export const profiles: Readonly<Record<Profile, ProfileRules>> = {
     boundTokensOnly: false,
     algorithms: ['ES256', 'EdDSA', 'Ed25519', 'PS256', 'RS256'],
     issuerAudienceOnly: false,
-    assertionAhead: { iat: Number.POSITIVE_INFINITY, nbf: 0 },
+    // Libraries write the time of their own clock into `nbf`, and clocks of clients are seldom right to the second.
+    assertionAhead: { iat: Number.POSITIVE_INFINITY, nbf: 30 },
     proofAhead: { iat: 60, nbf: 0 },
     proofBudget: 'failures',
   },

@@ -148,7 +148,8 @@ const readProof = async (
         return EmbeddedJWK(header, token);
       },
       {
-        algorithms: proofAlgorithms(rules),
+        // More names than the metadata lists: Ed25519 is that of EdDSA since RFC 9864, and libraries send it.
+        algorithms: [...rules.algorithms],
         typ: 'dpop+jwt',
         clockTolerance: rules.proofAhead.nbf,
         currentDate: now,
@@ -178,5 +179,16 @@ const namesTarget = (htu: string, origin: string, path: string): boolean => {
   const asked = URL.parse(origin + path);
   if (said === null || asked === null || said.username !== '' || said.password !== '') return false;
   // A path that reads differently once it is normalised was never routed in that form.
-  return asked.pathname === path && said.protocol + said.host === asked.protocol + asked.host && said.pathname === path;
+  return (
+    asked.pathname === path &&
+    said.protocol + said.host === asked.protocol + asked.host &&
+    normalised(said.pathname) === normalised(path)
+  );
 };
+
+/** RFC 3986 section 6.2.2: HTTP clients decode unreserved characters and write encodings in capitals after the proof was made. */
+const normalised = (path: string): string =>
+  path.replace(/%[0-9A-Fa-f]{2}/g, (code) => {
+    const sign = String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    return /[A-Za-z0-9._~-]/.test(sign) ? sign : code.toUpperCase();
+  });

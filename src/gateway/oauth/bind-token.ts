@@ -11,7 +11,7 @@ import { type ClientRecord, liveCertificate } from '../credentials/lookup/record
 import { hasName } from '../credentials/state/certificate-name.ts';
 import type { Dpop } from '../dpop/dpop.ts';
 import type { RulesOf } from '../dpop/profile.ts';
-import { type ClientCertificates, isValidAt } from '../request/client-certificate.ts';
+import { type ClientCertificates, isUsable } from '../request/client-certificate.ts';
 import { proofsOf } from '../request/read-proof.ts';
 import type { CountFailure } from './limit-failures.ts';
 import { invalidField, invalidRequest, OAuthRefusal } from './oauth-answers.ts';
@@ -108,7 +108,7 @@ export const isOfClient = (
   certificate: ClientCertificate,
 ): boolean => {
   const nowMs = clock.now().getTime();
-  if (!isValidAt(certificate, nowMs)) return false;
+  if (!isUsable(certificate, nowMs)) return false;
   if (liveCertificate(record, certificate.thumbprint, nowMs)) return true;
   const { certificateName: name } = record;
   if (name === null || record.certificates.some(({ thumbprint }) => thumbprint === certificate.thumbprint))
@@ -133,7 +133,7 @@ export const bindCertificate = (
   if (presented === undefined)
     throw invalidRequest('This client takes tokens bound to a certificate only; present one');
   const isKnown = record.certificates.length > 0 || record.certificateName !== null;
-  const fits = isKnown ? isOfClient(deps, record, presented) : isValidAt(presented, deps.clock.now().getTime());
+  const fits = isKnown ? isOfClient(deps, record, presented) : isUsable(presented, deps.clock.now().getTime());
   if (!fits) throw invalidRequest('The presented certificate is not a valid one of this client');
   return presented.thumbprint;
 };

@@ -128,7 +128,8 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const authenticate: Authenticate = async (ctx, form, beforeUse = () => undefined) => {
     const { req } = ctx;
     // First, so that a request that could not pass in any case is refused as what it is.
-    const proof = readClientProof(form, req.rawHeaders, deps.rules, () => presentedCertificate(deps, req));
+    const presented = deps.certificates === undefined ? undefined : () => presentedCertificate(deps, req);
+    const proof = readClientProof(form, req.rawHeaders, deps.rules, presented);
     const identified = (clientId: string): void => {
       ctx.state.clientId = clientId;
     };

@@ -14,14 +14,14 @@ const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /**
  * Throws invalid_request, or invalid_client when there is no proof of a kind that is offered. `rawHeaders`: names and values in
- * turn, as node gives them. `presented`: reads the certificate of the request. A certificate beside another method is none, since
+ * turn, as node gives them. `presented`: reads the certificate of the request; undefined: the operator has certificates off. A certificate beside another method is none, since
  * it may be there to bind the token. `sharedSecrets` false: no secret is taken (FAPI 2.0).
  */
 export const readClientProof = (
   form: Form,
   rawHeaders: readonly string[],
   { sharedSecrets }: Pick<ProfileRules, 'sharedSecrets'>,
-  presented: () => ClientCertificate | undefined = () => undefined,
+  presented: (() => ClientCertificate | undefined) | undefined = undefined,
 ): ClientProof => {
   const authorization = readAuthorization(rawHeaders);
   const methods = [authorization, form.client_secret, form.client_assertion].filter((value) => value !== undefined);
@@ -33,15 +33,19 @@ export const readClientProof = (
     return { method: 'assertion', clientId: form.client_id, assertion: form.client_assertion };
   }
   const bySecret = authorization !== undefined || form.client_secret !== undefined;
-  const certificate = bySecret || form.client_id === undefined ? undefined : presented();
+  const certificate = bySecret || form.client_id === undefined ? undefined : presented?.();
   if (certificate !== undefined && form.client_id !== undefined)
     return { method: 'certificate', clientId: form.client_id, certificate };
   // No secret is looked at, so this is no failed attempt.
-  if (!sharedSecrets) throw new NoClientAuthentication('Client authentication needs a client_assertion (FAPI 2.0)');
+  const orCertificate = presented === undefined ? '' : ' or a client certificate';
+  if (!sharedSecrets)
+    throw new NoClientAuthentication(`Client authentication needs a client_assertion${orCertificate} (FAPI 2.0)`);
   if (authorization !== undefined) return readBasic(authorization, form.client_id);
   if (form.client_id === undefined) throw new NoClientAuthentication('Client authentication is missing: no client_id');
   if (form.client_secret === undefined)
-    throw new NoClientAuthentication('Client authentication is missing: neither client_secret nor client_assertion');
+    throw new NoClientAuthentication(
+      `Client authentication is missing: neither client_secret nor client_assertion${presented === undefined ? '' : ', and the connection has no client certificate'}`,
+    );
   return { method: 'secret', clientId: form.client_id, secret: form.client_secret };
 };
 

@@ -12,6 +12,7 @@ import {
   certificateFacts,
   clientCertificateOf,
 } from '#src/platform/http/tls/client-certificate.ts';
+import { hasStrongKey } from '#src/platform/http/tls/strength.ts';
 import { createRecentMap } from '#src/platform/recent-map.ts';
 import { createAddressList, plainAddress } from '../limits/address-list.ts';
 import type { CertificateSettings } from './certificate-config.ts';
@@ -67,6 +68,10 @@ export const createClientCertificates = (
     hasAuthorities: authorities !== undefined,
   };
 };
+
+/** It may prove a client: it is valid now, and its key is too long to be computed (FAPI 2.0, section 5.4.1-2). */
+export const isUsable = (certificate: ClientCertificate, nowMs: number): boolean =>
+  isValidAt(certificate, nowMs) && hasStrongKey(certificate.x509);
 
 /** RFC 9440 section 2.1: the notBefore and notAfter of the certificate count wherever it is used. */
 export const isValidAt = ({ validFromMs, validToMs }: ClientCertificate, nowMs: number): boolean =>

@@ -46,11 +46,28 @@ test('5.3.2.1-4 5.3.2.1-6 a certificate authenticates and constrains the token, 
   expect(await use(token, headerOf(other))).toBe(401);
 });
 
+test('FAPI2-SP 5.4.1-2 a certificate with an RSA key under 2048 bits is not registered, and by its thumbprint it is no login', async () => {
+  const [short, long] = [1_024, 2_048].map((rsaBits) => makeAuthority().issue({ use: 'client', rsaBits })) as [
+    Pair,
+    Pair,
+  ];
+  await expect(harness.credentials.addClientCertificate(client.clientId, { pem: short.cert })).rejects.toMatchObject({
+    code: 'VALIDATION_ERROR',
+  });
+  for (const { cert } of [short, long])
+    await harness.credentials.addClientCertificate(client.clientId, {
+      thumbprint: new X509Certificate(cert).fingerprint256,
+    });
+  await expect.poll(async () => (await ask({}, headerOf(long))).status).toBe(200);
+  expect((await ask({}, headerOf(short))).json.error).toBe('invalid_client');
+});
+
 test('5.3.2.1-6 neither a secret beside a certificate nor the certificate of another client is taken', async () => {
   const bySecret = await ask({ client_secret: client.secret }, headerOf(own));
   expect([bySecret.status, bySecret.json.error]).toEqual([401, 'invalid_client']);
   expect((await ask({}, headerOf(other))).json.error).toBe('invalid_client');
-  expect((await ask({}, {})).json.error).toBe('invalid_client');
+  const none = (await ask({}, {})).json;
+  expect([none.error, none.error_description]).toEqual(['invalid_client', expect.stringContaining('certificate')]);
 });
 
 test('a bound token is exchanged only by its certificate, and the new one is bound to it (RFC 8693, interface 30)', async () => {

@@ -27,8 +27,8 @@ const errorOf = ({ status, json }: Reply): unknown => [status, json.error];
 const refusedClient = [401, 'invalid_client'];
 const refusedProof = [400, 'invalid_dpop_proof'];
 
-test('A-376 FAPI2-SP 5.4.1-1 assertions and proofs by ES256, EdDSA and PS256 are accepted', async () => {
-  for (const alg of ['ES256', 'EdDSA', 'PS256']) {
+test('A-376 FAPI2-SP 5.4.1-1 assertions and proofs by ES256, EdDSA, also by its name Ed25519, and PS256 are accepted', async () => {
+  for (const alg of ['ES256', 'EdDSA', 'Ed25519', 'PS256']) {
     const other = await harness.newClient({ alg });
     expect((await other.call(await other.token())).status).toBe(200);
   }

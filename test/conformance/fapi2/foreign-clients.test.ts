@@ -39,7 +39,7 @@ const again = async <T>(work: () => Promise<T>): Promise<T> => {
 };
 
 test.each<Algorithm>(['ES256', 'PS256', 'Ed25519'])(
-  'A-383 oauth4webapi with a key for %s gets and uses a bound token',
+  'A-383 oauth4webapi with keys for %s gets and uses a bound token',
   async (alg) => {
     const { client_id, keys } = await newCaller(alg);
     const as = await oauth.processDiscoveryResponse(
@@ -47,7 +47,7 @@ test.each<Algorithm>(['ES256', 'PS256', 'Ed25519'])(
       await oauth.discoveryRequest(new URL(harness.url), { ...insecure, algorithm: 'oauth2' }),
     );
     const self: oauth.Client = { client_id };
-    const DPoP = oauth.DPoP(self, await oauth.generateKeyPair('ES256'));
+    const DPoP = oauth.DPoP(self, await oauth.generateKeyPair(alg));
     const authenticate = oauth.PrivateKeyJwt(keys.privateKey);
     const request = () => oauth.clientCredentialsGrantRequest(as, self, authenticate, {}, { ...insecure, DPoP });
     const got = await again(async () => oauth.processClientCredentialsResponse(as, self, await request()));

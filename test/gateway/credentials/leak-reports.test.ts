@@ -88,6 +88,36 @@ test('A-384 a reported API key, real or of a sandbox, is refused at once and wit
   }
 });
 
+test('a value is found in the line where it stood, and of a text with several values none ends', async () => {
+  // A gateway of its own takes 30 reports of its own in a minute.
+  const door = await harness.openDoor();
+  const send = (token: string): Promise<Reply> => report({ token }, door.url);
+  const look = async (headers: Headers): Promise<number> => (await get(headers, read, door.url)).status;
+  const tenant = await harness.createTenant();
+  const newKey = async (): Promise<string> => (await harness.credentials.createApiKey({ tenant, name: 'till' })).value;
+  const [kept, other] = [await newKey(), await newKey()];
+  expect((await send(`${kept} ${other}`)).json).toEqual({ received: true });
+  for (const value of [kept, other]) expect(await look({ 'x-api-key': value })).toBe(200);
+  for (const around of [
+    (value: string) => `"${value}"`,
+    (value: string) => `export API_KEY=${value} # till`,
+    (value: string) => encodeURIComponent(`'${value}'`),
+    (value: string) => value.replaceAll('_', '%5F'),
+    (value: string) => `100 % ${value}`,
+  ]) {
+    const value = await newKey();
+    await send(around(value));
+    expect([around('…'), await look({ 'x-api-key': value })]).toEqual([around('…'), 401]);
+  }
+  const client = await harness.createClient([tenant]);
+  const token = await tokenOf(harness.url, client);
+  await send(`Authorization: Bearer ${token}`);
+  expect(await look(bearer(token))).toBe(401);
+  await send(JSON.stringify({ client_secret: client.client_secret }));
+  expect(await look(clientHeaders(client))).toBe(401);
+  await door.close();
+});
+
 test('A-384 a reported secret in its overlap ends with the tokens of its client; the new secret goes on', async () => {
   const old = await harness.createClient([await harness.createTenant()]);
   const made = await harness.credentials.rotateClientSecret(old.client_id, 24);

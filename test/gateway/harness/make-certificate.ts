@@ -19,6 +19,10 @@ type Wishes = {
   use?: 'client' | 'server';
   /** Of the certificate of a client: it has a critical extension that no program knows. */
   isUnknown?: boolean;
+  /** Of a key of RSA. Default: a key on P-256. */
+  rsaBits?: number;
+  /** Digest of the signature on it. */
+  digest?: 'sha256' | 'sha1';
 };
 
 export type Authority = {
@@ -55,7 +59,7 @@ const text = (tag: number, value: string): Buffer => der(tag, Buffer.from(value)
 /** Object identifiers, as hexadecimal content. */
 const oid = (hex: string): Buffer => der(0x06, Buffer.from(hex, 'hex'));
 const commonName = oid('550403');
-const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
+const ecdsaWith = { sha256: sequence(oid('2a8648ce3d040302')), sha1: sequence(oid('2a8648ce3d0401')) };
 const uses = { server: oid('2b06010505070301'), client: oid('2b06010505070302') };
 const isTrue = Buffer.from([0x01, 0x01, 0xff]);
 
@@ -103,22 +107,26 @@ const pem = (label: string, content: Buffer): string =>
     ?.join('\n')}\n-----END ${label}-----\n`;
 
 type Keys = { publicKey: KeyObject; privateKey: KeyObject };
-const makeKeys = (): Keys => generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const makeKeys = (rsaBits?: number): Keys =>
+  rsaBits === undefined
+    ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    : generateKeyPairSync('rsa', { modulusLength: rsaBits });
 
 const certify = (keys: Keys, issuer: { name: string; key: KeyObject }, wishes: Wishes, more: Buffer[]): string => {
   const { name = 'test', from = new Date(Date.now() - dayMs), until = new Date(Date.now() + 30 * dayMs) } = wishes;
+  const { digest = 'sha256' } = wishes;
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
     der(0x02, Buffer.concat([Buffer.from([0x01]), randomBytes(8)])),
-    ecdsaWithSha256,
+    ecdsaWith[digest],
     nameOf(issuer.name),
     sequence(timeOf(from), timeOf(until)),
     nameOf(name),
     keys.publicKey.export({ format: 'der', type: 'spki' }),
     ...(more.length === 0 ? [] : [der(0xa3, sequence(...more))]),
   );
-  const signature = sign('sha256', body, issuer.key);
-  return pem('CERTIFICATE', sequence(body, ecdsaWithSha256, der(0x03, Buffer.from([0]), signature)));
+  const signature = sign(digest, body, issuer.key);
+  return pem('CERTIFICATE', sequence(body, ecdsaWith[digest], der(0x03, Buffer.from([0]), signature)));
 };
 
 export const makeAuthority = (name = 'Test authority', wishes: AuthorityWishes = {}): Authority => {
@@ -157,7 +165,7 @@ const authorityWith = (name: string, own: Keys, ownCert: string): Authority => {
       return authorityWith(below, keys, certify(keys, issuer, { ...wishes, name: below }, authorityExtensions(wishes)));
     },
     issue: (wishes = {}) => {
-      const keys = makeKeys();
+      const keys = makeKeys(wishes.rsaBits);
       const { names = ['localhost', '127.0.0.1'], use = 'server', isUnknown = false } = wishes;
       const cert = certify(keys, issuer, wishes, [
         extension('551d25', sequence(uses[use])),

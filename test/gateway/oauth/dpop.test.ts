@@ -90,7 +90,7 @@ test('a client that sends a proof gets a token of type DPoP with the thumbprint 
   expect((await sendRequest(harness.url, 'GET', read, { headers: bearer(plain.json.access_token) })).status).toBe(200);
 });
 
-test.each(['ES256', 'EdDSA', 'PS256', 'RS256'])(
+test.each(['ES256', 'EdDSA', 'Ed25519', 'PS256', 'RS256'])(
   'proofs signed by %s are good for tokens and for calls',
   async (alg) => {
     const of = { ...caller, key: newProofKey(alg) };

@@ -123,6 +123,12 @@ test('an assertion is used once at all gateways together, also when both get it 
   await door.close();
 });
 
+test('an assertion whose clock is some seconds ahead is accepted, as libraries write iat and nbf by the clock of their client', async () => {
+  const ahead = seconds() + 20;
+  expect((await send(await sign({ iat: ahead, nbf: ahead, exp: ahead + 60 }))).status).toBe(200);
+  await expectRefused(sign({ nbf: seconds() + 45, exp: seconds() + 100 }));
+});
+
 test('every claim and the algorithm must be right, and the named client must be the one that signed', async () => {
   const other = pick(await harness.createClient([tenant]));
   for (const claims of [

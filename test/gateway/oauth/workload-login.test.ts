@@ -142,6 +142,16 @@ test('A-389 a wrong claim is named after the signature was found right, with nei
   );
 });
 
+test('a subject may have blanks and letters of every script between others, as GitHub writes names of environments', async () => {
+  for (const sub of ['repo:acme/app:environment:Production West', 'repo:acme/app:ref:refs/heads/größe']) {
+    const { clientId } = await trusting({ subject: sub });
+    expect((await login(await issuer.sign({ sub, aud: audience }), clientId)).status).toBe(200);
+    expect((await login(await issuer.sign({ sub: `${sub} `, aud: audience }), clientId)).status).toBe(401);
+  }
+  for (const sub of ['', ' a', 'a ', 'a\nb', 'a\u00a0b', 'a\u202eb', 'a'.repeat(513), 'repo:*'])
+    await expect(trusting({ subject: sub })).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+});
+
 test('A-389 without a right signature, a trusted issuer or a live client the refusal is generic', async () => {
   const [{ clientId, trustId }, other] = [await trusting(), await harness.createClient([await harness.createTenant()])];
   const claims = { sub: subject, aud: audience };

@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { Fault, validationFault } from '#src/contract/fault.ts';
 import { certificateFacts } from '#src/platform/http/tls/client-certificate.ts';
+import { hasStrongKey } from '#src/platform/http/tls/strength.ts';
 import { clientKeyName } from '../show/show-credentials.ts';
 import { readAlternativeName, readSubjectName } from '../state/certificate-name.ts';
 import * as store from '../state/certificate-store.ts';
@@ -121,6 +122,7 @@ const readPem = (pem: string, now: Date): { thumbprint: string; subject: string;
   if (text === undefined || second !== undefined) throw wrong('must be one certificate in PEM form');
   const certificate = parse(text);
   if (certificate.validToDate.getTime() <= now.getTime()) throw wrong('the certificate has expired');
+  if (!hasStrongKey(certificate)) throw wrong('the key is too short: RSA needs 2,048 bits, and an elliptic curve 224');
   const { thumbprint, subject } = certificateFacts(certificate, false);
   return { thumbprint, subject: subject.split('\n').join(', ').slice(0, 300), end: certificate.validToDate };
 };

@@ -74,7 +74,7 @@ const assertTrust = ({ issuer, subject, audience, jwksUri }: NewTrust): void => 
   };
   check('issuer', jwksUri === undefined ? urlProblem(issuer) : textProblem(issuer));
   if (jwksUri !== undefined) check('jwks-uri', urlProblem(jwksUri));
-  check('subject', subject.includes('*') ? 'is compared as a whole; * has no meaning in it' : textProblem(subject));
+  check('subject', subject.includes('*') ? 'is compared as a whole; * has no meaning in it' : subjectProblem(subject));
   check('audience', textProblem(audience));
   if (errors.length > 0) throw validationFault(errors);
 };
@@ -83,6 +83,14 @@ const textProblem = (text: string): string | undefined =>
   visible.test(text) && text.length <= textLengthMax
     ? undefined
     : `must have 1 to ${textLengthMax} characters of ASCII without blanks`;
+
+/** GitHub writes names of branches, environments and workflows into it as they are. */
+const subjectForm = /^[^\p{C}\p{Z}](?:[^\p{C}\p{Z}]| (?! *$))*$/u;
+
+const subjectProblem = (text: string): string | undefined =>
+  text.length <= textLengthMax && subjectForm.test(text)
+    ? undefined
+    : `must have 1 to ${textLengthMax} visible characters, and blanks only between them`;
 
 const urlProblem = (text: string): string | undefined => {
   const problem = textProblem(text);

@@ -14,6 +14,7 @@ import { cleanUrl } from './clean-url.ts';
 import type { GithubKeys } from './github-keys.ts';
 import { type FoundByGithub, githubAnswer, readGithubReports } from './github-reports.ts';
 import type { LimitReports } from './limit-reports.ts';
+import { readValue } from './read-value.ts';
 import type { ReportLeak } from './report-leak.ts';
 
 export type LeakEndpointsDeps = {
@@ -83,7 +84,7 @@ const takeReport = ({ report, limit, sourceOf, addressOf }: LeakEndpointsDeps): 
 const readForm = (text: string): { value: string; url: string | undefined } => {
   const { token, url } = parse(text, undefined, undefined, { maxKeys: 100 });
   if (Array.isArray(token)) throw invalidField('token', 'DUPLICATE', 'must not be sent twice');
-  const value = token?.trim() ?? '';
+  const value = readValue(token ?? '');
   if (value === '') throw invalidField('token', 'REQUIRED', 'is missing');
   return { value, url: typeof url === 'string' ? url : undefined };
 };

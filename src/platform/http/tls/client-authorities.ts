@@ -7,7 +7,7 @@
 import { X509Certificate } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { Logger } from '../../log.ts';
-import { mayAuthenticate, mayIssue } from './issuer-rules.ts';
+import { hasStrongSignature, mayAuthenticate, mayIssue } from './issuer-rules.ts';
 import { readAuthorities } from './read-certificate.ts';
 
 export type ClientAuthorities = {
@@ -43,7 +43,7 @@ export const openClientAuthorities = (path: string, log: Logger): ClientAuthorit
       refresh();
       if (!mayAuthenticate(certificate)) return false;
       const isSigned = (one: X509Certificate, authority: X509Certificate): boolean =>
-        one.checkIssued(authority) && one.verify(authority.publicKey);
+        hasStrongSignature(one) && one.checkIssued(authority) && one.verify(authority.publicKey);
       const isSignedByFile = (one: X509Certificate, below: number): boolean =>
         current.some((authority) => isSigned(one, authority) && mayIssue(authority, below, nowMs, 'file'));
       if (isSignedByFile(certificate, 0)) return true;

@@ -4,6 +4,7 @@
  * a way that is not checked here, such as name constraints, issues nothing.
  */
 import type { X509Certificate } from 'node:crypto';
+import { hasStrongKey } from './strength.ts';
 
 type Value = { tag: number; content: Buffer };
 type Extension = { isCritical: boolean; value: Buffer };
@@ -75,7 +76,8 @@ const extensionsOf = (raw: Buffer): Map<string, Extension> => {
  * in a file, or a proxy sends it.
  */
 export const mayIssue = (issuer: X509Certificate, below: number, nowMs: number, from: 'file' | 'chain'): boolean => {
-  if (!issuer.ca || issuer.validFromDate.getTime() > nowMs || nowMs >= issuer.validToDate.getTime()) return false;
+  if (!issuer.ca || !hasStrongKey(issuer)) return false;
+  if (issuer.validFromDate.getTime() > nowMs || nowMs >= issuer.validToDate.getTime()) return false;
   return follows(
     issuer,
     from === 'file' ? ofFile : ofChain,
@@ -84,9 +86,31 @@ export const mayIssue = (issuer: X509Certificate, below: number, nowMs: number, 
   );
 };
 
-/** The certificate may be that of a client, and has no critical extension that is unknown here. */
+/** Digests in which collisions are found, so another certificate could have the same signature: MD2, MD4, MD5, SHA-1. */
+const weakSignatures: ReadonlySet<string> = new Set([
+  ...['2a864886f70d010102', '2a864886f70d010103', '2a864886f70d010104', '2a864886f70d010105'],
+  ...['2a8648ce3d0401', '2a8648ce380403'],
+]);
+/** RSASSA-PSS names its digest in its parameters; without them it is SHA-1. */
+const pss = '2a864886f70d01010a';
+/** SHA-256, SHA-384, SHA-512: `2.16.840.1.101.3.4.2.1` to `.3`. */
+const sha2 = /60864801650304020[1-3]/;
+
+/** The digest of the signature on the certificate is strong. False also for a certificate that cannot be read. */
+export const hasStrongSignature = ({ raw }: X509Certificate): boolean => {
+  try {
+    const algorithm = valuesIn(firstOf(raw, sequenceTag))[1]?.content ?? Buffer.alloc(0);
+    const id = firstOf(algorithm, oidTag).toString('hex');
+    return id === pss ? sha2.test(algorithm.toString('hex')) : !weakSignatures.has(id);
+  } catch {
+    return false;
+  }
+};
+
+/** The certificate may be that of a client, its key is strong, and it has no critical extension that is unknown here. */
 export const mayAuthenticate = (certificate: X509Certificate): boolean =>
   !certificate.ca &&
+  hasStrongKey(certificate) &&
   follows(certificate, ofFile, (extensions) => isUsed(extensions.get(keyUsage), digitalSignature | keyAgreement));
 
 type Check = (extensions: Map<string, Extension>) => boolean;
