@@ -7,12 +7,13 @@ const required = ['"@method"', '"@authority"', '"@path"', '"content-digest"', '"
  * `headers` as in request.headers, `body` exactly as it came (a Buffer).
  */
 export const verifyMessage = (keys, url, headers, body, now = Date.now() / 1000) => {
-  const input = /^sig=(\(([^()]*)\);created=(\d+);expires=(\d+);keyid="([^"]+)";.*)$/.exec(headers['signature-input']);
+  const input = /^sig=(\(([^()]*)\)(;.*))$/.exec(headers['signature-input']);
   const signature = /^sig=:([A-Za-z0-9+/=]+):$/.exec(headers.signature);
   if (input === null || signature === null) return false;
-  const [, parameters, list, created, expires, keyid] = input;
-  if (now < Number(created) - 60 || now > Number(expires) || !parameters.endsWith(';tag="orderpass-webhook"'))
-    return false;
+  const [, parameters, list, more] = input;
+  const memberOf = (name) => new RegExp(`;${name}="?([^";]*)`).exec(more)?.[1];
+  const [created, expires, keyid] = [Number(memberOf('created')), Number(memberOf('expires')), memberOf('keyid')];
+  if (!(now >= created - 60 && now <= expires) || memberOf('tag') !== 'orderpass-webhook') return false;
   const key = keys.find(({ kid }) => kid === keyid);
   const covered = list.split(' ');
   const target = new URL(url);

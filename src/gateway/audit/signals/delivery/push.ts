@@ -28,7 +28,7 @@ type SendSet = (
   headers: Record<string, string>,
   body: string,
   signal: AbortSignal,
-) => Promise<{ status: number | null; failure: string | null; response: string | null }>;
+) => Promise<{ status: number | null; failure: string | null; response: string | null; retryAfter?: string | undefined }>;
 
 export type PushDeps = {
   db: Kysely<unknown>;
