@@ -278,7 +278,7 @@ test('A-429 the tree keeps the hashes of events that the retention dropped, and 
 
 const dayMs = 86_400_000;
 
-/** Events of two chains in turn, a day apart, each day added to the tree by itself. */
+/** Events of two chains in turn, one of each a day; those of each day are added to the tree by themselves. */
 const daysOf = async (count: number): Promise<void> => {
   for (let day = 0; day < count; day += 1) {
     await harness.change();

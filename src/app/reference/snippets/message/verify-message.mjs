@@ -11,10 +11,15 @@ export const verifyMessage = (keys, url, headers, body, now = Date.now() / 1000)
   const signature = /^sig=:([A-Za-z0-9+/=]+):$/.exec(headers.signature);
   if (input === null || signature === null) return false;
   const [, parameters, list, more] = input;
-  const memberOf = (name) => new RegExp(`;${name}="?([^";]*)`).exec(more)?.[1];
-  const [created, expires, keyid] = [Number(memberOf('created')), Number(memberOf('expires')), memberOf('keyid')];
-  if (!(now >= created - 60 && now <= expires) || memberOf('tag') !== 'orderpass-webhook') return false;
-  const key = keys.find(({ kid }) => kid === keyid);
+  const members = Object.fromEntries(
+    more
+      .replaceAll('"', '')
+      .split(';')
+      .map((member) => member.split('=')),
+  );
+  const isTimely = now >= Number(members.created) - 60 && now <= Number(members.expires);
+  if (!isTimely || members.tag !== 'orderpass-webhook') return false;
+  const key = keys.find(({ kid }) => kid === members.keyid);
   const covered = list.split(' ');
   const target = new URL(url);
   if (target.search !== '' && !covered.includes('"@query"')) return false;
