@@ -20,7 +20,7 @@ const soundText = ({ unsigned, isCompared }: { unsigned: number; isCompared: boo
 };
 
 /** The tree does not tell who dropped an event, so the reader compares the numbers with the retention. */
-const droppedText = ({ size, dropped, oldest }: { size: number; dropped: number; oldest: string | null }): string =>
+const droppedText = (size: number, dropped: number, oldest: string | null): string =>
   `${dropped} of the ${size} events of the checkpoint are not stored any more. The retention drops old months only: the oldest stored event${oldest === null ? '' : `, of ${oldest},`} must be about as old as it keeps events.`;
 
 export const auditVerifyCommand = (group: Command, output: Output): void => {
@@ -59,7 +59,7 @@ export const auditVerifyCommand = (group: Command, output: Output): void => {
       } else {
         output.result(all);
         if (ok) output.line(`\n${soundText({ unsigned: counts.unsigned, isCompared })}`);
-        if (tree !== undefined && tree.dropped > 0) output.line(droppedText(tree));
+        if (tree?.dropped) output.line(droppedText(tree.size, tree.dropped, tree.oldest));
         if (tree?.problem) output.error(`checkpoint: ${tree.problem}`);
         for (const { chain, seq, problem } of problems) {
           output.error(`${seq === null ? `chain ${chain}` : `event ${chain}-${seq}`}: ${problem}`);

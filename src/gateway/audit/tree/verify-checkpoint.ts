@@ -11,11 +11,11 @@ import { type ComparedLeaf, leafText, listComparedLeaves, oldestEvent, treeSize 
 
 /**
  * `problem`: null when the checkpoint holds. `dropped`: how many of its events are not stored, as those that the retention
- * dropped; `oldest`: time of the oldest one that is stored.
+ * dropped; `oldest`: time of the oldest one that is stored. Both null with a problem, and `oldest` without an event.
  */
 export type ComparedCheckpoint = {
   size: number;
-  dropped: number;
+  dropped: number | null;
   oldest: string | null;
   problem: string | null;
   problems: AuditProblem[];
@@ -64,7 +64,7 @@ export const verifyCheckpoint = async (
 };
 
 const failed = (size: number, problem: string): ComparedCheckpoint => ({
-  ...{ size, dropped: 0, oldest: null },
+  ...{ size, dropped: null, oldest: null },
   problem,
   problems: [],
 });
