@@ -10,7 +10,7 @@ import type { AuthorizedSend } from '../auth/authorized-send.ts';
 import type { BatchedStarts } from '../pacing/batched-starts.ts';
 import { claiming, slotting } from '../pacing/bounds.ts';
 import { quick, slow } from '../pacing/concurrency-limit.ts';
-import { nextDelayMs, parseRetryAfter } from '../pacing/retry-schedule.ts';
+import { askedSeconds, nextDelayMs } from '../pacing/retry-schedule.ts';
 import type { Slot } from '../pacing/slots.ts';
 import { type ClaimedDelivery, returnLease } from '../queue/claim-store.ts';
 import { redactResponse } from '../send/redact-response.ts';
@@ -127,7 +127,7 @@ const resultOf = (
   started: Date,
 ): AttemptResult => {
   const ended = deps.clock.now();
-  const asked = result.status === 429 || result.status === 503 ? parseRetryAfter(result.retryAfter, ended) : undefined;
+  const asked = askedSeconds(result, ended);
   const { address, status, failure, response, timings } = result;
   const delayMs = nextDelayMs(delivery.attemptsCount + 1, asked, deps.random());
   return {

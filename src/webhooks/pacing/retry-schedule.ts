@@ -39,6 +39,12 @@ export const nextDelayMs = (
   return Math.round(Math.max(planned, retryAfterSeconds ?? 0) * 1000);
 };
 
+/** How many seconds a receiver asks for: it names them in `Retry-After` of a 429 or 503. */
+export const askedSeconds = (
+  { status, retryAfter }: { status: number | null; retryAfter: string | undefined },
+  now: Date,
+): number | undefined => (status === 429 || status === 503 ? parseRetryAfter(retryAfter, now) : undefined);
+
 /** Retry-After as 0 to 86400 seconds from `now`: a number of seconds or an HTTP date (RFC 9110 section 10.2.3). */
 export const parseRetryAfter = (value: string | undefined, now: Date): number | undefined => {
   if (value === undefined) return undefined;

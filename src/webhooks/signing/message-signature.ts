@@ -112,7 +112,8 @@ export const createDescribeMessage = (): DescribeMessage => {
   return ({ scheme, kid, url, eventId, timestampSeconds: created, body }) => {
     const { covered, parts } = known(url);
     const digest = contentDigest(body);
-    const parameters = `(${covered});created=${created};expires=${created + validSeconds};keyid="${kid}";alg="${algorithms[scheme]}";tag="${deliveryTag}"`;
+    // In this order, since some verifiers write the parameters anew in it, such as `httpsig` of Rust.
+    const parameters = `(${covered});created=${created};expires=${created + validSeconds};alg="${algorithms[scheme]}";keyid="${kid}";tag="${deliveryTag}"`;
     return {
       fields: { 'content-digest': digest, 'signature-input': `sig=${parameters}` },
       // The values in the sequence of `coveredFields`.

@@ -7,7 +7,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { AuthorizedSend } from '../auth/authorized-send.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { LoggedAttempt } from '../log/delivery-log-store.ts';
-import { parseRetryAfter } from '../pacing/retry-schedule.ts';
+import { askedSeconds } from '../pacing/retry-schedule.ts';
 import { redactResponse } from '../send/redact-response.ts';
 import { secretTexts } from '../signing/opened-secrets.ts';
 import type { SignedHeaders } from '../signing/signed-headers.ts';
@@ -83,7 +83,7 @@ const attempt = async (
   };
   const headers = await headersFor(delivery, Math.floor(started.getTime() / 1000));
   const { address, status, failure, retryAfter, response, timings } = await send(delivery, headers, body, signal);
-  const asked = status === 429 || status === 503 ? parseRetryAfter(retryAfter, clock.now()) : undefined;
+  const asked = askedSeconds({ status, retryAfter }, clock.now());
   return {
     uid: newId('att', started.getTime()),
     number: 1,

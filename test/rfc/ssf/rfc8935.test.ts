@@ -150,6 +150,22 @@ test('A-422 RFC 8935 2.3, 2.4: a receiver that fails gets the same event again, 
   receiver.behave(status(202));
 });
 
+test('A-422 RFC 9110 10.2.3: a receiver that asks for a pause with 429 gets the event again after it', async () => {
+  const { client, requests, sets } = await newStream();
+  const times: number[] = [];
+  receiver.behave((response, request) => {
+    if (!request.path.endsWith(client.client_id)) return void response.writeHead(202).end();
+    times.push(performance.now());
+    if (times.length === 1) response.writeHead(429, { 'retry-after': '3' }).end();
+    else response.writeHead(202).end();
+  });
+  await changeOf(client, 'busy receiver');
+  await until(() => requests().length > 1);
+  expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(2_900);
+  expect(reasons(await sets())).toEqual(['busy receiver', 'busy receiver']);
+  receiver.behave(status(202));
+});
+
 const reasonOf = (set: string): string => {
   const claims = JSON.parse(Buffer.from(set.split('.')[1] ?? '', 'base64url').toString()) as SecurityEvent;
   return reasons([claims])[0] ?? '';

@@ -211,7 +211,7 @@ test('A-406 RFC 9421 2.3, 4.1, 4.2: an endpoint with the switch gets message sig
   const kidOf = async (scheme: SignatureScheme): Promise<string> =>
     (await createSigningKeys(engine, scheme).current()).kid;
   const parameters = async (scheme: SignatureScheme, alg: string) =>
-    `sig=("@method" "@authority" "@path" "@query" "content-digest" "content-type" "webhook-id" "webhook-timestamp");created=AT;expires=LATER;keyid="${await kidOf(scheme)}";alg="${alg}";tag="orderpass-webhook"`;
+    `sig=("@method" "@authority" "@path" "@query" "content-digest" "content-type" "webhook-id" "webhook-timestamp");created=AT;expires=LATER;alg="${alg}";keyid="${await kidOf(scheme)}";tag="orderpass-webhook"`;
   const shown = (text: unknown, at: number) =>
     String(text)
       .replace(`=${at};`, '=AT;')

@@ -19,6 +19,10 @@ const soundText = ({ unsigned, isCompared }: { unsigned: number; isCompared: boo
     : `Nothing was changed or removed up to the last signatures; ${unsigned} events are newer.`;
 };
 
+/** The tree does not tell who dropped an event, so the reader compares the numbers with the retention. */
+const droppedText = (size: number, dropped: number, oldest: string | null): string =>
+  `${dropped} of the ${size} events of the checkpoint are not stored any more. The retention drops old months only: the oldest stored event${oldest === null ? '' : `, of ${oldest},`} must be about as old as it keeps events.`;
+
 export const auditVerifyCommand = (group: Command, output: Output): void => {
   group
     .command('verify')
@@ -46,18 +50,21 @@ export const auditVerifyCommand = (group: Command, output: Output): void => {
       const all = {
         ...counts,
         ...(found.compared === undefined ? undefined : { compared: found.compared.compared }),
-        ...(tree === undefined ? undefined : { checkpoint: { size: tree.size, problem: tree.problem } }),
+        ...(tree === undefined
+          ? undefined
+          : { checkpoint: { size: tree.size, dropped: tree.dropped, oldest: tree.oldest, problem: tree.problem } }),
       };
       if (output.json) {
         output.result({ ok, ...all, known_ends: knownEnds, first_problem: first ?? problems[0] ?? null, problems });
       } else {
         output.result(all);
         if (ok) output.line(`\n${soundText({ unsigned: counts.unsigned, isCompared })}`);
+        if (tree?.dropped) output.line(droppedText(tree.size, tree.dropped, tree.oldest));
         if (tree?.problem) output.error(`checkpoint: ${tree.problem}`);
         for (const { chain, seq, problem } of problems) {
           output.error(`${seq === null ? `chain ${chain}` : `event ${chain}-${seq}`}: ${problem}`);
         }
-        if (verified.length >= problemsMax)
+        if (verified.length >= problemsMax || (tree?.problems.length ?? 0) >= problemsMax)
           output.error(`There may be more: at most ${problemsMax} problems are reported.`);
       }
       if (!ok) output.fail();

@@ -76,6 +76,9 @@ export const auditActions = {
   'audit.chain_closed': 'the open chain of a process that had ended was verified and closed',
 } as const;
 
+/** Actors of changes that a report of a leaked value makes. */
+export const leakReporters = { anyone: 'leak report', github: 'GitHub secret scanning' } as const;
+
 /** `event.action` of a line of a sink that is no event but a checkpoint. */
 export const checkpointAction = 'audit.checkpoint';
 

@@ -16,7 +16,8 @@ import { insertLeaves, type Leaf, leafText, listNewLeaves, lockTree, readNodes, 
 type Db = Kysely<unknown>;
 type End = { chain: number; seq: number };
 
-const pageLeaves = 2_000;
+/** Leaves of one transaction. Fewer are everything that was committed when the heads were read. */
+export const pageLeaves = 2_000;
 const chainsPage = 500;
 const busyMsMax = 30_000;
 const busyLookMs = 100;

@@ -83,18 +83,24 @@ export const findLeaf = async (db: Db, chain: number, seq: number): Promise<Leaf
   return rows[0];
 };
 
-/** `stored`: the hash of the event itself; null when it is not stored. `anchor`: null without the chain. */
-export type ComparedLeaf = Leaf & { stored: string | null; anchor: number | null };
+/** `stored` and `at`: of the event itself; null when it is not stored. `anchor`: null without the chain. */
+export type ComparedLeaf = Leaf & { stored: string | null; at: Date | null; anchor: number | null };
 
 /** Leaves from a position on, beside the events that they stand for, as one snapshot. */
 export const listComparedLeaves = async (db: Db, from: number, limit: number): Promise<ComparedLeaf[]> => {
   const { rows } = await sql<ComparedLeaf>`
     select l.position, l.chain, l.seq, encode(l.hash, 'hex') as hash, encode(e.hash, 'hex') as stored,
-      c.anchor_seq as anchor
+      e.at, c.anchor_seq as anchor
     from gateway.audit_tree_leaves l
       left join gateway.audit_chains c on c.chain = l.chain
       left join lateral (
-        select hash from gateway.audit_events where chain = l.chain and seq = l.seq order by at limit 1) e on true
+        select hash, at from gateway.audit_events where chain = l.chain and seq = l.seq order by at limit 1) e on true
     where l.position >= ${from} order by l.position limit ${limit}`.execute(db);
   return rows;
+};
+
+/** Time of the oldest event that is stored. */
+export const oldestEvent = async (db: Db): Promise<Date | null> => {
+  const { rows } = await sql<{ at: Date | null }>`select min(at) as at from gateway.audit_events`.execute(db);
+  return rows[0]?.at ?? null;
 };

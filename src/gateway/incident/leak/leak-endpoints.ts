@@ -6,6 +6,7 @@ import { parse } from 'node:querystring';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Context, Middleware } from 'koa';
 import type { Logger } from '#src/platform/log.ts';
+import { leakReporters } from '../../audit/event/event.ts';
 import type { AddressOf, SourceOf } from '../../limits/source-address.ts';
 import { toRefusal, writeAnswer } from '../../oauth/oauth.ts';
 import { errorAnswer, invalidField, invalidRequest, type OAuthAnswer, slowDown } from '../../oauth/oauth-answers.ts';
@@ -69,7 +70,7 @@ const takeReport = ({ report, limit, sourceOf, addressOf }: LeakEndpointsDeps): 
     refuseBeyond(limit.ofSource(sourceOf(ctx.req)) ?? (await limit.inAll()));
     const { value, url } = readForm(await readFormText(ctx.req, ctx.querystring));
     await report(value, {
-      actor: 'leak report',
+      actor: leakReporters.anyone,
       address: addressOf(ctx.req) ?? null,
       requestId: String(ctx.state.requestId),
       url: cleanUrl(url, value),
@@ -99,7 +100,7 @@ const takeGithubReports = (
     // Only signed reports are counted together: others would use up what those of GitHub need.
     refuseBeyond(await limit.inAll());
     const about = {
-      actor: 'GitHub secret scanning',
+      actor: leakReporters.github,
       address: addressOf(ctx.req) ?? null,
       requestId: String(ctx.state.requestId),
     };

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { writeAttestedHeads } from '#src/gateway/audit/chain/attested-heads.ts';
-import { appendToChain, chainStart, headLabel, signHead } from '#src/gateway/audit/chain/chain.ts';
+import { appendToChain, chainStart, headLabel, signAnchor, signHead } from '#src/gateway/audit/chain/chain.ts';
 import { replaceHead } from '#src/gateway/audit/chain/chain-store.ts';
-import { listChainEvents, listChains } from '#src/gateway/audit/chain/event-store.ts';
+import { listChainEvents, listChains, updateAnchor } from '#src/gateway/audit/chain/event-store.ts';
 import { addLeaves } from '#src/gateway/audit/tree/add-leaves.ts';
 import { describeTree } from '#src/gateway/audit/tree/tree-state-store.ts';
 import {
@@ -274,6 +274,64 @@ test('A-429 the tree keeps the hashes of events that the retention dropped, and 
   expect(left).toEqual({ seq: 4 });
   expect(await check(kept)).toMatchObject({ size: 3, problem: null, problems: [] });
   expect(await proveEvent(deps(), '0-2', kept)).toContain('index 1\n');
+});
+
+const dayMs = 86_400_000;
+
+/** Events of two chains in turn, one of each a day; those of each day are added to the tree by themselves. */
+const daysOf = async (count: number): Promise<void> => {
+  for (let day = 0; day < count; day += 1) {
+    await harness.change();
+    await harness.request();
+    await newest();
+    harness.clock.move(dayMs);
+  }
+};
+
+/** With the master key: the chain begins after this event, as if the retention had dropped all before. */
+const beginAfter = async (chain: number, seq: number): Promise<void> => {
+  const { db, box } = deps();
+  const [event] = await listChainEvents(db, chain, { seq: seq - 1 }, 1);
+  if (event === undefined) throw new Error('no such event');
+  const anchor = { seq, hash: event.hash };
+  await updateAnchor(db, chain, anchor, signAnchor(box.derive(headLabel), chain, anchor));
+  await harness.attack('delete from gateway.audit_events where chain = $1 and seq <= $2', [chain, seq]);
+};
+
+test.each(['changes', 'requests'])(
+  'A-426 an older checkpoint shows events that a new beginning of their chain cut off: %s',
+  async (which) => {
+    await harness.start();
+    await daysOf(12);
+    await harness.stop();
+    const kept = await newest();
+    expect(await check(kept)).toMatchObject({ dropped: 0, problem: null, problems: [] });
+    const [other] = await harness.attack('select chain from gateway.audit_chains where chain > 0');
+    const chain = which === 'changes' ? 0 : Number(other?.chain);
+    await beginAfter(chain, 12);
+    expect((await harness.verify({ blind: true })).problems).toEqual([]);
+    const { problem, problems, dropped } = await check(kept);
+    expect([problem, dropped]).toEqual([null, 12]);
+    expect(problems.at(-1)).toEqual({ chain, seq: 12, problem: 'the event is missing' });
+  },
+);
+
+test('A-429 what the retention drops of several chains, which were added day by day or late, is not missing', async () => {
+  await harness.start();
+  for (let n = 0; n < 40; n += 1) {
+    await harness.change();
+    await harness.request();
+    harness.clock.move(dayMs);
+  }
+  await newest();
+  await daysOf(60);
+  await harness.stop();
+  const kept = await newest();
+  harness.clock.move(20 * dayMs);
+  await harness.retain(30);
+  const found = await check(kept);
+  expect(found).toMatchObject({ problem: null, problems: [] });
+  expect(found.dropped).toBeGreaterThan(100);
 });
 
 test('A-430 many processes that add leaves at once make one tree, and one that dies in between leaves nothing half done', async () => {

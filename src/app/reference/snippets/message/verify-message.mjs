@@ -7,13 +7,19 @@ const required = ['"@method"', '"@authority"', '"@path"', '"content-digest"', '"
  * `headers` as in request.headers, `body` exactly as it came (a Buffer).
  */
 export const verifyMessage = (keys, url, headers, body, now = Date.now() / 1000) => {
-  const input = /^sig=(\(([^()]*)\);created=(\d+);expires=(\d+);keyid="([^"]+)";.*)$/.exec(headers['signature-input']);
+  const input = /^sig=(\(([^()]*)\)(;.*))$/.exec(headers['signature-input']);
   const signature = /^sig=:([A-Za-z0-9+/=]+):$/.exec(headers.signature);
   if (input === null || signature === null) return false;
-  const [, parameters, list, created, expires, keyid] = input;
-  if (now < Number(created) - 60 || now > Number(expires) || !parameters.endsWith(';tag="orderpass-webhook"'))
-    return false;
-  const key = keys.find(({ kid }) => kid === keyid);
+  const [, parameters, list, more] = input;
+  const members = Object.fromEntries(
+    more
+      .replaceAll('"', '')
+      .split(';')
+      .map((member) => member.split('=')),
+  );
+  const isTimely = now >= Number(members.created) - 60 && now <= Number(members.expires);
+  if (!isTimely || members.tag !== 'orderpass-webhook') return false;
+  const key = keys.find(({ kid }) => kid === members.keyid);
   const covered = list.split(' ');
   const target = new URL(url);
   if (target.search !== '' && !covered.includes('"@query"')) return false;

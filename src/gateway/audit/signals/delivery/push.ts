@@ -22,13 +22,18 @@ import {
 import type { SignSet } from './sign-set.ts';
 import type { CountPush } from './signal-metrics.ts';
 
-/** One POST to a checked address. `status` null: there was no answer. `response`: the start of its body. */
-type SendSet = (
-  url: string,
-  headers: Record<string, string>,
-  body: string,
-  signal: AbortSignal,
-) => Promise<{ status: number | null; failure: string | null; response: string | null }>;
+/**
+ * One POST to a checked address. `status` null: there was no answer. `response`: the start of its body. `askedSeconds`: how long the
+ * receiver wants no other one.
+ */
+type SendSet = (url: string, headers: Record<string, string>, body: string, signal: AbortSignal) => Promise<Sent>;
+
+type Sent = {
+  status: number | null;
+  failure: string | null;
+  response: string | null;
+  askedSeconds: number | undefined;
+};
 
 export type PushDeps = {
   db: Kysely<unknown>;
@@ -104,6 +109,7 @@ const pushStream = async (deps: PushDeps, by: string, leased: Leased, signal: Ab
   let tried: Leased = leased;
   /** Undefined until an attempt has ended. */
   let failures: number | undefined;
+  let askedMs = 0;
   try {
     for (let pushed = 0; pushed < eventsMax; pushed += 1) {
       // Read anew before each event, so that a changed address, status or right holds for the next one.
@@ -116,6 +122,7 @@ const pushStream = async (deps: PushDeps, by: string, leased: Leased, signal: Ab
       // The end of this worker cut the attempt: it does not count.
       if (outcome === 'cut') break;
       end.error = outcome.error ?? end.error;
+      askedMs = (outcome.askedSeconds ?? 0) * 1000;
       failures = outcome.isOver ? 0 : (failures ?? stream.failures) + 1;
       if (!outcome.isOver) break;
       if (outcome.error === undefined) end.pushedAt = clock.now();
@@ -132,13 +139,16 @@ const pushStream = async (deps: PushDeps, by: string, leased: Leased, signal: Ab
       db,
       streamId,
       by,
-      failures === undefined ? undefined : { ...end, tried, failures, nextTry: nextTryOf(failures, now), now },
+      failures === undefined ? undefined : { ...end, tried, failures, nextTry: nextTryOf(failures, askedMs, now), now },
     );
   }
 };
 
-const nextTryOf = (failures: number, now: Date): Date =>
-  new Date(now.getTime() + (failures === 0 ? 0 : Math.min(pauseMsMax, 500 * 2 ** Math.min(failures, 10))));
+/** A receiver can make it later only, and no later than the longest pause. */
+const nextTryOf = (failures: number, askedMs: number, now: Date): Date =>
+  new Date(
+    now.getTime() + (failures === 0 ? 0 : Math.min(pauseMsMax, Math.max(askedMs, 500 * 2 ** Math.min(failures, 10)))),
+  );
 
 /**
  * `isOver`: the receiver has the event, or refused it for good. `error`: it did not take it; shown to operators. `cut`: the end
@@ -149,7 +159,7 @@ const pushEvent = async (
   stream: Stream,
   event: QueuedEvent,
   signal: AbortSignal,
-): Promise<{ isOver: boolean; error?: string } | 'cut'> => {
+): Promise<{ isOver: boolean; error?: string; askedSeconds?: number | undefined } | 'cut'> => {
   const { streamId, endpointUrl, authorizationSealed } = stream;
   if (endpointUrl === null) return { isOver: false };
   const authorization =
@@ -160,7 +170,12 @@ const pushEvent = async (
     'user-agent': 'Orderpass-Signals/1',
     ...(authorization === undefined ? undefined : { authorization }),
   };
-  const { status, failure, response } = await send(endpointUrl, headers, await sign(event, stream), signal);
+  const { status, failure, response, askedSeconds } = await send(
+    endpointUrl,
+    headers,
+    await sign(event, stream),
+    signal,
+  );
   if (status !== null && status >= 200 && status < 300) {
     count('delivered');
     return { isOver: true };
@@ -177,7 +192,7 @@ const pushEvent = async (
   }
   count('failed');
   log.info(about, 'a security event was not delivered; it is sent again');
-  return { isOver: false, error };
+  return { isOver: false, error, askedSeconds };
 };
 
 /** RFC 8935 section 2.4: the same event is accepted later, once the receiver or the configuration was put right. */

@@ -1,5 +1,5 @@
 /** The security events that an event of the audit means for receivers. */
-import { type AuditAction, auditActions, type NewAuditEvent } from '../../event/event.ts';
+import { type AuditAction, auditActions, leakReporters, type NewAuditEvent } from '../../event/event.ts';
 import { credentialChange, sessionRevoked, tokenClaimsChange } from './event-types.ts';
 
 /** `session`: the token that ended, when it is one token alone. `tenants`: the claim is read from the store. */
@@ -84,8 +84,10 @@ export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
   }
 };
 
-/** CAEP 1.0 section 2: a client that revokes its own token is the user of it. */
+const reporters: ReadonlySet<string> = new Set(Object.values(leakReporters));
+
+/** CAEP 1.0 section 2: a client that revokes its own token is the user of it. Who reports a leak is no administrator. */
 const initiatorOf = ({ actor, client_id }: NewAuditEvent): 'admin' | 'user' | 'system' => {
-  if (actor == null || actor === 'system') return 'system';
+  if (actor == null || actor === 'system' || reporters.has(actor)) return 'system';
   return actor === client_id ? 'user' : 'admin';
 };
