@@ -25,7 +25,7 @@ import { buildOpenApi } from './document/openapi.ts';
 import { withSharedMembers } from './document/share-members.ts';
 import { withSampleRequests } from './document/with-sample-requests.ts';
 import { createGuide } from './guide/guide.ts';
-import { lazy } from './lazy.ts';
+import { lazy } from './guide/lazy.ts';
 
 /**
  * Path → page, for a route table. Only the description of the operations depends on it. `samples`: what the examples are

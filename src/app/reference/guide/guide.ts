@@ -4,7 +4,6 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Page } from '#src/gateway/index.ts';
-import { lazy } from '../lazy.ts';
 import { cellTables } from './content/cell-tables.ts';
 import { changelogFeed, changelogPage } from './content/changelog.ts';
 import { createDocumentLinks, readDocumentPages } from './content/document-pages.ts';
@@ -20,6 +19,7 @@ import { homeBody, homeMarkdown } from './frame/home.ts';
 import { llmsText } from './frame/llms.ts';
 import { referenceBody, referenceHead } from './frame/reference-body.ts';
 import { areaOrder, documentSources, guideSummary, guideTitle } from './guide-pages.ts';
+import { lazy } from './lazy.ts';
 import { type Rendered, renderMarkdown, withoutIds } from './markdown/render-markdown.ts';
 import { resultsOf } from './search/results.ts';
 import { createSearchIndex } from './search/search-index.ts';
