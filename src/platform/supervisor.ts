@@ -1,7 +1,7 @@
 /**
  * Runs the services of a role side by side. A service is a name and a `run` that lasts until its signal is aborted. A failed
- * service is started again after a growing pause; the others continue. What has to end with the program belongs into `end`, because
- * the signal may be aborted in such a pause.
+ * service is started again after a growing pause; the others continue. The signal may be aborted in such a pause, so `end` ends
+ * what must not outlive the service.
  */
 import type { Logger } from './log.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Errors of connections that could not be made. Their reasons are many: a network, a refused password or host, TLS, a database that
- * lets no one in. An operator can correct each of them while the program runs, so none is a defect of a request.
+ * Errors of connections that could not be made, whatever the reason: the network, a refused password, TLS, a closed database. Each
+ * may be corrected while the program runs, so none is a defect of a request.
  */
 const failures = new WeakSet<Error>();
 
