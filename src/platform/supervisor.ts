@@ -1,10 +1,16 @@
 /**
  * Runs the services of a role side by side. A service is a name and a `run` that lasts until its signal is aborted. A failed
- * service is started again after a growing pause; the others continue.
+ * service is started again after a growing pause; the others continue. The signal may be aborted in such a pause, so `end` ends
+ * what must not outlive the service.
  */
 import type { Logger } from './log.ts';
 
-export type Service = { name: string; run(signal: AbortSignal): Promise<void> };
+export type Service = {
+  name: string;
+  run(signal: AbortSignal): Promise<void>;
+  /** Called once after the last run, whether that failed or not. */
+  end?(): Promise<void>;
+};
 
 const pauseMsMin = 100;
 const pauseMsMax = 10_000;
@@ -26,6 +32,11 @@ const keepRunning = async (service: Service, signal: AbortSignal, log: Logger): 
     if (Date.now() - startedAt > pauseMsMax) pauseMs = pauseMsMin;
     if (!signal.aborted) await pause(pauseMs, signal);
     pauseMs = Math.min(pauseMs * 2, pauseMsMax);
+  }
+  try {
+    await service.end?.();
+  } catch (error) {
+    log.error({ service: service.name, err: error }, 'service failed');
   }
 };
 

@@ -216,20 +216,21 @@ const createDelivering = (
     onDisabled,
   });
   const deliver = createDeliver({ pool, clock, sender, look });
-  const run = async (signal: AbortSignal): Promise<void> => {
-    identity.start();
-    try {
-      await deliver.service.run(signal);
-    } finally {
-      // After a mere failure attempts go on, and the next run uses the same worker and connections.
-      if (signal.aborted) {
-        await identity.stop(sender.isDone());
-        await Promise.all([close(), signer.close()]);
-      }
-    }
+  // Between two runs attempts go on, and the next run uses the same worker and connections.
+  const service: Service = {
+    name: deliver.service.name,
+    run: (signal) => {
+      identity.start();
+      return deliver.service.run(signal);
+    },
+    end: async () => {
+      await sender.stop();
+      await identity.stop(sender.isDone());
+      await Promise.all([close(), signer.close()]);
+    },
   };
   return {
-    deliver: { ...deliver, service: { name: deliver.service.name, run } },
+    deliver: { ...deliver, service },
     isLeaseHeld: identity.isHeld,
     fastPath: settings.fast_path === 'on' ? createFastPath({ sender, log }) : undefined,
   };

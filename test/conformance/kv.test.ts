@@ -214,6 +214,28 @@ describe.skipIf(!hasRedis)('Redis that fails', () => {
     }
   });
 
+  test('a Redis that closes the connection and refuses the next one is away, and the log names the refusal', async () => {
+    const lines: string[] = [];
+    const write = (line: string) => void lines.push(JSON.parse(line).msg);
+    const admin = new Redis(redis.url);
+    await admin.call('ACL', 'SETUSER', 'turned', 'on', '>before', '~*', '&*', '+@all');
+    const { host } = new URL(redis.url);
+    const turned = createRedisKv({ url: `redis://turned:before@${host}`, log: pino({}, { write }), waitMsMax: 2_000 });
+    try {
+      await until(() => turned.health() === 'up');
+      await admin.call('ACL', 'SETUSER', 'turned', 'resetpass', '>after');
+      await admin.call('CLIENT', 'KILL', 'USER', 'turned');
+      await until(() => lines.some((line) => line.includes('WRONGPASS')));
+      await admin.call('ACL', 'SETUSER', 'turned', 'resetpass', '>before');
+      await until(() => lines.at(-1)?.includes('reachable again') === true);
+      expect(lines.filter((line) => line.includes('WRONGPASS'))).toHaveLength(1);
+      expect(lines.filter((line) => line.includes('does not answer'))).toEqual([]);
+    } finally {
+      await turned.close();
+      admin.disconnect();
+    }
+  });
+
   test('one that is closed while it listens anew after a break ends quietly', async () => {
     // Between them: drops subscriptions on demand.
     const sockets = new Set<Socket>();

@@ -1,10 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { sql, type Transaction } from 'kysely';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createPool } from '#src/platform/db/pool.ts';
-import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import { inTransaction, isAway, isTransient } from '#src/platform/db/transaction.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { roleUrl } from '../support/test-server.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -119,6 +121,25 @@ describe('a transient error is distinguished from a fault', () => {
       const pool = createPool({ connection, applicationName: 'test' }, pino({ level: 'silent' }));
       expect(isTransient(await failure(pool.query('select 1')))).toBe(true);
       await pool.end();
+    }
+  });
+
+  test('when the server refuses the login, which a start does not wait for', async () => {
+    const role = `refused_${randomBytes(6).toString('hex')}`;
+    await database.pool.query(`create role ${role} login password '${role}'`);
+    const pool = createPool(
+      { connection: roleUrl(database.ownerUrl, role), applicationName: 'test' },
+      pino({ level: 'silent' }),
+    );
+    try {
+      await database.pool.query(`alter role ${role} nologin`);
+      const error = await failure(pool.query('select 1'));
+      expect([isTransient(error), isAway(error)]).toEqual([true, false]);
+      await database.pool.query(`alter role ${role} login`);
+      expect((await pool.query('select 1')).rowCount).toBe(1);
+    } finally {
+      await pool.end();
+      await database.pool.query(`drop role ${role}`);
     }
   });
 

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import { pause } from '../supervisor.ts';
 import { isParameterRefused } from './database-address.ts';
-import { isTransient } from './transaction.ts';
+import { isAway } from './transaction.ts';
 
 const lookMs = 250;
 /**
@@ -27,7 +27,7 @@ export const waitForServer = async <T>(look: () => Promise<T>, { log, signal, pa
     try {
       return await look();
     } catch (error) {
-      const mayPass = passes?.(error) === true || (isTransient(error) && !isParameterRefused(error));
+      const mayPass = passes?.(error) === true || (isAway(error) && !isParameterRefused(error));
       if (!mayPass || performance.now() > deadlineMs) throw error;
       if (!isLogged) log.warn({ err: error }, waiting);
     }

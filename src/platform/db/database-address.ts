@@ -3,7 +3,7 @@ import pg from 'pg';
 import { HostListError, hostListOf } from './driver/host-list.ts';
 import { NoHostError } from './driver/hosts.ts';
 import { withStrictTls } from './driver/strict-tls.ts';
-import { isTransient } from './transaction.ts';
+import { isAway } from './transaction.ts';
 
 /** Why the address cannot be read, without the address itself, which holds a password; undefined when it can. */
 export const addressProblem = (address: string): string | undefined => {
@@ -51,7 +51,7 @@ export const connectionProblem = (error: unknown): string | undefined => {
     return `${line}: add sslrootcert=FILE with the certificate of its authority, or sslmode=no-verify to encrypt without knowing to whom`;
   if (/does not support SSL/.test(line)) return `${line}: set sslmode=disable, or turn TLS on there`;
   if (isParameterRefused(first)) return `${line}: ${sessionsMissing}`;
-  return refused.has(code) || (isTransient(first) && !code.startsWith('53')) ? line : undefined;
+  return refused.has(code) || (isAway(first) && !code.startsWith('53')) ? line : undefined;
 };
 
 /** For messages and files. A password in the address stands between the user and `@`, or is a parameter. */

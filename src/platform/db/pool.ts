@@ -100,8 +100,9 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
     if (!pool.ending) log.warn({ err: error }, 'a database connection was lost');
   };
   // The pool listens for errors only while a client is idle. A connection that breaks between two statements of a
-  // transaction would otherwise emit an unhandled 'error' and end the process.
-  pool.on('connect', (client) => client.on('error', report));
+  // transaction would otherwise emit an unhandled 'error' and end the process. The first error is the reason; later ones are
+  // about answers that were on their way.
+  pool.on('connect', (client) => client.once('error', report).on('error', () => undefined));
   pool.on('error', () => undefined);
   openHints(pool, log);
   return pool;

@@ -1,5 +1,6 @@
 /** Transactions that retry conflicts, and the classification of database errors. */
 import type { IsolationLevel, Kysely, Transaction } from 'kysely';
+import { isConnectFailure } from './driver/connect-failures.ts';
 import { sendAtOnce } from './driver/kysely-dialect.ts';
 import type { Hints } from './hints/hints.ts';
 
@@ -128,11 +129,20 @@ const messages =
   /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|timeout expired|Query read timeout)/;
 
 /**
- * True when the database could not be reached or had no resources. The same request may succeed later, so the answer is a 503
- * with Retry-After. SQLSTATE classes 08 (connection) and 53 (resources: connections, disk, memory).
+ * True when no connection could be made, whatever the reason, when one was lost, or when the database had no resources. The same
+ * request may succeed later, so the answer is a 503 with Retry-After.
  */
 export const isTransient = (error: unknown): boolean => {
-  if (error instanceof AggregateError) return error.errors.some(isTransient);
+  if (error instanceof Error && isConnectFailure(error)) return true;
+  return error instanceof AggregateError ? error.errors.some(isTransient) : isAway(error);
+};
+
+/**
+ * True when the database could not be reached or had no resources; false when it refused the user, the database or TLS. SQLSTATE
+ * classes 08 (connection) and 53 (resources: connections, disk, memory).
+ */
+export const isAway = (error: unknown): boolean => {
+  if (error instanceof AggregateError) return error.errors.some(isAway);
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
   if (isConflict(error) || networkCodes.has(code) || serverCodes.has(code)) return true;

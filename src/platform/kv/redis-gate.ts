@@ -36,8 +36,11 @@ export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax:
   let missed = 0;
   let answers = 0;
   const isOpen = (): boolean => client.status === 'ready' && failedKey === undefined;
-  const { report, learnReason, forgetReason, close } = createReport(log, isOpen);
-  client.on('ready', report).on('close', report);
+  const { report, learnReason, learnClosed, forgetReason, close } = createReport(log, isOpen);
+  client.on('ready', report).on('close', () => {
+    learnClosed();
+    report();
+  });
   client.on('error', (error: Error) => {
     learnReason(error);
     report();
@@ -91,6 +94,8 @@ type Report = {
   /** Logs what changed. */
   report(): void;
   learnReason(error: Error): void;
+  /** A connection was closed, by an end of which no error may tell. */
+  learnClosed(): void;
   forgetReason(): void;
   close(): void;
 };
@@ -101,6 +106,8 @@ const createReport = (log: Logger, isOpen: () => boolean): Report => {
   let steady: NodeJS.Timeout | undefined;
   let late: NodeJS.Timeout | undefined;
   let reason: string | undefined;
+  /** The line that was logged names no cause. */
+  let isVague = false;
   const reportAnswers = (): void => {
     steady = undefined;
     if (!isOpen()) return;
@@ -112,11 +119,19 @@ const createReport = (log: Logger, isOpen: () => boolean): Report => {
     late = undefined;
     if (isReported || isOpen()) return;
     isReported = true;
+    isVague = !isCause(reason);
     log.warn(`Redis is not reachable (REDIS_URL): ${reason ?? silence}; limits are counted by each process alone`);
+  };
+  /** A new connection may be refused for a cause that the end of the earlier one did not name, such as another password. */
+  const reportCause = (): void => {
+    if (!isReported || !isVague || !isCause(reason) || isOpen()) return;
+    isVague = false;
+    log.warn(`Redis is still not reachable (REDIS_URL): ${reason}`);
   };
   return {
     report: () => {
       if (isOpen()) {
+        reason = undefined;
         if (isReported) steady ??= setTimeout(reportAnswers, steadyMs).unref();
         return;
       }
@@ -130,7 +145,12 @@ const createReport = (log: Logger, isOpen: () => boolean): Report => {
       const said = reasonOf(error);
       // The library says this also where the system named the cause just before.
       if (said === 'Connection is closed') reason ??= closed;
-      else reason = error instanceof Late ? silence : said;
+      else if (error instanceof Late) reason ??= silence;
+      else reason = said;
+      reportCause();
+    },
+    learnClosed: () => {
+      reason ??= closed;
     },
     forgetReason: () => {
       reason = undefined;
@@ -150,6 +170,10 @@ const closeSilent = (client: Redis | Cluster): void => {
   if (!(client instanceof Cluster)) return client.disconnect(true);
   for (const node of client.nodes()) inTime(node.ping(), probeMs, () => 0).catch(() => node.disconnect());
 };
+
+/** Silence and an end without a word may have any. */
+const isCause = (reason: string | undefined): boolean =>
+  reason !== undefined && reason !== silence && reason !== closed && !reason.endsWith('ETIMEDOUT');
 
 /** A key with something else in it says nothing about other keys. Every other failure means that nothing is counted. */
 const isAboutKey = (error: Error): boolean => /WRONGTYPE|not an integer/.test(error.message);

@@ -98,7 +98,6 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
       while (!signal.aborted) await own.wait(await turn(loop));
     } finally {
       loop.release();
-      if (signal.aborted) await sender.stop();
     }
   };
   return {

@@ -7,6 +7,7 @@
  * ever, so no connection may stay there.
  */
 import pg from 'pg';
+import { noteConnectFailure } from './connect-failures.ts';
 import type { HostList, WantedServer } from './host-list.ts';
 import { withStrictTls } from './strict-tls.ts';
 
@@ -83,6 +84,7 @@ export const createHosts = ({ addresses, wanted }: HostList): Hosts => {
     pick: () => ({ index: first, address: withStrictTls(addresses[first] ?? addresses[0]) }),
     fail: ({ index, address }, error) => {
       failures.set(error, nameOf(address));
+      noteConnectFailure(error);
       // Several connections may fail at the same host, which is left once.
       if (index === first) first = (first + 1) % addresses.length;
     },
