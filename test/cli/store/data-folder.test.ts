@@ -1,8 +1,9 @@
-import { writeFileSync } from 'node:fs';
+import { lstatSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { assertRealFolder } from '#src/platform/files/real-folder.ts';
 import { makeDataDir, runCommand, runJson } from '../../support/program.ts';
+import { makeFolder } from '../../support/store-owner.ts';
 
 test('a data folder on a file system of the kernel is refused at once, with a sentence', async () => {
   for (const folder of ['/proc/orderpass/data', '/proc/self', '/sys/orderpass']) {
@@ -27,3 +28,25 @@ test('a command that a broken route table stops lets go of its data folder', asy
   expect((await runJson(create, env)).restuid).toMatch(/^rst_/);
   remove();
 });
+
+test.each([
+  ['027', 0o027],
+  ['000', 0o000],
+])(
+  'a first start with the umask %s makes the data folder with the mode that it has with every other one',
+  async (_name, umask) => {
+    const { dataDir, cluster, remove } = await makeFolder();
+    const before = process.umask(umask);
+    try {
+      await runJson(['restaurant', 'create', '--name', 'Da Ada'], { ORDERPASS_DATA_DIR: dataDir });
+    } finally {
+      process.umask(before);
+    }
+    // A folder that the user of the server cannot enter would have its data elsewhere.
+    expect(lstatSync(cluster).isDirectory()).toBe(true);
+    const isRoot = process.getuid?.() === 0;
+    expect(statSync(dataDir).mode & 0o777).toBe(isRoot ? 0o711 : 0o700);
+    expect(statSync(join(dataDir, 'owner.pid')).mode & 0o022).toBe(0);
+    await remove();
+  },
+);
