@@ -1,8 +1,9 @@
-import { lstatSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chownSync, lstatSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { assertRealFolder } from '#src/platform/files/real-folder.ts';
-import { makeDataDir, runCommand, runJson } from '../../support/program.ts';
+import { makeDataDir, plainEnv, root, runCommand, runJson } from '../../support/program.ts';
 import { makeFolder } from '../../support/store-owner.ts';
 
 test('a data folder on a file system of the kernel is refused at once, with a sentence', async () => {
@@ -50,3 +51,26 @@ test.each([
     await remove();
   },
 );
+
+/** A user id without a name: initdb refuses it. */
+const unnamed = 23_456;
+const launch = join(root, 'src/cli/launch.mjs');
+
+/** A clone below a folder of root can be read by no other user. */
+const mayRun = (uid: number): boolean =>
+  process.getuid?.() === 0 &&
+  spawnSync('/bin/sh', ['-c', 'test -r "$1" && test -x "$2"', 'sh', launch, process.execPath], { uid }).status === 0;
+
+test.runIf(mayRun(unnamed))('a first start that initdb refuses says why', async () => {
+  const { path, dataDir, remove } = await makeFolder();
+  chownSync(path, unnamed, unnamed);
+  const [command, ...args] = [process.execPath, launch, 'restaurant', 'list'];
+  const { status, stderr } = spawnSync(command, args, {
+    uid: unnamed,
+    gid: unnamed,
+    env: { ...plainEnv(), ORDERPASS_DATA_DIR: dataDir },
+    encoding: 'utf8',
+  });
+  expect([status, stderr]).toEqual([1, expect.stringContaining(`could not look up effective user ID ${unnamed}`)]);
+  await remove();
+});
