@@ -314,6 +314,15 @@ test('addresses that the program fetches hold no password, which a failure would
   expect(printed.stdout + printed.stderr + checked.stderr).not.toContain('pa55word');
 });
 
+test('config check names the missing folder of the file of the audit', async () => {
+  const env = { ORDERPASS_MASTER_KEY: key, ORDERPASS_AUDIT_FILE: join(folder, 'missing', 'audit.jsonl') };
+  const { code, stderr } = await runCommand(['config', 'check'], env);
+  const problem = `(ORDERPASS_AUDIT_FILE): there is no folder ${join(folder, 'missing')}`;
+  expect([code, stderr]).toEqual([1, expect.stringContaining(problem)]);
+  const sound = { ...env, ORDERPASS_AUDIT_FILE: join(folder, 'audit.jsonl') };
+  expect(await runCommand(['config', 'check'], sound)).toMatchObject({ code: 0, stderr: '' });
+});
+
 test('A-263 the table for operators has each secret, and the ones that need a restart are those that no running program takes', () => {
   const text = readFileSync(join(root, 'config/README.md'), 'utf8');
   const rows = text.split('## Secrets and the master key')[1]?.split('\n## ')[0]?.split('\n') ?? [];
