@@ -1,5 +1,6 @@
 /** Settings of the ordering core. Settings of a restaurant are stored with the restaurant (interface 14). */
 import { z } from 'zod';
+import { hasLogin } from '#src/platform/settings.ts';
 import { placeIdMark } from './orders/address/address-resolver.ts';
 
 /** The place id may appear in the path or the query, never in the host. */
@@ -8,6 +9,7 @@ const isResolver = (value: string): boolean => {
   return (
     first != null &&
     second != null &&
+    !hasLogin(value) &&
     /^https?:$/.test(first.protocol) &&
     first.origin === second.origin &&
     `${first.pathname}${first.search}` !== `${second.pathname}${second.search}`
@@ -17,7 +19,10 @@ const isResolver = (value: string): boolean => {
 export const orderingSettings = z.strictObject({
   address_resolver_url: z
     .string()
-    .refine(isResolver, `must be an http(s) address with ${placeIdMark} in its path or query`)
+    .refine(
+      isResolver,
+      `must be an http(s) address with ${placeIdMark} in its path or query, without user and password`,
+    )
     .optional()
     .meta({
       description:

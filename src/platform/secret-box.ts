@@ -4,19 +4,9 @@
  * encrypted with AES-256-GCM and bound to a label, so one ciphertext cannot replace another.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { assertRealFolder } from './files/real-folder.ts';
+import { makeDataFolder } from './files/make-folder.ts';
 
 export type SecretBox = {
   /** 32 bytes for one purpose; the same label gives the same key. */
@@ -74,8 +64,7 @@ export const loadOrCreateMasterKey = (path: string): Buffer => {
   const folder = dirname(path);
   const existing = readMasterKeyFile(path);
   if (existing !== undefined) return existing;
-  assertRealFolder(folder);
-  const madeFolder = mkdirSync(folder, { recursive: true });
+  const madeFolder = makeDataFolder(folder);
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
   writeFileSync(draft, `${randomBytes(keyBytes).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
   try {

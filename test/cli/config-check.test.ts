@@ -298,6 +298,31 @@ test('A-251 every secret may be in a file, which is read without its last line b
   expect(printed.stdout + printed.stderr).not.toMatch(/a-token-of-metrics|postgresql:/);
 });
 
+test('addresses that the program fetches hold no password, which a failure would show in the log; config print shows none', async () => {
+  const env = {
+    ORDERPASS_AUDIT_HTTP_URL: 'https://sink:pa55word@audit.example/events',
+    ORDERPASS_AUDIT_WITNESS_URL: 'https://pa55word@witness.example',
+    ORDERPASS_LEAK_REPORTS_GITHUB_KEYS: 'https://me:pa55word@keys.example',
+    ORDERPASS_ADDRESS_RESOLVER_URL: 'https://me:pa55word@maps.example/{place_id}',
+    ORDERPASS_UPSTREAMS: 'a=http://me:pa55word@10.0.0.5|http://me:pa55word@10.0.0.6',
+  };
+  const checked = await runCommand(['config', 'check'], env);
+  for (const name of Object.keys(env).slice(0, 4))
+    expect(checked.stderr).toMatch(new RegExp(`\\(${name}\\): .*user and password`));
+  const printed = await runCommand(['config', 'print'], env);
+  expect(printed.stdout).toContain('https://********@audit.example/events');
+  expect(printed.stdout + printed.stderr + checked.stderr).not.toContain('pa55word');
+});
+
+test('config check names the missing folder of the file of the audit', async () => {
+  const env = { ORDERPASS_MASTER_KEY: key, ORDERPASS_AUDIT_FILE: join(folder, 'missing', 'audit.jsonl') };
+  const { code, stderr } = await runCommand(['config', 'check'], env);
+  const problem = `(ORDERPASS_AUDIT_FILE): there is no folder ${join(folder, 'missing')}`;
+  expect([code, stderr]).toEqual([1, expect.stringContaining(problem)]);
+  const sound = { ...env, ORDERPASS_AUDIT_FILE: join(folder, 'audit.jsonl') };
+  expect(await runCommand(['config', 'check'], sound)).toMatchObject({ code: 0, stderr: '' });
+});
+
 test('A-263 the table for operators has each secret, and the ones that need a restart are those that no running program takes', () => {
   const text = readFileSync(join(root, 'config/README.md'), 'utf8');
   const rows = text.split('## Secrets and the master key')[1]?.split('\n## ')[0]?.split('\n') ?? [];

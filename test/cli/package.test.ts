@@ -139,6 +139,15 @@ test('A-252 the command of the package runs commands, and a start that answers a
   expect(await program.stop()).toBe(0);
 });
 
+test('A-252 the installed command names itself in what it prints, and not the script of a clone', async () => {
+  const help = await run(process.execPath, [command(), 'move', '--help'], { env });
+  expect(help.stdout).toContain('| orderpass move --to -');
+  const printed = readdirSync(join(installed, 'dist/src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /^(app|cli|platform)\/.*\.js$/.test(file) && !/reference|release\.js$/.test(file))
+    .filter((file) => readFileSync(join(installed, 'dist/src', file), 'utf8').includes('npm run'));
+  expect(printed).toEqual([]);
+});
+
 test('A-516 the installed command logs in to a running program and shows the credential, where no store is', async () => {
   const json = async (...args: string[]): Promise<Record<string, string>> =>
     JSON.parse((await run(process.execPath, [command(), ...args, '--json'], { env })).stdout);

@@ -1,6 +1,7 @@
 /** The mark of an embedded store whose data was moved to a server: a start on it would take orders that the server never gets. */
 import type { Kysely } from 'kysely';
 import { readFact, writeFact } from '#src/platform/db/facts.ts';
+import { commandLine } from '#src/platform/files/release.ts';
 
 const fact = 'moved_to';
 const movingFact = 'moving_to';
@@ -32,11 +33,11 @@ export const assertNotMoved = async (db: Kysely<unknown>): Promise<void> => {
   const moved = await readMoved(db);
   if (moved !== undefined)
     throw new Error(
-      `this store was moved to ${moved}: set DATABASE_URL to that database. To use this store again, without what was written there since, run npm run -s cli -- move --undo`,
+      `this store was moved to ${moved}: set DATABASE_URL to that database. To use this store again, without what was written there since, run ${commandLine} move --undo`,
     );
   const moving = await readMoving(db);
   if (moving !== undefined)
     throw new Error(
-      `a move of this store to ${moving} was ended while it was committed, so that database has all rows or none. Run the move again: it is done, or is refused because the rows are there, and then set DATABASE_URL to that database. To use this store instead, run npm run -s cli -- move --undo, and remove that database`,
+      `a move of this store to ${moving} was ended while it was committed, so that database has all rows or none. Run the move again: it is done, or is refused because the rows are there, and then set DATABASE_URL to that database. To use this store instead, run ${commandLine} move --undo, and remove that database`,
     );
 };

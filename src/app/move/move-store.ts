@@ -6,8 +6,14 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { appendChange, copyExternalHeads } from '#src/gateway/index.ts';
-import { addressProblem, connectionProblem, withoutPassword } from '#src/platform/db/database-address.ts';
+import {
+  addressProblem,
+  connectionProblem,
+  isParameterRefused,
+  withoutPassword,
+} from '#src/platform/db/database-address.ts';
 import { connectForCopy } from '#src/platform/db/driver/copy.ts';
+import { isTransactionPooled } from '#src/platform/db/driver/find-pooler.ts';
 import { databaseName, openStore, type Store, serverIdentity } from '#src/platform/db/index.ts';
 import {
   type CopiedDatabase,
@@ -107,12 +113,18 @@ const withEmbedded = async <T>(
   }
 };
 
+/** Its settings of a session would stay on connections that others get, and its transaction might run without them. */
+const pooledTarget =
+  'the target is behind a pooler in transaction mode: give the address of the server itself for the move, and that of the pooler to the program afterwards';
+
 const assertTarget = async (source: Store, target: Store): Promise<void> => {
   const here = await serverIdentity(source.pool);
   const there = await serverIdentity(target.pool).catch((error: unknown) => {
+    if (isParameterRefused(error)) throw new CopyError(pooledTarget);
     const reason = connectionProblem(error);
     throw reason === undefined ? error : new CopyError(`the target cannot be used: ${reason}`);
   });
+  if (await isTransactionPooled(target.pool)) throw new CopyError(pooledTarget);
   if (here.system === there.system)
     throw new CopyError('the target is the embedded store itself, or a copy of it: name a database of a server');
   if (there.encoding !== 'UTF8')

@@ -3,7 +3,7 @@
  * named files.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import {
   ownAudienceProblems,
@@ -180,11 +180,22 @@ export const settingsWarnings = (source: SettingsSource): SettingProblem[] => [
   ...(settingsProblems(source).length > 0 ? [] : laterProblems(loadSettings(source))),
 ];
 
+/** The file itself is made, and may be rotated away; the audit is kept until the folder is there. */
+const sinkProblems = (settings: Settings): SettingProblem[] => {
+  const { audit_file: file } = settings.gateway;
+  if (file === undefined || !runsGateway(settings) || existsSync(dirname(resolve(file)))) return [];
+  return [{ path: nameOf('gateway.audit_file'), message: `there is no folder ${dirname(resolve(file))}` }];
+};
+
 const laterProblems = (settings: Settings): SettingProblem[] => {
   const { environment, role, origin } = settings;
   const isLost = environment === 'production' && role === 'worker' && origin === undefined;
   const message = 'a worker in production needs the public address, for the links in notices to users of the panel';
-  return [...validityProblems(settings), ...(isLost ? [{ path: nameOf('origin'), message }] : [])];
+  return [
+    ...validityProblems(settings),
+    ...sinkProblems(settings),
+    ...(isLost ? [{ path: nameOf('origin'), message }] : []),
+  ];
 };
 
 /** Names in the environment that look like settings of the program and are none, each with the one that was meant. */

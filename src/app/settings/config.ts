@@ -403,10 +403,14 @@ export const maskedSettings = (source: SettingsSource): Record<string, unknown> 
   const result: Record<string, unknown> = {};
   for (const field of settingFields()) {
     const value = getAt(shown, field.path);
-    result[field.path] = value === undefined ? null : field.secret ? '********' : value;
+    result[field.path] = value === undefined ? null : field.secret ? '********' : withoutLogin(value);
   }
   return result;
 };
+
+/** An address may hold a password where none belongs, which `config check` refuses. */
+const withoutLogin = (value: unknown): unknown =>
+  typeof value === 'string' ? value.replaceAll(/\/\/[^/?#\s|,]*@/g, '//********@') : value;
 
 const readConfigFile = (path: string): Record<string, unknown> => {
   let text: string;

@@ -1,6 +1,6 @@
 /** Settings of the audit. */
 import { z } from 'zod';
-import { number, onOff } from '#src/platform/settings.ts';
+import { hasLogin, number, onOff } from '#src/platform/settings.ts';
 import { isEd25519Pem } from './tree/signed-note.ts';
 import { readWitnessKey } from './tree/witness/cosignature.ts';
 
@@ -19,6 +19,7 @@ export const auditSettings = z.strictObject({
   }),
   audit_http_url: z
     .url({ protocol: /^https?$/ })
+    .refine((url) => !hasLogin(url), 'must hold no user and password: give ORDERPASS_AUDIT_HTTP_AUTHORIZATION')
     .optional()
     .meta({
       description: 'Address to which the audit is posted as JSON lines, again until it answers 2xx',
@@ -45,6 +46,7 @@ export const auditSettings = z.strictObject({
     }),
   audit_witness_url: z
     .url({ protocol: /^https?$/ })
+    .refine((url) => !hasLogin(url), 'must hold no user and password')
     .optional()
     .meta({
       description: 'Submission prefix of a witness (C2SP tlog-witness) that signs checkpoints of the audit too',

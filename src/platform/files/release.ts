@@ -36,3 +36,6 @@ const found = manifest.gitHead ?? readHead(new URL('.git/', root)) ?? '';
 
 /** Undefined where it is not known: in an image, and in a folder that is no clone. */
 export const programCommit: string | undefined = /^[0-9a-f]{40}$/.test(found) ? found : undefined;
+
+/** How an operator calls a command, for messages: of the compiled package by its name, in a clone by npm. */
+export const commandLine = import.meta.url.endsWith('.ts') ? 'npm run -s cli --' : 'orderpass';

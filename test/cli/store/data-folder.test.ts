@@ -1,8 +1,10 @@
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chownSync, lstatSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { assertRealFolder } from '#src/platform/files/real-folder.ts';
-import { makeDataDir, runCommand, runJson } from '../../support/program.ts';
+import { makeDataDir, plainEnv, root, runCommand, runJson } from '../../support/program.ts';
+import { makeFolder } from '../../support/store-owner.ts';
 
 test('a data folder on a file system of the kernel is refused at once, with a sentence', async () => {
   for (const folder of ['/proc/orderpass/data', '/proc/self', '/sys/orderpass']) {
@@ -26,4 +28,49 @@ test('a command that a broken route table stops lets go of its data folder', asy
   expect([broken.code, broken.stderr]).toEqual([1, expect.stringContaining('routes.json')]);
   expect((await runJson(create, env)).restuid).toMatch(/^rst_/);
   remove();
+});
+
+test.each([
+  ['027', 0o027],
+  ['000', 0o000],
+])(
+  'a first start with the umask %s makes the data folder with the mode that it has with every other one',
+  async (_name, umask) => {
+    const { dataDir, cluster, remove } = await makeFolder();
+    const before = process.umask(umask);
+    try {
+      await runJson(['restaurant', 'create', '--name', 'Da Ada'], { ORDERPASS_DATA_DIR: dataDir });
+    } finally {
+      process.umask(before);
+    }
+    // A folder that the user of the server cannot enter would have its data elsewhere.
+    expect(lstatSync(cluster).isDirectory()).toBe(true);
+    const isRoot = process.getuid?.() === 0;
+    expect(statSync(dataDir).mode & 0o777).toBe(isRoot ? 0o711 : 0o700);
+    expect(statSync(join(dataDir, 'owner.pid')).mode & 0o022).toBe(0);
+    await remove();
+  },
+);
+
+/** A user id without a name: initdb refuses it. */
+const unnamed = 23_456;
+const launch = join(root, 'src/cli/launch.mjs');
+
+/** A clone below a folder of root can be read by no other user. */
+const mayRun = (uid: number): boolean =>
+  process.getuid?.() === 0 &&
+  spawnSync('/bin/sh', ['-c', 'test -r "$1" && test -x "$2"', 'sh', launch, process.execPath], { uid }).status === 0;
+
+test.runIf(mayRun(unnamed))('a first start that initdb refuses says why', async () => {
+  const { path, dataDir, remove } = await makeFolder();
+  chownSync(path, unnamed, unnamed);
+  const [command, ...args] = [process.execPath, launch, 'restaurant', 'list'];
+  const { status, stderr } = spawnSync(command, args, {
+    uid: unnamed,
+    gid: unnamed,
+    env: { ...plainEnv(), ORDERPASS_DATA_DIR: dataDir },
+    encoding: 'utf8',
+  });
+  expect([status, stderr]).toEqual([1, expect.stringContaining(`could not look up effective user ID ${unnamed}`)]);
+  await remove();
 });

@@ -165,12 +165,12 @@ const everything = {
   tolerations: [{ key: 'a', operator: 'Exists' }],
 };
 
-const render = async (given: object): Promise<{ text: string; all: Json[] }> => {
+const render = async (given: object, release = 'shop'): Promise<{ text: string; all: Json[] }> => {
   const file = join(folder, 'values.json');
   writeFileSync(file, JSON.stringify(given));
   const { code, stdout, stderr } = await runProgram('helm', [
     'template',
-    'shop',
+    release,
     chart,
     '-f',
     file,
@@ -294,6 +294,48 @@ test.runIf(hasHelm)(
     expect(job.metadata.annotations['helm.sh/hook']).toBe('pre-install,pre-upgrade');
     expect(job.spec.template.spec.containers[0].args).toEqual(['migrate', '--grant-to', 'orderpass_server']);
     expect(job.spec.template.spec.volumes[1].secret.secretName).toBe('shop-owner');
+  },
+);
+
+test('A-272 the pods of the roles and of the migration have the labels and the place of the values', () => {
+  for (const name of ['deployments.yaml', 'migrate-job.yaml'])
+    for (const part of ['podLabels', 'placement', 'podSecurity'])
+      expect([name, part, textOf(`templates/${name}`).includes(`include "orderpass.${part}"`)]).toEqual([
+        name,
+        part,
+        true,
+      ]);
+});
+
+test.runIf(hasHelm)('A-272 the migration runs where the pods of the roles may run, with their labels', async () => {
+  const { all } = await render(everything);
+  const pods = [...ofKind(all, 'Deployment'), ...ofKind(all, 'Job')].map(({ spec }) => spec.template);
+  expect(pods).toHaveLength(4);
+  for (const { metadata, spec } of pods) {
+    const { nodeSelector, tolerations, podLabels, podAnnotations } = everything;
+    expect(spec).toMatchObject({ nodeSelector, tolerations });
+    expect(metadata).toMatchObject({ labels: podLabels, annotations: podAnnotations });
+  }
+});
+
+// The parser of `render` throws for a member that is given twice.
+test.runIf(hasHelm)(
+  'A-272 annotations may be replaced, labels of selectors not, and a release may be a number',
+  async () => {
+    const given = {
+      origin,
+      podAnnotations: { 'prometheus.io/scrape': 'false' },
+      podLabels: { 'app.kubernetes.io/component': 'other' },
+    };
+    const { all } = await render(given, '2026');
+    const deployments = ofKind(all, 'Deployment');
+    expect(deployments).toHaveLength(3);
+    for (const { spec } of deployments) {
+      const { labels, annotations } = spec.template.metadata;
+      expect(annotations).toMatchObject({ 'prometheus.io/scrape': 'false', 'prometheus.io/port': '8081' });
+      expect(labels).toMatchObject(spec.selector.matchLabels);
+      expect(labels['app.kubernetes.io/instance']).toBe('2026');
+    }
   },
 );
 

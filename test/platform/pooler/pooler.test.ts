@@ -8,9 +8,9 @@ import { hintsOf } from '#src/platform/db/hints/hints.ts';
 import { openStore } from '#src/platform/db/index.ts';
 import { createDatabase, createPool, endPool } from '#src/platform/db/pool.ts';
 import { hintAfterCommit, inTransaction } from '#src/platform/db/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { importsAnswer } from '../../support/orders/imports-answer.ts';
-import { runCommand, runJson, startProgram } from '../../support/program.ts';
+import { makeDataDir, runCommand, runJson, runWithInput, startProgram } from '../../support/program.ts';
 import { databaseNameOf, databaseUrl } from '../../support/test-server.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
@@ -149,6 +149,43 @@ describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
     }
     expect(await leftOnConnections()).toEqual([]);
   });
+
+  const ignored = 'ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout';
+
+  test.each([
+    ['refuses', ''],
+    ['ignores', ignored],
+  ])(
+    'A-277 a move to one that %s parameters of the start is refused, and leaves nothing on its connections',
+    async (_what, more) => {
+      const { path, remove } = makeDataDir();
+      const env = { ORDERPASS_DATA_DIR: path };
+      await runJson(['restaurant', 'create', '--name', 'Da Ada'], env);
+      const target = await createEmptyDatabase();
+      const other = await startPgBouncer(target.ownerUrl, { poolSize: 1, more });
+      try {
+        const to = other.urlOf(databaseNameOf(target.ownerUrl));
+        const { code, stderr } = await runWithInput(['move', '--to', '-'], env, to);
+        expect([code, stderr]).toEqual([
+          1,
+          expect.stringContaining('give the address of the server itself for the move'),
+        ]);
+        const client = new pg.Client({ connectionString: to });
+        await client.connect();
+        // PgBouncer itself sets the name of the client.
+        const { rows } = await client.query(
+          "select name from pg_settings where source = 'session' and name <> 'application_name'",
+        );
+        await client.end();
+        expect(rows).toEqual([]);
+      } finally {
+        await other.stop();
+        await target.drop();
+        remove();
+      }
+    },
+    120_000,
+  );
 
   test('A-278 a transaction behind it has its timeouts, and leaves none on the connection', async () => {
     const pool = createPool({ connection: pooledUrl, isPooled: true, applicationName: 'test' }, log);

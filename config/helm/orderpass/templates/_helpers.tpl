@@ -1,7 +1,7 @@
 {{/* Labels that select the pods of a role: call with (dict "root" $ "role" "gateway"). */}}
 {{- define "orderpass.selector" -}}
 app.kubernetes.io/name: orderpass
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role }}
 {{- end }}
 
@@ -19,6 +19,21 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- define "orderpass.image" -}}
 {{- with .Values.image -}}
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* Labels of the pods of a role. Those of the chart win, because selectors name them. Quoted, since a name may be a number. */}}
+{{- define "orderpass.podLabels" -}}
+{{ merge (dict) (include "orderpass.labels" . | fromYaml) .root.Values.podLabels | toYaml }}
+{{- end }}
+
+{{/* Where the pods run, those of the migration too. */}}
+{{- define "orderpass.placement" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 

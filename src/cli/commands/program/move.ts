@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import { commandLine } from '#src/platform/files/release.ts';
 import { settingsAndLogOf } from '../../terminal/command-settings.ts';
 import { abortOnSignal, showProgress } from '../../terminal/long-command.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
@@ -10,7 +11,7 @@ const help = `
 Stop the program first; commands that run meanwhile can only read. The schema is made by the
 migrations, all rows are copied in one transaction and compared on both sides, and the target is
 refused when it holds rows. A password is read from PGPASSWORD, or from standard input as part of
-the address: echo "$URL" | npm run -s cli -- move --to -
+the address: echo "$URL" | ${commandLine} move --to -
 
 Then start with DATABASE_URL set to the address and with the same master key: credentials, tokens
 and webhook secrets go on working. The embedded store stays as it was, and is not started any more

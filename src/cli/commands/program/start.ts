@@ -7,6 +7,7 @@ import type { Program } from '#src/app/run.ts';
 import type { Settings } from '#src/app/settings/config.ts';
 import { SettingsError } from '#src/app/settings/settings-error.ts';
 import { processSettingsSource, type SettingsSource } from '#src/app/settings/settings-source.ts';
+import { commandLine } from '#src/platform/files/release.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
 import { configFileOf } from '../../terminal/command-settings.ts';
@@ -197,7 +198,7 @@ const places = (url: string, settings: Settings): string[] => [
   ...(settings.panel.enabled === 'on'
     ? [
         `  Panel       ${url}/panel`,
-        '              first account: npm run -s cli -- user create --email YOU@EXAMPLE.COM --role admin',
+        `              first account: ${commandLine} user create --email YOU@EXAMPLE.COM --role admin`,
       ]
     : []),
 ];
@@ -221,7 +222,7 @@ const introduction = (demo: DemoCredentials, url: string, takesOrders: boolean):
 const routeSteps = (url: string): string[] => [
   '2. See your routes, and call one with the token',
   '',
-  'npm run -s cli -- routes list',
+  `${commandLine} routes list`,
   `curl -s ${url}/YOUR/PATH -H 'Authorization: Bearer TOKEN'`,
 ];
 

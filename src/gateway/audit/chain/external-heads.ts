@@ -6,9 +6,10 @@
  */
 import { createHash, createHmac } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
+import { makeDataFolder } from '#src/platform/files/make-folder.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { type ChainEnd, changesChain } from './chain.ts';
 import { type AuditProblem, auditProblems, isSameProblem } from './problem.ts';
@@ -141,7 +142,7 @@ const createExternalHeads = (key: Buffer, path: string | undefined): ExternalHea
     if (ends.size === 0 && problems.length === 0) return;
     const text = textOf();
     if (text === saved) return;
-    await mkdir(dirname(path), { recursive: true });
+    makeDataFolder(dirname(path));
     await writeDraft(draft, text);
     // Another process may write at the same time; each merges the other's file at its next load.
     await rename(draft, path);

@@ -1,8 +1,9 @@
 /** Settings of reports of leaked credentials (interface 29). */
 import { z } from 'zod';
-import { onOff } from '#src/platform/settings.ts';
+import { hasLogin, onOff } from '#src/platform/settings.ts';
 
-const isUrl = (value: string): boolean => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
+const isUrl = (value: string): boolean =>
+  URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && !hasLogin(value);
 
 export const leakSettings = z.strictObject({
   leak_reports: onOff('on').meta({
@@ -15,7 +16,7 @@ export const leakSettings = z.strictObject({
   }),
   leak_reports_github_keys: z
     .string()
-    .refine(isUrl, 'must be an absolute URL')
+    .refine(isUrl, 'must be an absolute URL without user and password')
     .default('https://api.github.com/meta/public_keys/secret_scanning')
     .meta({
       description: 'Where the public keys of these reports are',

@@ -4,9 +4,10 @@ import { constants } from 'node:fs';
 import { chmod, copyFile, lstat, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { makeFolder } from '../../files/make-folder.ts';
 import { type Account, runAs } from './account.ts';
 import { EmbeddedError } from './errors.ts';
-import { binarySystemDirs, isOurs, makeFolder, openSystemDir } from './system-dir.ts';
+import { binarySystemDirs, isOurs, openSystemDir } from './system-dir.ts';
 
 export type Binaries = { folder: string; major: number };
 
@@ -99,7 +100,7 @@ const copyBinaries = async (folder: string, system: string): Promise<string> => 
   const copy = path.join(system, `postgres-${wanted}`);
   if (await isCopy(copy, wanted)) return copy;
   const fresh = `${copy}.new-${randomBytes(6).toString('hex')}`;
-  await makeFolder(fresh, 0o755);
+  makeFolder(fresh, 0o755);
   try {
     for (const entry of entries) await copyEntry(folder, fresh, entry);
     // A damaged copy is replaced; a server that still runs from it keeps its open files.
@@ -121,7 +122,7 @@ const isCopy = async (copy: string, wanted: string): Promise<boolean> =>
 const copyEntry = async (folder: string, fresh: string, entry: Entry): Promise<void> => {
   const from = path.join(folder, entry.name);
   const to = path.join(fresh, entry.name);
-  await makeFolder(path.dirname(to), 0o755);
+  makeFolder(path.dirname(to), 0o755);
   if (entry.kind === 'link') return symlink(await readlink(from), to);
   await copyFile(from, to, constants.COPYFILE_FICLONE);
   await chmod(to, (entry.mode & 0o100) === 0 ? 0o644 : 0o755);

@@ -35,7 +35,15 @@ export const inspectCluster = async (cluster: string): Promise<ClusterState> => 
   return databases.some((name) => Number(name) >= firstUserOid) ? 'damaged' : 'partial';
 };
 
-export type InitSettings = { account: Account; binaries: Binaries; logFd: number; durable: boolean; log: Logger };
+export type InitSettings = {
+  account: Account;
+  binaries: Binaries;
+  logFd: number;
+  /** The end of what was written to `logFd`, for a failure. */
+  readEnd: () => Promise<string>;
+  durable: boolean;
+  log: Logger;
+};
 
 /** Makes the cluster if there is none, or checks the existing one. True: this call made it. */
 export const ensureCluster = async (home: Home, settings: InitSettings): Promise<boolean> => {
@@ -83,10 +91,11 @@ const initialise = async (home: Home, settings: InitSettings): Promise<void> => 
   const exit = await runWatched({ command: initdb, args, account: maker, logFd: settings.logFd }, initTimeoutMs);
   if (exit !== 0) {
     // Checked before the new folder is removed again.
-    const full = await fullDiskReason(home.folder, '');
+    const end = await settings.readEnd();
+    const full = await fullDiskReason(home.folder, end);
     await rm(fresh, { recursive: true, force: true });
     if (full !== undefined) throw fullDiskError(full, home.folder, `initdb ended with ${exit}`, undefined);
-    throw new EmbeddedError('POSTGRES_UNUSABLE', `initdb ended with ${exit}`);
+    throw new EmbeddedError('POSTGRES_UNUSABLE', `initdb ended with ${exit}. It wrote:\n${end}`);
   }
   if (account !== undefined && account.uid !== maker?.uid) await giveTree(fresh, account);
   await rename(fresh, home.cluster);

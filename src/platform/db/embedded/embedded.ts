@@ -60,9 +60,10 @@ export const startEmbedded = async (settings: EmbeddedSettings): Promise<Embedde
     await adoptCluster(home, account, log);
     const output = await serverLog.open();
     const durable = extra.fsync !== 'off';
-    const freshlyCreated = await ensureCluster(home, { account, binaries, logFd: output.fd, durable, log }).finally(
-      () => output.close(),
-    );
+    const offset = await serverLog.size();
+    const readEnd = () => serverLog.tail(offset);
+    const init = { account, binaries, logFd: output.fd, readEnd, durable, log };
+    const freshlyCreated = await ensureCluster(home, init).finally(() => output.close());
     const cluster = await realpath(home.cluster);
     const socket = await openSocketFolder(cluster, account);
     const server = { cluster, binaries, account, socketFolder: socket.path, serverLog, extra, log };

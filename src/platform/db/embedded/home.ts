@@ -7,12 +7,13 @@ import { randomBytes } from 'node:crypto';
 import { lstat, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
+import { makeDataFolder, makeFolder } from '../../files/make-folder.ts';
 import { type Account, canEnter, isRoot, ownAccount } from './account.ts';
 import { isSharedOwner } from './adopt-cluster.ts';
 import { inspectCluster } from './cluster.ts';
 import { EmbeddedError, errorCode } from './errors.ts';
 import type { Home } from './home-type.ts';
-import { dataSystemDirs, makeFolder, openSystemDir } from './system-dir.ts';
+import { dataSystemDirs, openSystemDir } from './system-dir.ts';
 
 const clusterName = 'postgres';
 
@@ -44,8 +45,7 @@ export const openHome = async (
   settings: { systemDirs?: readonly string[] },
   log: Logger,
 ): Promise<{ home: Home; account: Account }> => {
-  // The server passes through the data folder to its own, and needs to list nothing there.
-  await makeFolder(dataDir, isRoot() ? 0o711 : 0o700);
+  makeDataFolder(dataDir);
   const home = await findHome(dataDir);
   const account = home === undefined ? await ownAccount(log) : await accountOf(home, log);
   if (home !== undefined) {
@@ -89,7 +89,7 @@ const makeHomeElsewhere = async (
       `PostgreSQL runs as user ${account?.uid}, which cannot enter ${dataDir}, and there is no other place for the data. Choose a data folder that every user may pass through, or set DATABASE_URL`,
     );
   const home = homeAt(path.join(system, 'clusters', randomBytes(8).toString('hex')));
-  await makeFolder(home.folder, 0o711);
+  makeFolder(home.folder, 0o711);
   await writeFile(path.join(home.folder, 'belongs-to'), `${await realpath(dataDir)}\n`);
   try {
     await symlink(home.cluster, path.join(dataDir, clusterName));

@@ -35,7 +35,7 @@ export const lockHome = async (home: Home): Promise<OwnerLock> => {
     );
   }
   try {
-    await writeFile(holder, `${process.pid}\n`);
+    await writeFile(holder, `${process.pid}\n`, { mode: 0o644 });
   } catch (error) {
     file.close();
     throw error;

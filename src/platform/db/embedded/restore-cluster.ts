@@ -4,20 +4,19 @@ import { chmod, mkdir, readFile, readlink, rename, rm, writeFile } from 'node:fs
 import path from 'node:path';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { dataFolderMode, makeDataFolder, makeFolder } from '../../files/make-folder.ts';
 import { unpackTar } from '../../files/read-tar.ts';
-import { isRoot } from './account.ts';
 import { giveTree } from './adopt-cluster.ts';
 import { EmbeddedError } from './errors.ts';
 import { openHome } from './home.ts';
-import { makeFolder } from './system-dir.ts';
 
 /** It exists while a restore runs, and after one that was killed. */
 const unfinishedRestore = (dataDir: string): string => path.join(dataDir, 'restore.unfinished');
 
 /** Makes the folder in which a restore prepares a data folder. EEXIST while another restore does so. */
 export const beginRestore = async (dataDir: string): Promise<string> => {
-  const mode = isRoot() ? 0o711 : 0o700;
-  await makeFolder(dataDir, mode);
+  makeDataFolder(dataDir);
+  const mode = dataFolderMode();
   const draft = unfinishedRestore(dataDir);
   await mkdir(draft, { mode });
   await chmod(draft, mode);
@@ -69,7 +68,7 @@ export const restoreCluster = async (
 ): Promise<void> => {
   const comparison = await createComparison(backup.manifest);
   const { home, account } = await openHome(dataDir, {}, log);
-  await makeFolder(home.cluster, 0o700);
+  makeFolder(home.cluster, 0o700);
   await unpackTar(backup.archive, home.cluster, { onBytes, onFile: comparison.onFile });
   comparison.assertComplete();
   if (account !== undefined) await giveTree(home.cluster, account);

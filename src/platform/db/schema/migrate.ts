@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { minuteMs } from '../../clock.ts';
-import { compareReleases } from '../../files/release.ts';
+import { commandLine, compareReleases } from '../../files/release.ts';
 import { allowSilence } from '../driver/pg-client.ts';
 import { grantAgain, schemasOf } from './grants.ts';
 import { digest, findPending, type Migration, MigrationError, readApplied, readPending, titleOf } from './pending.ts';
@@ -100,7 +100,7 @@ const deniedTo = async (pool: pg.Pool, error: unknown): Promise<MigrationError |
   const { rows } = await pool.query<{ role: string }>('select current_user as role');
   return new MigrationError(
     'MIGRATION_DENIED',
-    `the role ${rows[0]?.role} may not change the schema (${cause.message}). Run npm run -s cli -- migrate with a DATABASE_URL of the role that owns the schema, and start this role with ORDERPASS_MIGRATE=check`,
+    `the role ${rows[0]?.role} may not change the schema (${cause.message}). Run ${commandLine} migrate with a DATABASE_URL of the role that owns the schema, and start this role with ORDERPASS_MIGRATE=check`,
     error,
   );
 };

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { compareReleases, programVersion } from '../../files/release.ts';
+import { commandLine, compareReleases, programVersion } from '../../files/release.ts';
 
 export type Migration = {
   feature: string;
@@ -61,7 +61,7 @@ const readTable = async (client: Pick<pg.Pool, 'query'>, table: string, worksWit
     if (error.code !== insufficientPrivilege) throw error;
     throw new MigrationError(
       'SCHEMA_DENIED',
-      `the role of DATABASE_URL may not read the schema (${error.message}). Run npm run -s cli -- migrate --grant-to ROLE with a DATABASE_URL of the role that owns the schema`,
+      `the role of DATABASE_URL may not read the schema (${error.message}). Run ${commandLine} migrate --grant-to ROLE with a DATABASE_URL of the role that owns the schema`,
       error,
     );
   }
@@ -84,7 +84,7 @@ export const assertCurrent = async (pool: pg.Pool, migrations: readonly Migratio
 const behind = (pending: readonly Migration[]): MigrationError =>
   new MigrationError(
     'SCHEMA_BEHIND',
-    `the database lacks ${pending.map(titleOf).join(', ')}. Run npm run -s cli -- migrate with a DATABASE_URL of the role that owns the schema, then start again`,
+    `the database lacks ${pending.map(titleOf).join(', ')}. Run ${commandLine} migrate with a DATABASE_URL of the role that owns the schema, then start again`,
   );
 
 /**
