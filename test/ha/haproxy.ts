@@ -1,9 +1,10 @@
-/** HAProxy in front of gateways, as config/README.md advises: it asks `/readyz` of each and repeats nothing by itself. */
+/** HAProxy in front of gateways, by `config/haproxy-gateways.cfg`. */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../support/free-port.ts';
+import { root } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
 const command = '/usr/sbin/haproxy';
@@ -35,28 +36,16 @@ export const runHaproxy = (configuration: string): { close(): Promise<void> } =>
 /** `gateways`: host and port of each. */
 export const startHaproxy = async (gateways: readonly string[]): Promise<LoadBalancer> => {
   const [port, statsPort] = [await freePort(), await freePort()];
-  const servers = gateways.map(
-    (address, index) => `  server gateway-${index + 1} ${address} check inter 300ms fall 3 rise 2`,
-  );
-  const { close } = runHaproxy(`global
-  maxconn 2000
-defaults
-  mode http
-  timeout connect 5s
-  timeout client 120s
-  timeout server 120s
-  timeout check 5s
-  retries 0
+  const example = readFileSync(join(root, 'config/haproxy-gateways.cfg'), 'utf8');
+  const server = /^ {2}server gateway-1 \S+(.*)$/m.exec(example)?.[1] ?? '';
+  const servers = gateways.map((address, index) => `  server gateway-${index + 1} ${address}${server}\n`);
+  const { close } = runHaproxy(`${example
+    .replace('bind :80\n', `bind 127.0.0.1:${port}\n`)
+    .replaceAll(/^ {2}server .*\n/gm, '')}${servers.join('')}
 frontend stats
   bind 127.0.0.1:${statsPort}
   stats enable
   stats uri /
-frontend door
-  bind 127.0.0.1:${port}
-  default_backend gateways
-backend gateways
-  option httpchk GET /readyz
-${servers.join('\n')}
 `);
   const url = `http://127.0.0.1:${port}`;
   await until(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200);
