@@ -14,14 +14,15 @@ const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /**
  * Throws invalid_request, or invalid_client when there is no proof of a kind that is offered. `rawHeaders`: names and values in
- * turn, as node gives them. `presented`: reads the certificate of the request; undefined: the operator has certificates off. A certificate beside another method is none, since
- * it may be there to bind the token. `sharedSecrets` false: no secret is taken (FAPI 2.0).
+ * turn, as node gives them. `presented`: reads the certificate of the request; undefined: the operator has certificates off. A
+ * certificate beside another method is none, since it may be there to bind the token. `sharedSecrets` false: no secret is taken
+ * (FAPI 2.0).
  */
 export const readClientProof = (
   form: Form,
   rawHeaders: readonly string[],
   { sharedSecrets }: Pick<ProfileRules, 'sharedSecrets'>,
-  presented: (() => ClientCertificate | undefined) | undefined = undefined,
+  presented?: () => ClientCertificate | undefined,
 ): ClientProof => {
   const authorization = readAuthorization(rawHeaders);
   const methods = [authorization, form.client_secret, form.client_assertion].filter((value) => value !== undefined);

@@ -30,7 +30,7 @@ type RedeliverOutcome = Redelivered | 'no_endpoint' | 'no_event' | 'withheld' | 
 
 /** chosen: events of one step, so that its transaction stays short. */
 const stepMax = 100;
-/** chosen: bytes of their bodies, at least one event: ten times what 100 usual events have. */
+/** chosen: bytes of their bodies, at least one event; 100 usual events have a tenth of it. */
 const stepBytesMax = 1024 * 1024;
 
 /** Sends one event again, also when it succeeded there before. */
