@@ -87,12 +87,13 @@ export const mergeParameters = (
 };
 
 const sameValue = (type: z.ZodType | undefined, left: string, right: unknown): boolean => {
-  if (type === undefined) return left === String(right);
+  if (type === undefined) return left === right;
   const parsedLeft = type.safeParse(left);
   const parsedRight = type.safeParse(right);
   if (parsedLeft.success && parsedRight.success)
     return JSON.stringify(parsedLeft.data) === JSON.stringify(parsedRight.data);
-  return left === String(right);
+  // Neither text nor number may be converted, which throws for an object such as {"toString":0}.
+  return left === (typeof right === 'number' ? String(right) : right);
 };
 
 /** Parses merged values; `earlier` faults (duplicates, conflicts) join the schema's own in one answer. */

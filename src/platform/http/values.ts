@@ -105,8 +105,9 @@ type Numeric = {
 };
 
 const numeric = (input: unknown): Numeric | undefined => {
-  const text = typeof input === 'string' ? input.trim() : (inexactTextOf(input) ?? String(input));
+  // Before any conversion to text, which throws for an object such as {"toString":0}.
   if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'symbol') return undefined;
+  const text = typeof input === 'string' ? input.trim() : (inexactTextOf(input) ?? String(input));
   const read: Decimal | undefined = readDecimal(text, { exponent: typeof input !== 'string' });
   return read && { value: read.digits === '' ? 0 : Number(text), decimals: Math.max(0, read.scale) };
 };

@@ -147,15 +147,18 @@ const readAnswer = (result: SendResult, startedMs: number): Granted | TokenFailu
   if (failure === 'timeout') return late;
   if (failure !== null) return { failure, reason: `the token endpoint: ${response ?? failure}` };
   const { access_token: token, token_type: type, expires_in: seconds } = members;
-  if (typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token) || !/^bearer$/i.test(String(type)))
+  if (!isText(token) || !/^[\x21-\x7e]{1,8192}$/.test(token) || !isText(type) || !/^bearer$/i.test(type))
     return { failure: 'status', reason: 'the answer of the token endpoint has no access_token of the type Bearer' };
-  const lifeMs = lifetimeMs(Number(seconds));
+  // Some servers send the seconds as text.
+  const lifeMs = lifetimeMs(isText(seconds) || typeof seconds === 'number' ? Number(seconds) : 0);
   return {
     token,
     endsAtMs: startedMs + lifeMs,
     renewAtMs: startedMs + lifeMs - Math.min(lifeMs / 4, authorizing.renewMs),
   };
 };
+
+const isText = (value: unknown): value is string => typeof value === 'string';
 
 const lifetimeMs = (seconds: number): number =>
   seconds > 0 ? Math.min(seconds * 1000, authorizing.lifeMsMax) : authorizing.lifeMsDefault;

@@ -12,7 +12,11 @@ export type Values = {
   knownFor(name: string): unknown;
 };
 
+/** Names that every object of JavaScript has: code that converts a value before it looks at its type throws for these. */
+const inherited = ['toString', 'valueOf', 'toJSON', 'constructor', 'hasOwnProperty', 'then', 'length', '__proto__'];
+
 const strange: readonly Json[] = [
+  ...inherited.map((name) => JSON.parse(`{"${name}":0}`)),
   null,
   '',
   ' ',

@@ -216,6 +216,22 @@ test('A-008 what is not a clean JSON object is a fault with the pointer of the w
   expect([query.status, faultsOf(query)]).toEqual([400, ['name FORMAT']]);
 });
 
+test('A-008 an object whose members have the names of every object is a wrong value of each type, never 500', async () => {
+  const names = ['toString', 'valueOf', 'toJSON', 'constructor', 'then', 'length', '__proto__'];
+  const members = ['name', 'uid', 'amount', 'rate', 'count', 'flag', 'yes', 'day', 'at', 'kinds', 'numbers', 'notes'];
+  for (const name of names) {
+    const value: unknown = JSON.parse(`{"${name}":0}`);
+    for (const member of members)
+      expect([member, name, (await post({ [member]: value })).status]).toEqual([member, name, 400]);
+    for (const query of ['count=1', 'amount=1', 'kinds=a', 'name=x']) {
+      const member = query.split('=')[0] ?? '';
+      const answer = await core.call('POST', `/probe/values?${query}`, { body: { [member]: value } });
+      expect([query, name, answer.status]).toEqual([query, name, 400]);
+    }
+    expect([name, faultsOf(await post({ numbers: [1, value] }))]).toEqual([name, ['/numbers/1 TYPE']]);
+  }
+});
+
 test('A-009 a body above the bound is 413, declared or chunked, and the connection stays in order', async () => {
   const big = JSON.stringify({ notes: 'x'.repeat(1024 * 1024) });
   const declared = await core.call('POST', '/probe/values', {

@@ -190,6 +190,7 @@ test('A-411 a token endpoint that refuses, redirects or answers nonsense fails t
     answer(302, '', { location: receiver.url }),
     answer(200, { token_type: 'Bearer' }),
     answer(200, { access_token: 'a', token_type: 'DPoP' }),
+    answer(200, { access_token: 'a', token_type: { toString: 0 } }),
     answer(200, `{"access_token":"${'a'.repeat(20_000)}","token_type":"Bearer"}`),
     (response: Parameters<Behaviour>[0]) => void response.destroy(),
   ]) {
@@ -205,9 +206,7 @@ test('A-411 a token endpoint that refuses, redirects or answers nonsense fails t
     [null, 'status', 'no access token: the token endpoint answered 401 invalid_client'],
     [null, 'status', 'no access token: the token endpoint answered 400'],
     [null, 'redirect', 'no access token: the token endpoint answered 302'],
-    [null, 'status', unusable],
-    [null, 'status', unusable],
-    [null, 'status', unusable],
+    ...new Array(4).fill([null, 'status', unusable]),
     [null, 'reset', 'no access token: the token endpoint: reset'],
   ]);
   expect(receiver.received).toEqual([]);
