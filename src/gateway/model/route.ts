@@ -145,19 +145,21 @@ const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] =>
 };
 
 /** Members that may be left out with those that depend on them. Without one of the others no rule can be checked. */
-const dependents: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(
-    [
-      ...['kinds', 'class', 'stripPrefix', 'addPrefix', 'body', 'bodyBytesMax', 'timeouts', 'requestHeaders'],
-      ...['responseHeaders', 'upgrade', 'dryRun', 'deprecation', 'limits', 'tenant', 'id'],
-    ].map((name) => [name, []]),
-  ),
-  // What it may name depends on the policy for scripts.
-  cors: ['responseHeaders'],
-  anyOf: ['kinds'],
-  path: ['hosts', 'stripPrefix', 'tenant'],
-  hosts: ['path', 'stripPrefix', 'tenant'],
-};
+const dependents: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    ...Object.fromEntries(
+      [
+        ...['kinds', 'class', 'stripPrefix', 'addPrefix', 'body', 'bodyBytesMax', 'timeouts', 'requestHeaders'],
+        ...['responseHeaders', 'upgrade', 'dryRun', 'deprecation', 'limits', 'tenant', 'id'],
+      ].map((name) => [name, []]),
+    ),
+    // What it may name depends on the policy for scripts.
+    cors: ['responseHeaders'],
+    anyOf: ['kinds'],
+    path: ['hosts', 'stripPrefix', 'tenant'],
+    hosts: ['path', 'stripPrefix', 'tenant'],
+  }),
+);
 
 /** Undefined: what is wrong could make other members look wrong, such as the scopes. */
 const withoutWrongMembers = (value: unknown, index: number): FileRoute | undefined => {
@@ -167,8 +169,8 @@ const withoutWrongMembers = (value: unknown, index: number): FileRoute | undefin
   const wrong = error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : [String(issue.path[0])],
   );
-  if (wrong.some((name) => name in routeMembers.shape && dependents[name] === undefined)) return undefined;
-  const dropped = new Set(wrong.flatMap((name) => [name, ...(dependents[name] ?? [])]));
+  if (wrong.some((name) => Object.hasOwn(routeMembers.shape, name) && !dependents.has(name))) return undefined;
+  const dropped = new Set(wrong.flatMap((name) => [name, ...(dependents.get(name) ?? [])]));
   const left = Object.entries(value).filter(([name]) => !dropped.has(name));
   // Every route needs a name and a path; these are equal to no other.
   const standIns = { id: `malformed-${index}`, path: `/malformed/${index}` };

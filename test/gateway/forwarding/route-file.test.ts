@@ -143,6 +143,8 @@ test('A-449 unknown members are named at the object that has them', () => {
   expect(problems).toContain('routes.0: has unknown members: metod, other');
   expect(problems).toContain('routes.0.limits: has an unknown member: unit');
   expect(problems).toContain('has an unknown member: upsteams');
+  const inherited = problemsOf('inherited.json', JSON.stringify({ routes: [{ ...good, id: 'a', toString: 1 }] }));
+  expect(inherited).toContain('routes.0: has an unknown member: toString');
 });
 
 test('A-241 several mistakes of one route are all named, and none makes another part of the file look wrong', () => {

@@ -226,5 +226,12 @@ test('A-392 an issuer at a private address needs the setting; keys that are too 
     }),
   );
   expect((await login(door)).status).toBe(401);
+  // A key that cannot be read does not make the others unreadable.
+  issuer.answer = keysAnswer(
+    json({ keys: [{ kty: 'EC', crv: { toString: 0 } }, { kty: 'EC', crv: 'toString', alg: 'x' }, issuer.current.jwk] }),
+  );
+  const later = await harness.openDoor();
+  expect((await login(later)).status).toBe(200);
+  await later.close();
   await door.close();
 });

@@ -396,7 +396,7 @@ test('an owner gets the same for an id of another restaurant as for one that doe
     expect(hide(found.text, id)).toBe(hide(absent.text, unknown));
     expect(hide(found.text, id)).toContain('Nothing that you may see fits “ID”.');
   }
-  for (const name of ['Osteria Uno', 'Zelda', 'zelda@example.com', 'Courier'])
+  for (const name of ['Osteria Uno', 'Zelda', 'zelda@example.com', 'Courier', 'constructor_1'])
     expect((await search('owner', name)).text, name).toContain('Nothing that you may see fits');
   cookies.set('owner', await harness.cookieOf(users.get('owner') ?? other));
 });

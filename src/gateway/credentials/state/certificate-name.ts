@@ -115,11 +115,13 @@ const plainIp = (text: string): string | undefined => {
   return isIPv6(text) && !text.includes('%') ? new SocketAddress({ address: text, family: 'ipv6' }).address : undefined;
 };
 
-const valuePatterns: Readonly<Record<string, RegExp>> = {
-  dns: /^(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*$/,
-  uri: /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]{1,512}$/,
-  email: /^[\x21-\x3f\x41-\x7e]{1,64}@[A-Za-z0-9.-]{1,253}$/,
-};
+const valuePatterns: ReadonlyMap<string, RegExp> = new Map(
+  Object.entries({
+    dns: /^(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*$/,
+    uri: /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]{1,512}$/,
+    email: /^[\x21-\x3f\x41-\x7e]{1,64}@[A-Za-z0-9.-]{1,253}$/,
+  }),
+);
 
 /** Canonical form of a subject of RFC 4514, such as `CN=till-1,O=Example,C=DE`. Throws VALIDATION_ERROR. */
 export const readSubjectName = (text: string): string => {
@@ -135,7 +137,7 @@ export const readSubjectName = (text: string): string => {
 /** Canonical form of `dns:NAME`, `uri:URI`, `ip:ADDRESS` or `email:ADDRESS`. Throws VALIDATION_ERROR. */
 export const readAlternativeName = (text: string): string => {
   const [, kind = '', value = ''] = /^([a-z]+):(.+)$/s.exec(text) ?? [];
-  const canonical = kind === 'ip' ? plainIp(value) : valuePatterns[kind]?.test(value) ? value : undefined;
+  const canonical = kind === 'ip' ? plainIp(value) : valuePatterns.get(kind)?.test(value) ? value : undefined;
   if (canonical !== undefined) return `${kind}:${canonical}`;
   throw wrongName(
     'tls_san',

@@ -16,13 +16,13 @@ export const workloadAlgorithms: readonly string[] = [
 ];
 
 const rsaAlgorithms = workloadAlgorithms.slice(0, 6);
-const algorithmsOfCurve: Readonly<Record<string, readonly string[]>> = {
-  'P-256': ['ES256'],
-  'P-384': ['ES384'],
-  'P-521': ['ES512'],
+const algorithmsOfCurve: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['P-256', ['ES256']],
+  ['P-384', ['ES384']],
+  ['P-521', ['ES512']],
   // RFC 9864 gave EdDSA on this curve its own name.
-  Ed25519: ['EdDSA', 'Ed25519'],
-};
+  ['Ed25519', ['EdDSA', 'Ed25519']],
+]);
 
 const keysMax = 100;
 const rsaBitsMin = 2_048;
@@ -41,7 +41,7 @@ export const readJwks = (text: string): readonly IssuerKey[] =>
 const readKey = (jwk: Readonly<Record<string, unknown>>): IssuerKey | undefined => {
   const { kid, kty, crv, alg, use, key_ops: operations } = jwk;
   if (!uses.includes(use) || (Array.isArray(operations) && !operations.includes('verify'))) return undefined;
-  const possible = kty === 'RSA' ? rsaAlgorithms : (algorithmsOfCurve[String(crv)] ?? []);
+  const possible = kty === 'RSA' ? rsaAlgorithms : (algorithmsOfCurve.get(crv) ?? []);
   const algorithms = alg === undefined ? possible : possible.filter((one) => one === alg);
   if (algorithms.length === 0) return undefined;
   const key = publicKeyOf(jwk);

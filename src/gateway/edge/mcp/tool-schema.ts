@@ -8,7 +8,7 @@ export const createSchemas = (document: JsonObject) => {
   const defs: Record<string, unknown> = {};
   const define = (reference: string): string => {
     const name = reference.slice(shared.length);
-    if (!(name in defs)) {
+    if (!Object.hasOwn(defs, name)) {
       // Before its content, which may refer to itself.
       defs[name] = {};
       defs[name] = copy(resolved(document, { $ref: reference }));
