@@ -129,8 +129,8 @@ const createExternalHeads = (key: Buffer, path: string | undefined): ExternalHea
     }
     for (const [chain, seq, hash] of read.heads) note(chain, { seq, hash });
     read.problems.forEach(addProblem);
-    // A file that has all of it is not written again.
-    if (textOf() === text) saved = text;
+    // A file that has all of it is not written again. One that lacks some of it is, also when this process learned nothing since.
+    saved = textOf() === text ? text : '';
   };
   const textOf = (): string => {
     const heads = [...ends].map(([chain, { seq, hash }]): [number, number, string] => [chain, seq, hash]);
