@@ -1,22 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
 import { isWithinASecond } from '../support/until.ts';
 
 let database: TestDatabase;
 let env: Record<string, string>;
 const programs: RunningProgram[] = [];
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
 
 beforeAll(async () => {
   database = await createTestDatabase();

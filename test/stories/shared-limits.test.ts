@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
-import { type AddressInfo, createServer as createProbe } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
 import { type RunningProgram, runJson, runWithInput, startProgram } from '../support/program.ts';
 import { hasRedis, startRedis, type TestRedis } from '../support/redis.ts';
 import { isWithinASecond, until } from '../support/until.ts';
@@ -149,11 +150,3 @@ describe.skipIf(!hasRedis)('two gateway processes, one PostgreSQL, one Redis', (
     expect(await countPassed(await newCaller(), quota + 40)).toBe(quota);
   });
 });
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const probe = createProbe().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });

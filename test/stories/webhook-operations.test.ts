@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
 import type { Json } from '../support/ordering.ts';
 import { type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
@@ -17,14 +17,6 @@ let client: Record<string, string>;
 let endpoint: string;
 let event: string;
 const programs: RunningProgram[] = [];
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
 
 beforeAll(async () => {
   database = await createTestDatabase();

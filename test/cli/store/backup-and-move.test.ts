@@ -350,6 +350,10 @@ test('A-488 a move that is killed when the server has the rows leaves an embedde
   const waits = "select from pg_stat_activity where wait_event_type = 'Lock'";
   await until(async () => (await holder.query(waits)).rowCount === 1);
   expect((await target.pool.query('select from platform.facts')).rowCount).toBeGreaterThan(0);
+  // Its statement ends before the server does, which would release the lock first, so that the mark could still be written.
+  child.kill('SIGSTOP');
+  await holder.query("select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'");
+  await until(async () => (await holder.query(waits)).rowCount === 0);
   child.kill('SIGKILL');
   await ended;
   await untilNoServer(join(data.path, 'postgres'));
