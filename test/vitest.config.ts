@@ -24,10 +24,14 @@ const excluded = [
 /** These test programs and commands, which are processes of their own, from outside. */
 const fromOutside = ['test/cli/**/*.test.ts', 'test/panel/**/*.test.ts', 'test/stories/**/*.test.ts'];
 
+/** Each process would otherwise compile the dependencies of the program anew. */
+const execArgv = ['--import', new URL('../src/cli/compile-cache.mjs', import.meta.url).href];
+
 const common = {
   root: fileURLToPath(new URL('..', import.meta.url)),
   // Processes: an OAuth provider and a cluster of workers do not share one process with other files' tests.
   pool: 'forks',
+  execArgv,
   // Twice the cores of a small machine: many tests wait for a time of the program, and the others work meanwhile.
   maxWorkers: 4,
   // They only end what hangs. Many tests start the program several times, on machines that leave them a tenth of a core.

@@ -94,13 +94,18 @@ test('A-090 A-091 confirms around the end of 100 countdowns, with three processe
     await sql`update ordering.orders set countdown_end = ${new Date(begin + index * intervalMs)} where uid = ${uid}`.execute(
       database.db,
     );
+  // The program that answers late is as late with its countdowns: other work takes the processor from both.
+  let slowestMs = 0;
   const answers = await Promise.all(
     orders.map(async ({ uid, token }, index) => {
       // From 30 ms before the end of the order to 30 ms after it.
       const at = begin + index * intervalMs + ((index * 7) % 61) - 30;
       await new Promise((resolve) => setTimeout(resolve, at - Date.now()));
       if (index === 50) await programs[1]?.kill();
-      return call('POST', '/order/confirm', { uid, token });
+      const askedAt = performance.now();
+      const answer = await call('POST', '/order/confirm', { uid, token });
+      slowestMs = Math.max(slowestMs, performance.now() - askedAt);
+      return answer;
     }),
   );
   const left = async (): Promise<number> => {
@@ -109,7 +114,7 @@ test('A-090 A-091 confirms around the end of 100 countdowns, with three processe
   };
   await until(async () => (await left()) === 0);
   const { factor, stalledMs } = await watched();
-  const lateMsMax = 5_000 * factor + stalledMs;
+  const lateMsMax = 5_000 * factor + stalledMs + slowestMs;
   const { rows } = await sql<{ entity: string; body: string }>`
     select entity, body from outbox.events where kind = 'orders' order by position`.execute(database.db);
   const outcomes = new Set<string>();

@@ -55,7 +55,8 @@ test('a receiver that fails, does not answer or redirects gets every event once 
     await until(() => receiver.seen.requests > before, 20_000);
     const startedAt = performance.now();
     expect((await sendRequest(harness.url, 'GET', read)).status).toBe(401);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    // Below the 10 s that the receiver without an answer gets.
+    expect(performance.now() - startedAt).toBeLessThan(9_000);
   }
   expect(receiver.events).toEqual([]);
   receiver.options.answer = 204;

@@ -26,6 +26,7 @@ import { supervise } from '#src/platform/supervisor.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import { boxOfEarlierStore } from '../../cli/store/earlier-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { freePort } from '../../support/free-port.ts';
 
 export const origin = 'https://api.example';
 export const metadata = `${origin}/.well-known/oauth-protected-resource`;
@@ -224,8 +225,11 @@ export const startRawUpstream = async (onData: RawUpstream['onData']): Promise<R
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
     socket.on('data', (chunk) => upstream.onData(socket, chunk.toString('latin1')));
   });
+  // A test may close it and listen there itself.
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const upstream: RawUpstream = {
-    url: await listen(server),
+    url: `http://127.0.0.1:${port}`,
     onData,
     connections: () => connections,
     close: async () => {

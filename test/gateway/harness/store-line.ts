@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { pino } from 'pino';
 import { createPool } from '#src/platform/db/pool.ts';
-import { listen } from './public-door.ts';
+import { freePort } from '../../support/free-port.ts';
 
 export type StoreLine = {
   /** For DATABASE_URL of a program. */
@@ -43,13 +43,16 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
     far.on('data', pass(near, 'answers'));
     far.on('close', () => near.destroy());
   });
-  const address = new URL(await listen(server));
+  // It listens there again after each cut.
+  const linePort = await freePort();
+  const open = (): Promise<void> => new Promise((resolve) => server.listen(linePort, '127.0.0.1', resolve));
+  await open();
   const stop = async (): Promise<void> => {
     const closed = new Promise((resolve) => server.close(resolve));
     for (const socket of sockets) socket.destroy();
     await closed;
   };
-  const connection = `postgresql://${encodeURIComponent(user ?? '')}@${address.host}/${database}`;
+  const connection = `postgresql://${encodeURIComponent(user ?? '')}@127.0.0.1:${linePort}/${database}`;
   const pool = createPool({ connection, applicationName: 'test-line', ...more }, pino({ level: 'silent' }));
   return {
     url: connection,
@@ -64,8 +67,7 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
     restore: async () => {
       frozen = false;
       for (const socket of sockets) socket.destroy();
-      if (!server.listening)
-        await new Promise<void>((resolve) => server.listen(Number(address.port), '127.0.0.1', resolve));
+      if (!server.listening) await open();
     },
     close: async () => {
       frozen = false;

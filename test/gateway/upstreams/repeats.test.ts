@@ -111,15 +111,15 @@ test('A-203 the time to an answer is that of all attempts together', async () =>
   metrics = createMetrics({ process: false });
   door = await openDoor(`${a.url}|${b.url}`, {
     settings: { upstream_failures_max: 1_000 },
-    perRoute: (route) => ({ ...route, timeouts: { answerMs: 6_000 } }),
+    perRoute: (route) => ({ ...route, timeouts: { answerMs: 4_000 } }),
     metrics,
   });
   let requests = 0;
   const answer = (socket: Socket) => {
     requests += 1;
-    if (requests === 1) setTimeout(() => socket.destroy(), 5_000);
+    if (requests === 1) setTimeout(() => socket.destroy(), 1_000);
     // Within the time that one attempt has.
-    else setTimeout(() => socket.write(answerOf('late')), 5_500);
+    else setTimeout(() => socket.write(answerOf('late')), 3_800);
   };
   a.onRequest = answer;
   b.onRequest = answer;

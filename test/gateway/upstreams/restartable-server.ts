@@ -1,5 +1,6 @@
 /** A server that can die and come back at the same address, and writes whatever bytes a test wants. */
 import { createServer, type Server, type Socket } from 'node:net';
+import { freePort } from '../../support/free-port.ts';
 
 export type RestartableServer = {
   url: string;
@@ -14,7 +15,7 @@ export type RestartableServer = {
 /** It answers each request with its name until a test sets `onRequest`. */
 export const startRestartableServer = async (name: string): Promise<RestartableServer> => {
   const sockets = new Set<Socket>();
-  let port = 0;
+  const port = await freePort();
   const start = (): Promise<Server> =>
     new Promise((resolve, reject) => {
       const server = createServer((socket) => {
@@ -28,10 +29,7 @@ export const startRestartableServer = async (name: string): Promise<RestartableS
         });
       });
       server.once('error', reject);
-      server.listen(port, '127.0.0.1', () => {
-        port = (server.address() as { port: number }).port;
-        resolve(server);
-      });
+      server.listen(port, '127.0.0.1', () => resolve(server));
     });
   let server: Server | undefined = await start();
   const self: RestartableServer = {

@@ -114,13 +114,14 @@ test('the time of the database is right where a question waits for a free connec
   closers = [() => pool.end()];
   let isBusy = true;
   const work = async (): Promise<void> => {
-    while (isBusy) await pool.query('select pg_sleep(0.3)');
+    while (isBusy) await pool.query('select pg_sleep(0.8)');
   };
   const working = [work(), work()];
   const { clock } = await openDatabaseClock(pool, log);
   isBusy = false;
   await Promise.all(working);
-  expect(await errorMs(clock)).toBeLessThan(100);
+  // With the wait it would be off by 400 ms at least; a busy machine makes questions slow, and readings a little imprecise.
+  expect(await errorMs(clock)).toBeLessThan(250);
 });
 
 test('a slow answer of the database replaces an earlier time only where that is wrong, and the question is asked again', async () => {
@@ -136,12 +137,13 @@ test('a slow answer of the database replaces an earlier time only where that is 
   // A wall clock that is set makes the program ask at once.
   setAhead('wall', hourMs);
   let worstMs = 0;
-  for (const end = performance.now() + 6_000; performance.now() < end; ) {
+  // Until two slow answers are there, and it asks for the third time.
+  while (asked.mock.calls.length < 3) {
     worstMs = Math.max(worstMs, await errorMs(clock));
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  expect(worstMs).toBeLessThan(100);
-  expect(asked.mock.calls.length).toBeGreaterThan(1);
+  // A slow answer is off by 300 ms; the first reading by 40 ms, and by some more on a busy machine.
+  expect(worstMs).toBeLessThan(200);
   // The monotonic clock stood still while the machine slept: half of the slowness is better than an hour.
   setAhead('monotonic', -hourMs);
   expect(await errorMs(clock)).toBeGreaterThan(hourMs / 2);
