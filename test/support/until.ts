@@ -31,3 +31,8 @@ export const isWithinASecond = async <T>(ask: () => Promise<T>, expected: T): Pr
     return false;
   });
 };
+
+const hourMs = 3_600_000;
+
+/** Waits until the hour goes on for two minutes: what a page counts by hours moves when one ends. */
+export const untilHourLasts = (): Promise<void> => until(() => hourMs - (Date.now() % hourMs) > 120_000, 150_000);

@@ -1,6 +1,6 @@
 /** Charts of issue, use and refusal, in a real browser. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../../support/until.ts';
+import { until, untilHourLasts } from '../../support/until.ts';
 import { checkPage } from '../harness/check-page.ts';
 import {
   browserBinary,
@@ -56,6 +56,7 @@ const counted = (dimension: string, count: number): Promise<void> =>
 inBrowser(
   'allowed and refused requests appear in the charts a moment later, as bars and as a table, for each client, reason, route and address',
   async () => {
+    await untilHourLasts();
     const { client_id = '', client_secret = '' } = client;
     const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
     const issued = await fetch(`${harness.url}/api/oauth/token`, { method: 'POST', body });

@@ -2,7 +2,7 @@
  * What the pages say about endpoints and deliveries, and what their forms change, without a browser: plain requests.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../../support/until.ts';
+import { until, untilHourLasts } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
@@ -219,6 +219,7 @@ test('an endpoint that fails says since when and when it is tried again, one tha
 test('F-42 F-43 an endpoint that only ever failed shows its failed attempts from the first one, and no next try in the past', async () => {
   const uid = await addEndpoint();
   const health = async () => (await ask(`/webhooks/${uid}`)).html;
+  await untilHourLasts();
   receiver.behave(status(500));
   await createCustomer();
   await createCustomer();

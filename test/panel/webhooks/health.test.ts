@@ -1,5 +1,6 @@
 /** The health of an endpoint over time. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { untilHourLasts } from '../../support/until.ts';
 import { browserBinary, expectAccessible, takeScreenshots } from '../harness/panel-harness.ts';
 import { type RestaurantHarness, startRestaurantHarness } from '../harness/restaurant-harness.ts';
 
@@ -49,6 +50,7 @@ test.skipIf(browserBinary === undefined)(
   'the charts count attempts by the hour in which they began, show values on focus and the same as a table, and follow changes',
   async () => {
     const { page, place } = harness;
+    await untilHourLasts();
     await page.goto(`${place}/webhooks/${endpoint}`);
     await page.getByText('Nothing was sent or recorded in this span.').waitFor();
     await seed(1, 'succeeded', 12);
