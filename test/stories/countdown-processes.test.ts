@@ -37,7 +37,11 @@ afterAll(async () => {
 const call = (method: string, path: string, body?: Json): Promise<Answer> =>
   request(programs[0]?.url ?? '', method, `/api${path}`, body, credentials);
 
-const placeOrders = async (count: number): Promise<Json[]> => {
+/** What a free machine takes at most to place a hundred orders at once. */
+const usualPlacingMs = 2_000;
+
+/** Orders, and how many times as long as on a free machine the program took to place them. */
+const placeOrders = async (count: number): Promise<{ orders: Json[]; slowness: number }> => {
   const menu = {
     pos_uid: 'till',
     update_mode: 'merge',
@@ -52,8 +56,10 @@ const placeOrders = async (count: number): Promise<Json[]> => {
     ...{ dmethod: '0t', table: '7', payment_method: 'cash', payment_method_sub: 'pos' },
     details: [{ product: { uid }, quantity: 1 }],
   };
+  const beganAt = performance.now();
   const answers = await Promise.all(Array.from({ length: count }, () => call('POST', '/order/create', order)));
-  return answers.map(({ json }) => json.order);
+  const slowness = Math.max(1, (performance.now() - beganAt) / usualPlacingMs);
+  return { orders: answers.map(({ json }) => json.order), slowness };
 };
 
 /**
@@ -87,25 +93,20 @@ const aheadMs = 2000;
 const intervalMs = 20;
 
 test('A-090 A-091 confirms around the end of 100 countdowns, with three processes that time orders out and one killed: each leaves new once, with one event, at most 5 s late', async () => {
-  const orders = await placeOrders(100);
+  const { orders, slowness } = await placeOrders(100);
   const watched = watchCommits();
   const begin = Date.now() + aheadMs;
   for (const [index, { uid }] of orders.entries())
     await sql`update ordering.orders set countdown_end = ${new Date(begin + index * intervalMs)} where uid = ${uid}`.execute(
       database.db,
     );
-  // The program that answers late is as late with its countdowns: other work takes the processor from both.
-  let slowestMs = 0;
   const answers = await Promise.all(
     orders.map(async ({ uid, token }, index) => {
       // From 30 ms before the end of the order to 30 ms after it.
       const at = begin + index * intervalMs + ((index * 7) % 61) - 30;
       await new Promise((resolve) => setTimeout(resolve, at - Date.now()));
       if (index === 50) await programs[1]?.kill();
-      const askedAt = performance.now();
-      const answer = await call('POST', '/order/confirm', { uid, token });
-      slowestMs = Math.max(slowestMs, performance.now() - askedAt);
-      return answer;
+      return call('POST', '/order/confirm', { uid, token });
     }),
   );
   const left = async (): Promise<number> => {
@@ -114,7 +115,8 @@ test('A-090 A-091 confirms around the end of 100 countdowns, with three processe
   };
   await until(async () => (await left()) === 0);
   const { factor, stalledMs } = await watched();
-  const lateMsMax = 5_000 * factor + stalledMs + slowestMs;
+  // The processor is taken from the program too, which a commit of the test does not show.
+  const lateMsMax = 5_000 * Math.max(factor, slowness) + stalledMs;
   const { rows } = await sql<{ entity: string; body: string }>`
     select entity, body from outbox.events where kind = 'orders' order by position`.execute(database.db);
   const outcomes = new Set<string>();

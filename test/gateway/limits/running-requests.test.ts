@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis)('running requests of two gateways over one Redis', ()
 
   beforeAll(async () => {
     redis = await startRedis();
-    for (let i = 0; i < 2; i += 1) kvs.push(createRedisKv({ url: redis.url, log, waitMsMax: 1_000 }));
+    for (let i = 0; i < 2; i += 1) kvs.push(createRedisKv({ url: redis.url, log, waitMsMax: 10_000 }));
     await until(() => kvs.every((kv) => kv.health() === 'up'));
   });
 

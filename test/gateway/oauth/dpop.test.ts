@@ -306,7 +306,7 @@ test('a proof is used once, at all gateways together, also when both get it at t
 describe.skipIf(!hasRedis)('gateways that share a Redis', () => {
   test('a used proof stays used at the other gateway when Redis dies', async () => {
     const redis = await startRedis();
-    const kvs = [1, 2].map(() => createRedisKv({ url: redis.url, log: pino({ level: 'silent' }), waitMsMax: 1_000 }));
+    const kvs = [1, 2].map(() => createRedisKv({ url: redis.url, log: pino({ level: 'silent' }), waitMsMax: 10_000 }));
     await until(() => kvs.every((kv) => kv.health() === 'up'));
     const [first, second] = await Promise.all(kvs.map((kv) => harness.openDoor({ kv })));
     if (first === undefined || second === undefined) throw new Error('no gateways');
