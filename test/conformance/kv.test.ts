@@ -108,10 +108,14 @@ describe.each(backends)('$name', ({ skip, open, close }) => {
 
   test.skipIf(skip)('a window ends by itself and the next one is empty', async () => {
     const counter = counterOf(kv, 2, 1);
-    expect(await counter.take('a', 2)).toMatchObject({ taken: true });
-    expect(await counter.take('a', 1)).toMatchObject({ taken: false });
-    await until(async () => (await counter.take('a', 2)).taken);
-    expect(await counter.take('a', 1)).toMatchObject({ taken: false, used: 2 });
+    /** Both in one window: on a busy machine it may end between them. */
+    const isFilled = async (): Promise<boolean> => {
+      if (!(await counter.take('a', 2)).taken) return false;
+      const { taken, used } = await counter.take('a', 1);
+      return !taken && used === 2;
+    };
+    await until(isFilled);
+    await until(isFilled);
   });
 
   test.skipIf(skip)('a message reaches every listener of its channel, until it stops listening', async () => {

@@ -152,7 +152,7 @@ test('A-567 a replaced process serves the table of the others, while its file ho
   expect((await runCommand(['config', 'reload', '--wait', '60'], env)).code).toBe(0);
   expect([await statuses(gateway, '/second'), await reloads()]).toEqual([[200], count]);
   writeTable(tableWith('first'));
-  await replace(gateway, processes(gateway));
+  await replace(gateway, processes(gateway).slice(0, 1));
   expect([await statuses(gateway, '/second'), await reloads()]).toEqual([[200], count]);
   signalOne(gateway.child.pid, 'SIGHUP');
   await until(async () => (await statuses(gateway, '/second')).join() === '404');
