@@ -238,3 +238,12 @@ test('menu import refuses a JSON file that says how it is imported, and a replac
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('products is missing')]);
   expect((await runJson(importing(half, '--pos-uid', 'half'), env)).state).toBe('applied');
 });
+
+test('A-646 a JSON file with thousands of levels is refused with its name and the reason', async () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  for (const text of [`{"categories":${deep}}`, `{"categories":[1e400,${deep}]}`]) {
+    const refused = await runCommand(importing(file('deep.json', text)), env);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('more than 1000 levels of nesting')]);
+    expect(refused.stderr).toContain('deep.json');
+  }
+});

@@ -139,7 +139,10 @@ const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] =>
     unnamedRoutes: new Set(routes.filter(isUnnamed)),
     namedUpstreams: [
       ...file.routes.flatMap((route) => upstream.safeParse(route).data?.upstream ?? []),
-      ...Object.values(upstreams).flatMap((one) => Object.values(group.safeParse(one).data?.cells ?? {}).map(String)),
+      ...Object.values(upstreams).flatMap((one) =>
+        // Not converted to text, which throws for an object such as {"toString":0}.
+        Object.values(group.safeParse(one).data?.cells ?? {}).filter((cell) => typeof cell === 'string'),
+      ),
     ],
   };
 };

@@ -4,6 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
+import { readPlace, writePlace } from '#src/platform/db/age-pages.ts';
 import { firstItems, type Key } from '#src/platform/db/bounded-list.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -175,11 +176,12 @@ const readPosition = (text: string | undefined): [number, string] | undefined =>
 };
 
 const writeAge = (isRunning: boolean, { created, uid }: ImportRecord): string =>
-  `${isRunning ? 1 : 0}.${created.getTime()}.${uid}`;
+  `${isRunning ? 1 : 0}.${writePlace({ created, id: uid })}`;
 
 const readAge = (text: string | undefined): Key | undefined => {
-  const [, running, ms, uid] = /^([01])\.(\d{1,15})\.([\w-]{1,80})$/.exec(text ?? '') ?? [];
-  return uid === undefined ? undefined : [Number(running), new Date(Number(ms)).toISOString(), uid];
+  const [, running, age] = /^([01])\.(.+)$/.exec(text ?? '') ?? [];
+  const place = readPlace(age);
+  return place && [Number(running), place.created.toISOString(), place.id];
 };
 
 const readElement = (text: string | undefined): Pick<ChangedRow, 'kind' | 'uid'> | undefined => {

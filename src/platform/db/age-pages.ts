@@ -7,10 +7,13 @@ type Place = { created: Date; id: string };
 
 export const writePlace = ({ created, id }: Place): string => `${created.getTime()}.${id}`;
 
+/** PostgreSQL does not read the ISO text of a later moment, whose year has six digits. */
+const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
 /** Undefined for an invalid cursor; the list then starts at its beginning. */
 export const readPlace = (text: string | undefined): Place | undefined => {
   const [, ms, id] = /^(\d{1,15})\.([\w-]{1,80})$/.exec(text ?? '') ?? [];
-  return ms === undefined || id === undefined ? undefined : { created: new Date(Number(ms)), id };
+  return id === undefined || Number(ms) > lastMs ? undefined : { created: new Date(Number(ms)), id };
 };
 
 /** `rows`: the rows of the page, and one more when there is a next page. `cursor`: that behind the last item. */

@@ -57,11 +57,15 @@ const parseKept = (text: string, found: Pick<JsonScan, 'members' | 'hasLongNumbe
   return value;
 };
 
+/** `countMembers` and JSON.parse with a reviver call themselves for each level. */
+const levelsMax = 1_000;
+
 /** The same for a text of this program or its operator, of any length, that was not scanned yet. */
 export const readExactJson = (text: string): unknown => {
-  const raw = Buffer.from(text);
-  const plain = { members: 0, hasLongNumber: true };
-  return parseKept(text, /^\s*[[{]/.test(text) ? scanJson(raw, 0, Number.POSITIVE_INFINITY) : plain);
+  const plain = { levels: 0, members: 0, hasLongNumber: true };
+  const found = /^\s*[[{]/.test(text) ? scanJson(Buffer.from(text), 0, levelsMax) : plain;
+  if (found.levels > levelsMax) throw new SyntaxError(`more than ${levelsMax} levels of nesting`);
+  return parseKept(text, found);
 };
 
 const keepText = (_name: string, value: unknown, context?: { source?: string }): unknown =>

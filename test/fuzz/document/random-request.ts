@@ -1,5 +1,5 @@
 /** Random requests to the operations of the document: its examples as they are or with one change, and others by its schemas. */
-import { type Json, randomValue, type Values } from './random-value.ts';
+import { type Json, randomValue, strangeValue, toText, type Values } from './random-value.ts';
 
 export type RandomRequest = {
   id: string;
@@ -71,7 +71,7 @@ const bodyOf = (deps: Deps, operation: Json): { body?: string; headers?: never }
         new URLSearchParams(Object.entries(value ?? {}).map(([name, one]): [string, string] => [name, textOf(one)])),
       ),
     };
-  const text = JSON.stringify(value);
+  const text = toText(value);
   return { body: random.next() < 0.03 ? text.slice(0, -1) : text };
 };
 
@@ -96,7 +96,9 @@ const changed = (deps: Deps, value: Json): Json => {
   walk(value);
   if (places.length === 0) return value;
   const [node, name] = oneOf(deps, places);
-  if (deps.random.next() < 0.3) delete node[name];
+  const kind = deps.random.next();
+  if (kind < 0.2) delete node[name];
+  else if (kind < 0.6) node[name] = strangeValue(deps.random);
   else
     node[name] = randomValue(
       deps,

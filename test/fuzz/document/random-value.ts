@@ -30,18 +30,53 @@ const strange: readonly Json[] = [
   [[]],
   'a'.repeat(300),
   'è€😀',
+  'e\u0300',
   '\u0000',
+  '\ud800',
+  '__proto__',
+  '-0',
+  '1e400',
+  '9007199254740993',
   '2026-13-01',
+  '2026-02-31',
+  '0000-01-01',
+  '9999-12-31',
+  '0000-01-01T00:00:00Z',
+  '0001-01-01T00:00:00+23:59',
+  '9999-12-31T23:59:59-23:59',
+  '2026-01-01T00:00:00+24:00',
+  [null],
+  [{}, {}],
+  [{ uid: 'a' }, { uid: 'A' }],
+  [{ ext_id: 'a' }, { ext_id: 'a' }],
+  [{ ext_id: 'è' }, { ext_id: 'e\u0300' }],
   '../..',
   '%00',
 ];
 
+/** Texts of JSON that JSON.stringify does not make. */
+const texts = [
+  ...['1e400', '-1e400', '-0', '9007199254740993', '123456789012345678901234567890', '0.30000000000000004', '1e-400'],
+  ...['"\\ud800"', '{"a":1,"a":2}', '{"__proto__":{"toString":0}}', `${'['.repeat(50)}${']'.repeat(50)}`],
+  ...[`${'['.repeat(5_000)}${']'.repeat(5_000)}`, `[${'{},'.repeat(3_000)}{}]`],
+];
+
+/** Each stands for one of these texts until `toText` puts it in. A query has the mark itself. */
+const marks = texts.map((_text, index) => `text-${index}-of-json`);
+
+/** JSON.stringify, with the texts that marks stand for. */
+export const toText = (value: Json): string =>
+  JSON.stringify(value).replaceAll(/"text-(\d+)-of-json"/g, (_mark, index: string) => texts[Number(index)] ?? 'null');
+
 const oneOf = (random: Random, choices: readonly Json[]): Json => choices[random.between(0, choices.length - 1)];
+
+/** A value that fits hardly any schema. */
+export const strangeValue = (random: Random): Json => oneOf(random, random.next() < 0.3 ? marks : strange);
 
 export const randomValue = (values: Values, given: Json, name = '', depth = 0): Json => {
   const { random } = values;
   const schema = values.deref(given);
-  if (random.next() < 0.04) return oneOf(random, strange);
+  if (random.next() < 0.04) return strangeValue(random);
   if (schema.const !== undefined) return schema.const;
   if (schema.enum !== undefined) return oneOf(random, schema.enum);
   const branches = schema.anyOf ?? schema.oneOf;
@@ -78,7 +113,7 @@ const randomObject = (
   }
   if (typeof additionalProperties === 'object')
     found[oneOf(values.random, ['0', '1', 'x'])] = randomValue(values, additionalProperties, '', depth + 1);
-  if (values.random.next() < 0.05) found.unknown_member = oneOf(values.random, strange);
+  if (values.random.next() < 0.05) found.unknown_member = strangeValue(values.random);
   return found;
 };
 

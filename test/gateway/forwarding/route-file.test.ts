@@ -147,6 +147,19 @@ test('A-449 unknown members are named at the object that has them', () => {
   expect(inherited).toContain('routes.0: has an unknown member: toString');
 });
 
+test('A-449 a wrong value of any type is named with its place, also one that no text can be made of', () => {
+  const routes = [{ ...good, id: 'a', path: '/a' }];
+  for (const value of [{ toString: 0 }, [{ toString: 0 }], [[{ valueOf: 0 }]], null, 5])
+    for (const [place, upstreams] of [
+      ['upstreams.shop.cells.default: ', { shop: { cells: { default: value } } }],
+      ['upstreams.shop.addresses.0', { shop: { addresses: [value] } }],
+      ['upstreams.shop', { shop: value }],
+    ] as const) {
+      const problems = problemsOf('wrong-value.json', JSON.stringify({ upstreams, routes }));
+      expect(problems).toContainEqual(expect.stringContaining(place));
+    }
+});
+
 test('A-241 several mistakes of one route are all named, and none makes another part of the file look wrong', () => {
   const file = {
     scopes: [{ name: 'read:a', description: 'A' }, { name: 'read:b' }],
