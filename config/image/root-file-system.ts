@@ -129,7 +129,15 @@ const layNode = ({ repository, rootfs }: Folders): string => {
 
 /** Types, source maps, commands of packages, and their tests and manuals are never read by a running program. */
 const isRun = (path: string): boolean =>
-  !/\.([cm]?ts|map)$/.test(path) && !/\/node_modules\/((@[^/]+\/)?[^/@]+\/(test|docs)|(.*\/)?\.bin)$/.test(path);
+  !/\.([cm]?ts|map)$/.test(path) &&
+  !/\/node_modules\/((@[^/]+\/)?[^/@]+\/(test|docs)|(.*\/)?\.bin|.*\/(readme|changelog|history)\.md)$/i.test(path) &&
+  !isForBundlers(path);
+
+/** Builds for browsers and bundlers. Of the viewer of the reference the program serves `swagger-ui-bundle.js` and `swagger-ui.css`. */
+const isForBundlers = (path: string): boolean =>
+  /\/node_modules\/(csv-parse\/dist\/(esm|iife|umd)|swagger-ui-dist\/swagger-ui(-es-bundle|-es-bundle-core|-standalone-preset)?\.js)$/.test(
+    path,
+  );
 
 const layProgram = ({ repository, rootfs }: Folders): Pick<ImageParts, 'version' | 'packages'> => {
   const app = join(rootfs, 'app');

@@ -23,13 +23,13 @@ export const supervise = async (services: readonly Service[], signal: AbortSigna
 const keepRunning = async (service: Service, signal: AbortSignal, log: Logger): Promise<void> => {
   let pauseMs = pauseMsMin;
   while (!signal.aborted) {
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     try {
       await service.run(signal);
     } catch (error) {
       log.error({ service: service.name, err: error }, 'service failed');
     }
-    if (Date.now() - startedAt > pauseMsMax) pauseMs = pauseMsMin;
+    if (performance.now() - startedAt > pauseMsMax) pauseMs = pauseMsMin;
     if (!signal.aborted) await pause(pauseMs, signal);
     pauseMs = Math.min(pauseMs * 2, pauseMsMax);
   }

@@ -53,6 +53,22 @@ const waitingForLocks = async (): Promise<number> => {
 };
 
 describe('migrations', () => {
+  test('A-656 are refused by a server that is too old for them, with its version and the one that is needed', async () => {
+    // Everything else is asked of the real server; an old one is not on every machine.
+    const old = Object.create(database.pool, {
+      query: {
+        value: async (text: string) =>
+          text.includes('server_version_num')
+            ? { rows: [{ version: 150_018, name: '15.18 (Debian 15.18-0+deb12u1)' }] }
+            : await database.pool.query(text),
+      },
+    }) as typeof database.pool;
+    await expect(migrate(old, [first], { log })).rejects.toThrow(
+      'DATABASE_TOO_OLD: the server is PostgreSQL 15.18 (Debian 15.18-0+deb12u1), and Orderpass needs version 16 or newer',
+    );
+    expect(await tableOf('platform.migrations')).toBeNull();
+  });
+
   test('are applied once, in order, and a second start finds nothing to do', async () => {
     expect(await migrate(database.pool, [first, second], { log })).toEqual([first, second]);
     expect(await migrate(database.pool, [first, second], { log })).toEqual([]);

@@ -72,7 +72,7 @@ describe('a unit of work', () => {
 const refuseNextBegin = (): void => {
   const query = Reflect.get(pg.Client.prototype, 'query') as (...sent: unknown[]) => unknown;
   const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...sent: unknown[]) {
-    if (sent[0] !== 'begin') return query.apply(this, sent);
+    if (!String(sent[0]).startsWith('start transaction')) return query.apply(this, sent);
     spy.mockRestore();
     return query.apply(this, ["do $$ begin raise exception 'canceled' using errcode = '57014'; end $$", []]);
   } as never);

@@ -53,6 +53,8 @@ export type Store = {
 const sessionsMax = 8;
 const poolEndMs = 5_000;
 const handOverMs = 3_000;
+/** Connections of a burst end by then; a full disk stays. */
+const exhaustedMs = 3_000;
 const startingMs = 60_000;
 /** For sessions of other programs, such as psql: one that is left open must not keep a command from ending. */
 const othersMsMax = 30_000;
@@ -90,15 +92,16 @@ export const openStore = async (
   );
 };
 
-/** Another process may be ending (a command that used the store) or starting. */
+/** Another process may be ending (a command that used the store) or starting. `timeoutMs`: for such a process. */
 const retryWhileInUse = async <T>(open: () => Promise<T>, timeoutMs: number): Promise<T> => {
-  const deadline = Date.now() + timeoutMs;
+  const startedMs = performance.now();
   for (;;) {
     try {
       return await open();
     } catch (error) {
-      const inUse = error instanceof EmbeddedError && error.code === 'DATA_DIR_IN_USE';
-      if (!inUse || Date.now() > deadline) throw error;
+      const code = error instanceof EmbeddedError ? error.code : undefined;
+      const msMax = { DATA_DIR_IN_USE: timeoutMs, POSTGRES_EXHAUSTED: exhaustedMs }[String(code)] ?? 0;
+      if (performance.now() - startedMs >= msMax) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
@@ -165,7 +168,7 @@ const connect = (settings: StoreSettings, target: Owned | SocketConnection | str
  */
 const stopAfterOthers = async (owned: Embedded, log: Logger, isIdle: boolean): Promise<void> => {
   const pool = createPool({ connection: owned.connection, max: 1, applicationName: 'orderpass shutdown' }, log);
-  const since = Date.now();
+  const since = performance.now();
   try {
     for (let isLogged = false; ; ) {
       const { rows } = await pool.query<{ others: number; own: number }>(
@@ -173,7 +176,7 @@ const stopAfterOthers = async (owned: Embedded, log: Logger, isIdle: boolean): P
          where backend_type in ('client backend', 'walsender') and pid <> pg_backend_pid()`,
       );
       const { others = 0, own = 0 } = rows[0] ?? {};
-      const waitedMs = Date.now() - since;
+      const waitedMs = performance.now() - since;
       if (others === 0 || ((own === 0 || !isIdle) && waitedMs > othersMsMax)) break;
       if (!isLogged && waitedMs > othersLoggedMs) {
         log.warn('another command uses the store that this one runs; it ends after that command');

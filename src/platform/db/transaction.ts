@@ -90,8 +90,9 @@ const codeOf = (error: unknown): string => {
 /** PostgreSQL rolled the transaction back because of a concurrent one. A retry can succeed. */
 const isConflict = (error: unknown): boolean => {
   const code = codeOf(error);
-  // The partition of the row was created while the row was being written to the default partition.
-  if (code === '23514') return error instanceof Error && error.message.endsWith('violates partition constraint');
+  // The partition of the row was created while the row was being written to the default partition. The bounds of a partition are a
+  // constraint without a name; the message is in the language of the server.
+  if (code === '23514') return error instanceof Error && Reflect.get(error, 'constraint') === undefined;
   return code === '40001' || code === '40P01';
 };
 
@@ -119,6 +120,7 @@ const serverCodes = new Set([
   '55P03', // lock timeout
   '25006', // read-only: a standby that has not been promoted yet
   '25P03', // idle in transaction ended
+  '25P04', // transaction timeout
 ]);
 
 /** A statement waited for a lock for as long as it may. */

@@ -209,6 +209,9 @@ test.runIf(canBuild)(
       '/docs',
       '/docs/changelog',
       '/docs/operate/settings',
+      '/docs/reference',
+      '/docs/assets/swagger-ui-bundle.js',
+      '/docs/assets/swagger-ui.css',
       '/panel',
     ])
       expect([path, (await fetch(`${url}${path}`)).status]).toEqual([path, 200]);

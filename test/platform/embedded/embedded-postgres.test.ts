@@ -1,5 +1,6 @@
 import { cp, mkdir, readdir, readFile, rm, stat, symlink, truncate, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import pg from 'pg';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SocketConnection } from '#src/platform/db/driver/socket-connection.ts';
@@ -45,6 +46,21 @@ describe('a start', () => {
     await initialise();
     await expectDishes();
     expect(await serversOf(folder.cluster)).toEqual([]);
+  });
+
+  test('A-657 goes on when the clock of the machine is set meanwhile, as a time service does at the start of a machine', async () => {
+    let setMs = 0;
+    const { now } = Date;
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => {
+      setMs += 3_600_000;
+      return now() + setMs;
+    });
+    try {
+      await initialise();
+      await expectDishes();
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   test('gives a server that answers on a socket which only its own user can reach, in UTC and with checksums', async () => {
@@ -161,6 +177,33 @@ describe('one owner', () => {
     expect(won).toHaveLength(1);
     const lost = starts.filter((start) => start.status === 'rejected').map((start) => start.reason.code);
     expect(lost).toEqual(['DATA_DIR_IN_USE', 'DATA_DIR_IN_USE', 'DATA_DIR_IN_USE']);
+  });
+
+  test('A-658 a command that gets no connection of the running server gives its reason, and does not ask to stop it', async () => {
+    const owner = await startOwner(folder);
+    const held: pg.Client[] = [];
+    try {
+      for (let isFull = false; !isFull; ) {
+        const client = new pg.Client({ ...owner.connection, ssl: false });
+        client.on('error', () => undefined);
+        isFull = await client.connect().then(
+          () => false,
+          () => true,
+        );
+        if (!isFull) held.push(client);
+      }
+      const settings = { dataDir: folder.dataDir, applicationName: 'command' };
+      await expect(openStore(settings, log, { exclusive: false })).rejects.toMatchObject({
+        code: 'POSTGRES_EXHAUSTED',
+        message: expect.stringMatching(/takes no connection: .*too many clients/),
+      });
+      const freed = held.splice(0, 5);
+      await Promise.all(freed.map((client) => client.end()));
+      await (await openStore(settings, log, { exclusive: false })).close();
+    } finally {
+      await Promise.all(held.map((client) => client.end()));
+      await owner.stop();
+    }
   });
 
   test('a command shares the server of the owner, and leaves it running', async () => {

@@ -34,6 +34,9 @@ const createHeldClient = () => {
 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
+/** The driver of this program names the isolation. */
+const begin = 'start transaction isolation level read committed';
+
 test('the driver is a class whose beginTransaction a transaction waits for, and nothing else before its statements', async () => {
   expect(PostgresDriver.prototype.beginTransaction, changed('PostgresDriver.beginTransaction')).toBeTypeOf('function');
   const plain = createHeldClient();
@@ -50,7 +53,7 @@ test('the driver is a class whose beginTransaction a transaction waits for, and 
     .execute((tx) => sql`select 1`.execute(tx));
   await turn();
   expect(pipelined.sent, changed('beginTransaction of a subclass is what a transaction calls')).toEqual([
-    'begin',
+    begin,
     'select 1',
   ]);
   await pipelined.answerAll();
@@ -65,7 +68,7 @@ test('getExecutor and withConnectionProvider let the statements of a transaction
     await Promise.all([sql`select 1`.execute(tx), sql`select 2`.execute(tx), sql`select 3`.execute(tx)]);
   });
   await turn();
-  expect(held.sent, changed('the executor of a transaction')).toEqual(['begin', 'select 1', 'select 2', 'select 3']);
+  expect(held.sent, changed('the executor of a transaction')).toEqual([begin, 'select 1', 'select 2', 'select 3']);
   await held.answerAll();
   await running;
 });

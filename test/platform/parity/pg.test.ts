@@ -103,6 +103,25 @@ test('readyForQuery is false while a statement runs, and processID is the proces
     expect(insideOf(client).processID, changed('client.processID')).toBe(rows[0]?.pid);
   }));
 
+test('getStartupConf returns the parameters that a connection starts with', async () => {
+  class Named extends pg.Client {
+    getStartupConf(): Record<string, string> {
+      const own = (Reflect.get(pg.Client.prototype, 'getStartupConf') as () => Record<string, string>).call(this);
+      return { ...own, datestyle: 'German, DMY' };
+    }
+  }
+  const client = new Named({ connectionString: database.url, application_name: 'parity' });
+  await client.connect();
+  try {
+    const { rows } = await client.query(
+      "select current_setting('datestyle') as dates, current_setting('application_name') as name",
+    );
+    expect(rows, changed('client.getStartupConf')).toEqual([{ dates: 'German, DMY', name: 'parity' }]);
+  } finally {
+    await client.end();
+  }
+});
+
 test('the connection shows errors and changed settings before they end a statement, and its error fails what waits', () =>
   withClient(async (client) => {
     const seen: unknown[] = [];

@@ -39,8 +39,10 @@ class PipelinedDriver extends PlainDriver {
   }
 
   override beginTransaction(...begin: Parameters<PlainDriver['beginTransaction']>): Promise<void> {
-    const [connection] = begin;
-    const begun = super.beginTransaction(...begin).catch((error: unknown) => {
+    const [connection, settings] = begin;
+    // Not that of the server or the role: the stores are written for it.
+    const isolationLevel = settings.isolationLevel ?? 'read committed';
+    const begun = super.beginTransaction(connection, { ...settings, isolationLevel }).catch((error: unknown) => {
       connection.executeQuery = () => Promise.reject(error);
       throw error;
     });

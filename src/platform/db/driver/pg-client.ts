@@ -8,10 +8,11 @@
  * - with `pipeline: true` a statement is written to the socket within `query`, without waiting for earlier answers;
  * - `client.connection.stream` is the `net.Socket` or `TLSSocket` of the connection, and stays the same once connected;
  * - `client.readyForQuery` is false from a statement until the server is ready for the next one;
- * - `client.processID` is the id of the server's process.
+ * - `client.processID` is the id of the server's process;
+ * - `client.getStartupConf()` returns the parameters that a connection starts with.
  */
 import type { Socket } from 'node:net';
-import type pg from 'pg';
+import pg from 'pg';
 import { hostClientClass } from './host-client.ts';
 import type { Hosts } from './hosts.ts';
 import { nameOfMarked } from './named.ts';
@@ -20,6 +21,15 @@ type Send = (this: pg.Client, ...sent: unknown[]) => unknown;
 
 /** pg makes the stream itself, encrypted or not, so it is always a socket. */
 const socketOf = (client: pg.Client): Socket => client.connection.stream as Socket;
+
+type Startup = (this: pg.Client) => Record<string, string>;
+
+/**
+ * Settings of every connection, whatever the operator set for the server, the database or the role: pg reads dates in this form
+ * only, and the literals of statements are written for a server where a backslash is a character like any other. PgBouncer takes
+ * both from its clients, and follows them.
+ */
+const startup = { datestyle: 'ISO, MDY', standard_conforming_strings: 'on' };
 
 /** `prepared`: marked statements get a name. */
 type ClientOptions = { prepared: boolean; hosts: Hosts };
@@ -36,6 +46,12 @@ export const clientClass = (silentMsMax: number, { prepared, hosts }: ClientOpti
       super(config);
       // pg replaces the stream when the connection becomes encrypted, so the timer starts when it is ready.
       this.once('connect', () => endWhenSilent(this, silentMsMax));
+    }
+
+    /** Not in the types of pg. */
+    getStartupConf(): Record<string, string> {
+      const own = (Reflect.get(pg.Client.prototype, 'getStartupConf') as Startup).call(this);
+      return { ...own, ...startup };
     }
 
     /** The overloads of pg cannot be repeated here; callers see those of `pg.Client`. */

@@ -44,6 +44,9 @@ export type Embedded = {
   stop(): Promise<void>;
 };
 
+/** Class of SQLSTATE: no connections, memory or room on the disk are left. */
+const exhausted = '53';
+
 export const startEmbedded = async (settings: EmbeddedSettings): Promise<Embedded> => {
   const { log, extraSettings: extra = {} } = settings;
   const dataDir = path.resolve(settings.dataDir);
@@ -103,6 +106,12 @@ export const embeddedConnection = async (dataDir: string): Promise<{ connection:
       throw new EmbeddedError(
         'DATA_DIR_FOREIGN',
         `the data in ${dataDir} belongs to another user: run this as the user that started Orderpass`,
+        error,
+      );
+    if (errorCode(error).startsWith(exhausted))
+      throw new EmbeddedError(
+        'POSTGRES_EXHAUSTED',
+        `the PostgreSQL of the Orderpass that runs on ${dataDir} takes no connection: ${(error as Error).message}`,
         error,
       );
     if (error instanceof EmbeddedError) throw error;

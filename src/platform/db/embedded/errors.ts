@@ -8,6 +8,8 @@ export type EmbeddedErrorCode =
   | 'DATA_DIR_OTHER_VERSION'
   /** PostgreSQL cannot be run on this machine. */
   | 'POSTGRES_UNUSABLE'
+  /** The server of another Orderpass runs, and has no resources for one more connection. */
+  | 'POSTGRES_EXHAUSTED'
   /** The disk that holds the data has no room left. */
   | 'DISK_FULL'
   /** PostgreSQL was started and did not come up. */

@@ -35,10 +35,10 @@ const serve = async (
   let pauseMs = pauseMsMin;
   while (!signal.aborted) {
     if (server !== undefined) {
-      const startedAt = Date.now();
+      const startedAt = performance.now();
       const exit = await untilEndOrStop(server, signal, about);
       if (signal.aborted) break;
-      if (Date.now() - startedAt > healthyMs) pauseMs = pauseMsMin;
+      if (performance.now() - startedAt > healthyMs) pauseMs = pauseMsMin;
       about.log.error({ exit }, 'PostgreSQL ended unexpectedly and is started again');
     }
     await pause(pauseMs, signal);

@@ -56,9 +56,9 @@ const send = (pids: readonly number[], signal: NodeJS.Signals): void => {
 };
 
 const areGone = async (cluster: string, timeoutMs: number): Promise<boolean> => {
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   while ((await serversOf(cluster)).length > 0) {
-    if (Date.now() > deadline) return false;
+    if (performance.now() > deadline) return false;
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
   return true;

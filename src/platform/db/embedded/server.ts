@@ -69,7 +69,7 @@ const postgresSettings = (settings: ServerSettings): Record<string, string> => (
 });
 
 export const startServer = async (settings: ServerSettings, signal: AbortSignal): Promise<Server> => {
-  const deadline = Date.now() + startMs;
+  const deadline = performance.now() + startMs;
   for (;;) {
     await clearLeftovers(settings.cluster, settings.log);
     await settings.serverLog.bound();
@@ -83,7 +83,7 @@ export const startServer = async (settings: ServerSettings, signal: AbortSignal)
       const tail = await settings.serverLog.tail(offset);
       // Backends of a killed server release their memory a moment after it ends.
       const passing = /is still in use|lock file "[^"]*" already exists/.test(tail);
-      if (passing && Date.now() < deadline && !signal.aborted) continue;
+      if (passing && performance.now() < deadline && !signal.aborted) continue;
       const reason = error instanceof Error ? error.message : String(error);
       // The last line of a failed start reports the shutdown; the reason is above it.
       const fatal = /^.*\b(?:FATAL|PANIC): +(.*)$/m.exec(tail)?.[1];
@@ -112,14 +112,14 @@ const untilReady = async (child: Watched, settings: ServerSettings, signal: Abor
   void child.exited.then((exit) => {
     ended = `it ended with ${exit}`;
   });
-  const startedAt = Date.now();
+  const startedAt = performance.now();
   for (;;) {
     if (ended !== undefined) throw new Error(ended);
     if (signal.aborted) throw new Error('the start was cancelled');
     const pidFile = await readPidFile(settings.cluster);
     const isOurs = pidFile?.pid === child.pid;
     if (isOurs && pidFile.status === 'ready') return ensureDatabase(settings.socketFolder);
-    if (Date.now() - startedAt > (isOurs ? recoveryMs : startMs)) throw new Error('it was not ready in time');
+    if (performance.now() - startedAt > (isOurs ? recoveryMs : startMs)) throw new Error('it was not ready in time');
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 };

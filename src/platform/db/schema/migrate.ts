@@ -51,7 +51,7 @@ export const loadMigrations = (feature: string, folder: URL): Migration[] => {
 
 /**
  * Applies the missing migrations and returns them. Several processes may call this at the same time. A role that may not
- * change the schema may call it too, as long as nothing is missing; else MIGRATION_DENIED. `triesMs`: for how long a migration
+ * change the schema may call it too, as long as nothing is missing; else MIGRATION_DENIED. DATABASE_TOO_OLD when the server cannot have the schema. `triesMs`: for how long a migration
  * is tried again while other transactions hold its tables.
  */
 export const migrate = async (
@@ -60,6 +60,7 @@ export const migrate = async (
   { log, triesMs = tableLock.triesMs }: { log: Logger; triesMs?: number },
 ): Promise<Migration[]> => {
   if ((await readPending(pool, migrations)).length === 0) return [];
+  await assertNewEnough(pool);
   const client = await pool.connect();
   try {
     // A migration of a large table may take long; the wait for the lock has its own bound.
@@ -87,6 +88,22 @@ export const migrate = async (
     // To close the session releases the lock and drops its settings, whatever its state is.
     client.release(true);
   }
+};
+
+/** In the form of `server_version_num`. The tables set the storage of their columns, which an older one cannot read. */
+const serverVersionMin = 160_000;
+
+/** DATABASE_TOO_OLD before anything changes: the syntax error of a migration would not name the reason. */
+const assertNewEnough = async (pool: pg.Pool): Promise<void> => {
+  const { rows } = await pool.query<{ version: number; name: string }>(
+    `select current_setting('server_version_num')::int as version, current_setting('server_version') as name`,
+  );
+  const [server] = rows;
+  if (server === undefined || server.version >= serverVersionMin) return;
+  throw new MigrationError(
+    'DATABASE_TOO_OLD',
+    `the server is PostgreSQL ${server.name}, and Orderpass needs version ${serverVersionMin / 10_000} or newer`,
+  );
 };
 
 const insufficientPrivilege = '42501';

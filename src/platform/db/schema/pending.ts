@@ -15,6 +15,7 @@ export type Migration = {
 
 type MigrationErrorCode =
   | 'DATABASE_NEWER'
+  | 'DATABASE_TOO_OLD'
   | 'MIGRATIONS_DIFFER'
   | 'MIGRATIONS_INVALID'
   | 'MIGRATION_CHANGED'

@@ -1,0 +1,136 @@
+/** A database whose operator set its sessions in another way than PostgreSQL does, and servers that speak another language. */
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
+import { describe, expect, test } from 'vitest';
+import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { importsAnswer } from '../../support/orders/imports-answer.ts';
+import { runJson, startProgram } from '../../support/program.ts';
+import { databaseNameOf } from '../../support/test-server.ts';
+import { hasPgBouncer, startPgBouncer } from './pgbouncer.ts';
+
+const settings = {
+  datestyle: 'German, DMY',
+  timezone: 'Pacific/Apia',
+  intervalstyle: 'sql_standard',
+  bytea_output: 'escape',
+  standard_conforming_strings: 'off',
+  default_transaction_isolation: 'serializable',
+};
+
+const setAll = async ({ pool, ownerUrl }: TestDatabase): Promise<void> => {
+  for (const [name, value] of Object.entries(settings))
+    await pool.query(`alter database ${databaseNameOf(ownerUrl)} set ${name} = '${value}'`);
+};
+
+const menu = {
+  pos_uid: 'till',
+  update_mode: 'merge',
+  categories: [{ ext_id: 'C', name: 'Pizze' }],
+  products: [{ ext_id: 'P', category_ext_id: 'C', name: 'Marinara', price: 6 }],
+};
+
+/** Orders that are sent at the same time, of one customer, and what the log has after them. */
+const tryOrders = async (env: Record<string, string>): Promise<string[]> => {
+  const program = await startProgram(env);
+  try {
+    const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env);
+    const made = await runJson(['client', 'create', '--name', 'Till', '--restaurant', restuid], env);
+    const headers = {
+      'x-client-id': String(made.client_id),
+      'x-client-secret': String(made.client_secret),
+      'content-type': 'application/json',
+    };
+    const post = (path: string, body: unknown): Promise<Response> =>
+      fetch(`${program.url}/api${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    await importsAnswer(program.url, headers);
+    const imported = await post('/menu/import', menu);
+    expect([imported.status, program.errors()]).toEqual([200, expect.any(String)]);
+    const found = await (await fetch(`${program.url}/api/menu/products`, { headers })).json();
+    const order = {
+      client: { first_name: 'Ada', email: 'ada@example.com' },
+      dmethod: '0t',
+      table: '4',
+      payment_method: 'external',
+      details: [{ product: { uid: (found as { products: { uid: string }[] }).products[0]?.uid }, quantity: 1 }],
+    };
+    const answers = await Promise.all(Array.from({ length: 12 }, () => post('/order/create', order)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(await runJson(['client', 'list'], env)).toMatchObject({
+      clients: [{ name: 'Till' }],
+    });
+  } finally {
+    await program.stop();
+  }
+  const isStarting = (line: string): boolean => line.includes('the import process is still starting');
+  return program
+    .errors()
+    .split('\n')
+    .filter((line) => line !== '' && !isStarting(line));
+};
+
+describe('a database whose sessions are set in another way', () => {
+  const master = { ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'), NODE_ENV: 'production' };
+  const origin = { ORDERPASS_ORIGIN: 'http://localhost:4000' };
+
+  test('A-655 serves a start, orders at the same time, and the retention of the audit', async () => {
+    const database = await createTestDatabase();
+    try {
+      await setAll(database);
+      expect(await tryOrders({ ...master, ...origin, DATABASE_URL: database.ownerUrl })).toEqual([]);
+    } finally {
+      await database.drop();
+    }
+  });
+
+  test.skipIf(!hasPgBouncer)('A-655 serves them through PgBouncer too', async () => {
+    const database = await createTestDatabase();
+    await setAll(database);
+    const pooler = await startPgBouncer(database.ownerUrl, { poolSize: 6 });
+    try {
+      const url = pooler.urlOf(databaseNameOf(database.ownerUrl));
+      const env = { ...master, ...origin, DATABASE_URL: url, DATABASE_DIRECT_URL: database.ownerUrl };
+      // The role has no statement_timeout there.
+      expect(await tryOrders(env)).toEqual([expect.stringContaining('statement_timeout')]);
+    } finally {
+      await pooler.stop();
+      await database.drop();
+    }
+  });
+});
+
+describe('a transaction', () => {
+  test('A-655 that meets the bounds of a partition is repeated, in whatever language the server answers', async () => {
+    const database = await createEmptyDatabase();
+    try {
+      await database.pool.query('create table guests (number int)');
+      let tries = 0;
+      const work = inTransaction(database.db, async (tx) => {
+        tries += 1;
+        // As a server with lc_messages = de_DE.utf8 answers.
+        if (tries === 1)
+          await sql`do $$ begin raise exception 'neue Zeile für Relation »guests« verletzt Partitions-Constraint'
+            using errcode = '23514'; end $$`.execute(tx);
+        await sql`insert into guests values (1)`.execute(tx);
+      });
+      await work;
+      expect(tries).toBe(2);
+      await database.pool.query('alter table guests add constraint few check (number < 3)');
+      const error = await sql`insert into guests values (3)`.execute(database.db).catch((reason: unknown) => reason);
+      expect([isTransient(error), Reflect.get(Object(error), 'code')]).toEqual([false, '23514']);
+    } finally {
+      await database.drop();
+    }
+  });
+
+  test('A-655 that takes longer than the operator lets transactions take fails as one that may be repeated', async () => {
+    const database = await createEmptyDatabase();
+    try {
+      const statement = sql`select set_config('transaction_timeout', '50ms', true), pg_sleep(60)`;
+      const error = await statement.execute(database.db).catch((reason: unknown) => reason);
+      expect([Reflect.get(Object(error), 'code'), isTransient(error)]).toEqual(['25P04', true]);
+    } finally {
+      await database.drop();
+    }
+  });
+});
