@@ -5,8 +5,9 @@
  * rate to the 1,000, in place of `v1a` and beside it, in turn with deliveries that have `v1a` alone. `headers`: what
  * headers cost the main thread, with the thread that signs and without, in processor time, which other work on the
  * machine changes less than a rate. `latency`: from commit to arrival, idle and at half load: half of the rate at which
- * the worker keeps up with commits beside it. `backlog`: both beside 1,000,000 waiting deliveries. `kills`: from commit
- * to first arrival while workers are killed. Named parts run alone. Exit code 1 when a goal is missed.
+ * the worker keeps up with commits beside it, with the bare loop at the same pace. `backlog`: both beside 1,000,000
+ * waiting deliveries. `kills`: from commit to first arrival while workers are killed. Named parts run alone. Exit code 1
+ * when a goal is missed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signatureSchemes } from '#src/webhooks/index.ts';
@@ -110,6 +111,25 @@ const probe = async ({ receivers }: Parts, harness: Harness): Promise<number[]> 
     if (waits > 600) throw new Error('not every probe arrived');
     await sleep(100);
   }
+};
+
+/**
+ * Milliseconds from when the bare loop should send to the arrival, at the pace of a load: what the machine adds where there is
+ * neither a store nor a commit.
+ */
+const probeLoop = async ({ receivers, loop, ports }: Parts, { perSecond, gapMs }: Load): Promise<number[]> => {
+  await receivers.ask({ forget: true });
+  const answer = await loop.ask({
+    ...{
+      urls: ports.map((port) => `http://127.0.0.1:${port}/hook`),
+      secret,
+      body: eventBody('rst_0', 'evt_0', 'cus_0'),
+    },
+    ...{ each: eventsIn(perSecond, gapMs), gapMs },
+    ...{ probeUrl: `http://127.0.0.1:${ports[1]}/probe`, probes: probesPerRound, probeGapMs },
+  });
+  const { probes } = (await receivers.ask({ probes: true })) as { probes: Record<string, number> };
+  return Object.entries(answer.due as Record<string, number>).map(([id, dueMs]) => (probes[id] ?? Number.NaN) - dueMs);
 };
 
 /** Milliseconds between two commits of the load. The events of one commit are dispatched together and wait for each other. */
@@ -249,16 +269,20 @@ const benchLatency = async (parts: Parts, harness: Harness): Promise<void> => {
     { rate: median(full) / 2, gapMs: steadyGapMs, hasGoal: false },
   ];
   const idle: number[] = [];
+  const bare: number[] = [];
   const loaded: number[][] = halves.map(() => []);
   await probe(parts, harness);
   for (let round = 0; round < rounds; round += 1) {
     idle.push(...(await probe(parts, harness)));
+    bare.push(...(await probeLoop(parts, { perSecond: median(sustained) / 2, gapMs: steadyGapMs })));
     for (const [index, { rate: perSecond, gapMs }] of halves.entries())
       loaded[index]?.push(...(await underLoad(harness, { perSecond, gapMs }, () => probe(parts, harness))));
   }
   const [p50, p99] = [percentile(idle, 0.5), percentile(idle, 0.99)];
   figure('idle: commit to arrival, p50, ms', p50, atMost(p50, goals.idleP50MsMax));
   figure('idle: commit to arrival, p99, ms', p99, atMost(p99, goals.idleP99MsMax));
+  figure(`bare loop, ${Math.round(median(sustained) / 2)} a second: due to arrival, p50, ms`, percentile(bare, 0.5));
+  figure('the same, p99, ms', percentile(bare, 0.99));
   for (const [index, { rate, gapMs, hasGoal }] of halves.entries()) {
     const words = `${Math.round(rate)} a second, a commit every ${gapMs} ms: commit to arrival`;
     figure(`${words}, p50, ms`, percentile(loaded[index] ?? [], 0.5));

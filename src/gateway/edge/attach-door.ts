@@ -2,6 +2,7 @@
 import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { DoorHandlers } from './front.ts';
+import { useOriginForm } from './node-http/origin-form.ts';
 
 /**
  * `door`: called at each event, since the door may change while the server runs. `request`: the handler of ordinary
@@ -9,6 +10,7 @@ import type { DoorHandlers } from './front.ts';
  * caller's to set.
  */
 export const attachDoor = (server: Server, door: () => DoorHandlers, request?: RequestListener): void => {
+  for (const event of ['request', 'checkContinue', 'checkExpectation', 'upgrade']) server.on(event, useOriginForm);
   server
     .on('request', request ?? ((req, res) => door().handler(req, res)))
     .on('checkContinue', (req, res) => door().continueHandler(req, res))

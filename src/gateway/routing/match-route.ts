@@ -13,10 +13,9 @@ type MatchRouteDeps = {
 };
 
 /**
- * The raw path must match a listed one. Nothing is decoded, folded or resolved, so `..`, `//`, `%2F`, another case, `*` and
- * absolute-form targets are simply paths that do not exist; what was checked here is byte for byte what the upstream will
- * see. (RFC 9112 section 3.2.2 would have servers take absolute-form; it names a second authority beside Host, and two
- * readers could follow different ones, so here it is an operation that does not exist: 404.)
+ * The raw path must match a listed one. Nothing is decoded, folded or resolved, so `..`, `//`, `%2F`, another case, `*` and a
+ * target of another host (node-http/origin-form.ts) are paths that do not exist; what was checked here is byte for byte what the
+ * upstream will see.
  */
 export const createMatchRoute = ({ routes, answerOptions, allowOrigins }: MatchRouteDeps): Step => {
   return (exchange) => {

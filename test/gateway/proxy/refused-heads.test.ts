@@ -185,6 +185,32 @@ test('F-36 an expectation that is not understood is 417 in our words, whatever t
   expect((await send(['GET /healthz HTTP/1.0', 'Expect: foo'])).status).toBe(200);
 });
 
+test('A-660 a target in absolute form means its path and query, and does not exist when it names another host than Host', async () => {
+  const key = `X-Api-Key: ${door.asKey['x-api-key']}`;
+  const at = (host: string, target: string): Promise<Raw> =>
+    send([`GET ${target} HTTP/1.1`, `Host: ${host}`, 'X-Request-Id: same', key]);
+  const target = '/api/orders/list?page=2&x=http://b/';
+  for (const scheme of ['http', 'https', 'HTTP'])
+    expect((await at('a.example:80', `${scheme}://A.example:80${target}`)).status).toBe(200);
+  expect(upstream.seen.map((seen) => seen.target)).toEqual(new Array(3).fill(target));
+  upstream.seen.length = 0;
+  for (const path of ['', '/healthz', '/api/oauth/jwks', '/api//orders/list', '/nowhere']) {
+    const plain = await at('a.example', path || '/');
+    expect([path, (await at('a.example', `http://a.example${path}`)).body]).toEqual([path, plain.body]);
+  }
+  for (const [host, wrong] of [
+    ['b.example', 'http://a.example/api/orders/list'],
+    ['a.example', 'http://a.example:80/api/orders/list'],
+    ['a.example', 'http://u@a.example/api/orders/list'],
+    ['a.example', 'http:///api/orders/list'],
+    ['a.example', 'ftp://a.example/api/orders/list'],
+    ['a.example', 'http://b.example/healthz'],
+    ['a.example', 'http://b.example/api/oauth/jwks'],
+  ] as const)
+    expect([wrong, JSON.parse((await at(host, wrong)).body).error]).toEqual([wrong, 'INVALID_ACTION']);
+  expect(upstream.seen).toEqual([]);
+});
+
 test('F-36 CONNECT is refused like an operation that does not exist', async () => {
   for (const target of ['evil.example:443', '127.0.0.1:5432', 'x:1']) {
     const raw = await send([`CONNECT ${target} HTTP/1.1`, `Host: ${target}`, 'Accept: application/problem+json']);
