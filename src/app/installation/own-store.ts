@@ -76,11 +76,29 @@ export const checkConnections = async (
   }
   await assertSessions(settings, store);
   const pooled = stopping === undefined ? await assertOneDatabase(store) : await awaitOneDatabase(store, log, stopping);
+  assertUsualForm(pooled);
   if (stopping !== undefined && !pooled.hasTimeout)
     log.warn(
       { role: pooled.role },
       "the role has no statement_timeout, so statements outside of transactions may run for ever: alter role … set statement_timeout = '30s'",
     );
+};
+
+type PooledFacts = { role: string; hasTimeout: boolean; dates: string; literals: string };
+
+/** Other connections name these settings when they start, which those through a pooler must not: others use its sessions too. */
+const assertUsualForm = ({ role, dates, literals }: PooledFacts): void => {
+  const wrong = [
+    ...(dates.startsWith('ISO') ? [] : [`datestyle = 'ISO, MDY' (found ${dates})`]),
+    ...(literals === 'on' ? [] : [`standard_conforming_strings = on (found ${literals})`]),
+  ];
+  if (wrong.length > 0)
+    throw new SettingsError([
+      {
+        path: nameOf('database_url'),
+        message: `connections through a pooler keep the settings of their role, and ${role} needs ${wrong.join(' and ')}: alter role ${role} set …`,
+      },
+    ]);
 };
 
 const differences = {
@@ -92,7 +110,7 @@ const differences = {
 class OtherServer extends SettingsError {}
 
 /** Both addresses lead to the same one. Returns what the pooled connections say of it. */
-const assertOneDatabase = async (store: Store): Promise<{ role: string; hasTimeout: boolean }> => {
+const assertOneDatabase = async (store: Store): Promise<PooledFacts> => {
   const compared = await compareServers(store);
   const { differs } = compared;
   if (differs === undefined) return compared;
@@ -101,11 +119,7 @@ const assertOneDatabase = async (store: Store): Promise<{ role: string; hasTimeo
 };
 
 /** During a failover, or a restart of the server, one address may already lead to the new primary and the other one not yet. */
-const awaitOneDatabase = (
-  store: Store,
-  log: Logger,
-  stopping: AbortSignal,
-): Promise<{ role: string; hasTimeout: boolean }> =>
+const awaitOneDatabase = (store: Store, log: Logger, stopping: AbortSignal): Promise<PooledFacts> =>
   waitForServer(() => assertOneDatabase(store), {
     log,
     signal: stopping,

@@ -194,13 +194,24 @@ const stopAfterOthers = async (owned: Embedded, log: Logger, isIdle: boolean): P
 
 type Asked = Pick<pg.Pool, 'query'>;
 
-/** `started`: differs between a primary and its standby, and after a restart. `hasTimeout`: of statements. */
-type ServerFacts = { oid: number; started: string; role: string; hasTimeout: boolean };
+/**
+ * `started`: differs between a primary and its standby, and after a restart. `hasTimeout`: of statements. `dates`, `literals`: the
+ * settings `datestyle` and `standard_conforming_strings`.
+ */
+type ServerFacts = {
+  oid: number;
+  started: string;
+  role: string;
+  hasTimeout: boolean;
+  dates: string;
+  literals: string;
+};
 
 const readServerFacts = async (asked: Asked): Promise<ServerFacts> => {
   const { rows } = await asked.query<ServerFacts>(
     `select oid, extract(epoch from pg_postmaster_start_time())::text as started, current_user as role,
-       current_setting('statement_timeout') <> '0' as "hasTimeout"
+       current_setting('statement_timeout') <> '0' as "hasTimeout", current_setting('datestyle') as dates,
+       current_setting('standard_conforming_strings') as literals
      from pg_database where datname = current_database()`,
   );
   if (rows[0] === undefined) throw new Error('the database does not name itself');

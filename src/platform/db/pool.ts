@@ -77,7 +77,7 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   const { connection, isPooled = false, prepared = !isPooled } = settings;
   const hosts = createHosts(typeof connection === 'string' ? hostListOf(connection) : oneSocket);
   const config: pg.PoolConfig = {
-    Client: clientClass(settings.silentMsMax ?? silentMsOf(connection), { prepared, hosts }),
+    Client: clientClass(settings.silentMsMax ?? silentMsOf(connection), { isPooled, prepared, hosts }),
     // A Unix socket has no TLS; without this setting a PGSSLMODE of the environment would ask for it.
     ...(typeof connection === 'string' ? { connectionString: hosts.pick().address } : { ...connection, ssl: false }),
     max: settings.max ?? maxDefault,

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { importsAnswer } from '../../support/orders/imports-answer.ts';
-import { runJson, startProgram } from '../../support/program.ts';
+import { runCommand, runJson, startProgram } from '../../support/program.ts';
 import { databaseNameOf } from '../../support/test-server.ts';
 import { hasPgBouncer, startPgBouncer } from './pgbouncer.ts';
 
@@ -83,20 +83,37 @@ describe('a database whose sessions are set in another way', () => {
     }
   });
 
-  test.skipIf(!hasPgBouncer)('A-655 serves them through PgBouncer too', async () => {
-    const database = await createTestDatabase();
-    await setAll(database);
-    const pooler = await startPgBouncer(database.ownerUrl, { poolSize: 6 });
-    try {
-      const url = pooler.urlOf(databaseNameOf(database.ownerUrl));
-      const env = { ...master, ...origin, DATABASE_URL: url, DATABASE_DIRECT_URL: database.ownerUrl };
-      // The role has no statement_timeout there.
-      expect(await tryOrders(env)).toEqual([expect.stringContaining('statement_timeout')]);
-    } finally {
-      await pooler.stop();
-      await database.drop();
-    }
-  });
+  test.skipIf(!hasPgBouncer)(
+    'A-655 is refused through PgBouncer with the settings to change, and serves them when they are changed',
+    async () => {
+      const database = await createTestDatabase();
+      const throughPooler = async (use: (env: Record<string, string>) => Promise<void>): Promise<void> => {
+        const pooler = await startPgBouncer(database.ownerUrl, { poolSize: 6 });
+        const url = pooler.urlOf(databaseNameOf(database.ownerUrl));
+        try {
+          await use({ ...master, ...origin, DATABASE_URL: url, DATABASE_DIRECT_URL: database.ownerUrl });
+        } finally {
+          await pooler.stop();
+        }
+      };
+      try {
+        await setAll(database);
+        await throughPooler(async (env) => {
+          const { code, stderr } = await runCommand(['client', 'list'], env);
+          const named = /DATABASE_URL\): .*datestyle = 'ISO, MDY' .*standard_conforming_strings = on /;
+          expect([code, stderr]).toEqual([1, expect.stringMatching(named)]);
+        });
+        for (const usual of ["datestyle = 'ISO, DMY'", 'standard_conforming_strings = on'])
+          await database.pool.query(`alter database ${databaseNameOf(database.ownerUrl)} set ${usual}`);
+        // The role has no statement_timeout there.
+        await throughPooler(async (env) =>
+          expect(await tryOrders(env)).toEqual([expect.stringContaining('statement_timeout')]),
+        );
+      } finally {
+        await database.drop();
+      }
+    },
+  );
 });
 
 describe('a transaction', () => {

@@ -198,7 +198,7 @@ export const connectForCopy = async (
   options: { applicationName: string; replication?: boolean },
 ): Promise<pg.Client> => {
   const hosts = createHosts(typeof connection === 'string' ? hostListOf(connection) : oneSocket);
-  const Client = clientClass(0, { prepared: false, hosts });
+  const Client = clientClass(0, { isPooled: false, prepared: false, hosts });
   return hosts.tryEach(async () => {
     const client = new Client({
       ...(typeof connection === 'string' ? { connectionString: hosts.pick().address } : { ...connection, ssl: false }),

@@ -25,20 +25,19 @@ const socketOf = (client: pg.Client): Socket => client.connection.stream as Sock
 type Startup = (this: pg.Client) => Record<string, string>;
 
 /**
- * Settings of every connection, whatever the operator set for the server, the database or the role: pg reads dates in this form
- * only, and the literals of statements are written for a server where a backslash is a character like any other. PgBouncer takes
- * both from its clients, and follows them.
+ * Settings of every session, whatever the operator set for the server, the database or the role: pg reads dates in this form only,
+ * and the literals of statements are written for a server where a backslash is a character like any other.
  */
 const startup = { datestyle: 'ISO, MDY', standard_conforming_strings: 'on' };
 
-/** `prepared`: marked statements get a name. */
-type ClientOptions = { prepared: boolean; hosts: Hosts };
+/** `isPooled`: a pooler shares the session with others, so its settings stay. `prepared`: marked statements get a name. */
+type ClientOptions = { isPooled: boolean; prepared: boolean; hosts: Hosts };
 
 /**
  * A class of clients that connect to one of `hosts`, and end when a statement gets no byte of answer for `silentMsMax`; 0:
  * never.
  */
-export const clientClass = (silentMsMax: number, { prepared, hosts }: ClientOptions): typeof pg.Client =>
+export const clientClass = (silentMsMax: number, { isPooled, prepared, hosts }: ClientOptions): typeof pg.Client =>
   class extends hostClientClass(hosts) {
     #corked: Socket | undefined;
 
@@ -51,7 +50,7 @@ export const clientClass = (silentMsMax: number, { prepared, hosts }: ClientOpti
     /** Not in the types of pg. */
     getStartupConf(): Record<string, string> {
       const own = (Reflect.get(pg.Client.prototype, 'getStartupConf') as Startup).call(this);
-      return { ...own, ...startup };
+      return isPooled ? own : { ...own, ...startup };
     }
 
     /** The overloads of pg cannot be repeated here; callers see those of `pg.Client`. */
