@@ -123,11 +123,18 @@ func (c *Client) prepare(method, path string, request any, options callOptions) 
 	}
 	header.Set("Content-Type", "application/json")
 	if options.key != "" {
+		// A header with another value is lost on the way, or cannot be sent.
+		if !idempotencyKey.MatchString(options.key) {
+			return prepared{}, errors.New("orderpass: an idempotency key must be 1 to 255 visible ASCII characters")
+		}
 		header.Set("Idempotency-Key", options.key)
 	}
 	body, err := json.Marshal(members)
 	return prepared{method, path, header, body, options.timeout}, err
 }
+
+// idempotencyKey matches every value that the service takes.
+var idempotencyKey = regexp.MustCompile(`^[!-~]{1,255}$`)
 
 // queryValue is a text without its quotes, a list with commas, and any other value as it is.
 func queryValue(value json.RawMessage) string {
@@ -195,8 +202,9 @@ func (c *Client) send(ctx context.Context, sent prepared, into any) (info Answer
 		return info, &TransportError{operation, err}
 	}
 	// The operator may enable the old statuses, with which refusals are 200.
-	envelope := struct{ Success bool }{true}
-	isObject := json.Unmarshal(body, &envelope) == nil
+	envelope := &struct{ Success bool }{true}
+	// The text null would make the pointer nil, and everything else of the answer empty.
+	isObject := json.Unmarshal(body, &envelope) == nil && envelope != nil
 	if answer.StatusCode/100 != 2 || !isObject || !envelope.Success {
 		return info, refusalOf(answer.StatusCode, answer.Header, body)
 	}

@@ -76,7 +76,7 @@ const answerWith = (
 ): void => {
   request.resume().on('end', () => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
-    response.end(JSON.stringify(body ?? {}));
+    response.end(JSON.stringify(body === undefined ? {} : body));
   });
 };
 

@@ -173,4 +173,10 @@ describe.skipIf(!isInstalled)('the client for PHP', () => {
     expect(await check('values')).toEqual(expected);
     expect(await check('values', ['serialize_precision=17', 'precision=5'])).toEqual(expected);
   });
+
+  test('A-337 an idempotency key that no header can have is refused before the request is sent', async () => {
+    harness.proxy.take('/api/customer/create');
+    expect(await check('keys')).toEqual([1, 1, 1, 1, 1]);
+    expect(harness.proxy.take('/api/customer/create')).toEqual([]);
+  });
 });

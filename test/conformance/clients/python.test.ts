@@ -156,6 +156,8 @@ describe.skipIf(python === undefined)('the client for Python', () => {
       redirected: ['HTTP_307', 'HTTP_307'],
       hosts: ['api.example'],
       copied: ['NOT_FOUND', 404, 'req_1', 'NOT_FOUND (404): no'],
+      keys: [255],
+      endless: [0, 2],
     });
   });
 

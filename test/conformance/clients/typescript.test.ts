@@ -258,6 +258,34 @@ test('A-332 after a 401, a token that cannot be renewed ends the call', async ()
   expect(fetched).toBe(3);
 });
 
+test('A-332 an idempotency key that no header can have is refused before the request is sent', async () => {
+  const sent: (string | null)[] = [];
+  const answer = async (_url: string, { headers }: RequestInit): Promise<Response> => {
+    sent.push(new Headers(headers).get('idempotency-key'));
+    return Response.json({ success: true, customer: {} });
+  };
+  const client = new Orderpass({ url: 'https://api.example', apiKey: 'opk_1', fetch: answer as typeof fetch });
+  const create = (idempotencyKey: string | null) =>
+    client.customers.create({ email: 'a@example.com' }, { idempotencyKey });
+  for (const key of ['', 'a b', 'a\n', 'schlüssel', 'a'.repeat(256)])
+    await expect(create(key)).rejects.toThrow('idempotencyKey must be 1 to 255 visible ASCII characters');
+  await create('a'.repeat(255));
+  await create(null);
+  expect(sent).toEqual(['a'.repeat(255), null]);
+});
+
+test('A-332 a list whose cursor stays the same ends, and a member without a value replaces no default', async () => {
+  const asked: string[] = [];
+  const answer = async (url: string): Promise<Response> => {
+    asked.push(new URL(url).search);
+    return Response.json({ success: true, orders: [], more: true, next_cursor: 'c' });
+  };
+  const options = { url: 'https://api.example', apiKey: 'opk_1', restuid: 'rst_1', fetch: answer as typeof fetch };
+  const client = new Orderpass(options);
+  for await (const order of client.orders.list({ restuid: undefined } as object)) throw new Error(order.uid);
+  expect(asked).toEqual(['?restuid=rst_1', '?restuid=rst_1&cursor=c']);
+});
+
 test('A-332 a credential is not sent in the clear to another machine, nor after a redirect', async () => {
   const credentials = { clientId: 'opc_1', clientSecret: 'ops_1' };
   for (const url of [

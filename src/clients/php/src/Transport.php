@@ -68,6 +68,10 @@ final class Transport
             return $this->sendAuthorized(true, 'GET', $query === '' ? $path : "$path?$query", [], null, $options);
         }
         $key = $options->idempotencyKey === Omitted::Member ? bin2hex(random_bytes(16)) : $options->idempotencyKey;
+        // A header with another value is lost on the way, or cannot be sent.
+        if ($key !== null && preg_match('/\A[\x21-\x7e]{1,255}\z/', $key) !== 1) {
+            throw new OrderpassException('idempotencyKey must be 1 to 255 visible ASCII characters, or null for none');
+        }
         $headers = ['Content-Type' => 'application/json'] + ($key === null ? [] : ['Idempotency-Key' => $key]);
         return $this->sendAuthorized($key !== null, $method, $path, $headers, Json::encode((object) $members), $options);
     }

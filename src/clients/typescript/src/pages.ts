@@ -10,8 +10,11 @@ export async function* itemsOf<P extends Page, Item>(
 ): AsyncGenerator<Item, void, undefined> {
   let page = await request({});
   yield* read(page);
-  while (page.more && page.next_cursor !== null) {
-    page = await request({ cursor: page.next_cursor, page: undefined, after: undefined });
+  let cursor: string | null = null;
+  // A cursor that stays the same would never end.
+  while (page.more && page.next_cursor !== null && page.next_cursor !== cursor) {
+    cursor = page.next_cursor;
+    page = await request({ cursor, page: undefined, after: undefined });
     yield* read(page);
   }
 }

@@ -70,8 +70,8 @@ export const createTransport = (options: ClientOptions): Transport => {
 
   return {
     call: async <Answer>(operation: Operation, request: object, call: CallOptions = {}): Promise<Answer> => {
-      const key = operation.method === 'GET' ? null : (call.idempotencyKey ?? newKey(call));
-      const sent = sentOf(origin, operation, { restuid: options.restuid, ...request }, key);
+      const key = operation.method === 'GET' ? null : keyOf(call);
+      const sent = sentOf(origin, operation, { restuid: options.restuid, ...given(request) }, key);
       const bounds = {
         timeoutMs: call.timeoutMs ?? options.timeoutMs ?? operation.timeoutMs ?? usualTimeoutMs,
         signal: call.signal,
@@ -111,11 +111,20 @@ const originOf = (text: string): string => {
   return url.origin;
 };
 
-const newKey = ({ idempotencyKey }: CallOptions): string | null =>
-  idempotencyKey === null ? null : crypto.randomUUID();
+/** Every value that the service takes. A header with another one is lost on the way, or cannot be sent. */
+const keyOf = ({ idempotencyKey: key }: CallOptions): string | null => {
+  if (key === undefined) return crypto.randomUUID();
+  if (key !== null && !/^[\x21-\x7e]{1,255}$/.test(key))
+    throw new OrderpassError('idempotencyKey must be 1 to 255 visible ASCII characters, or null for none');
+  return key;
+};
+
+/** The members with a value: one that is `undefined` is not given, and replaces no default. */
+const given = (request: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
 
 const sentOf = (origin: string, operation: Operation, request: object, key: string | null): Sent => {
-  const members = Object.entries(request).filter(([, value]) => value !== undefined);
+  const members = Object.entries(given(request));
   const inPath = new Map(members.filter(([name]) => operation.inPath?.includes(name)));
   const others = members.filter(([name]) => !inPath.has(name));
   const path = operation.path.replaceAll(/\{([a-z_]+)\}/g, (_, name: string) => segmentOf(name, inPath.get(name)));

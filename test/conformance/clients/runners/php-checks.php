@@ -124,6 +124,9 @@ $found = match ($what) {
             ['http://api.example', 'api.example', 'https://api.example/api', 'https://u:p@api.example', 'ftp://api.example'],
         )),
     ],
+    'keys' => array_map(static fn (string $key): int => $refused(
+        static fn () => $client->customers->create(new Type\NewCustomer(email: 'a@example.com'), new CallOptions(idempotencyKey: $key)),
+    ), ['', 'a b', "a\n", 'schlüssel', str_repeat('a', 256)]),
     'values' => [
         'hundredths' => array_map(
             static fn (string $digits): int => Decimal::of($digits)->toHundredths(),

@@ -5,7 +5,7 @@ import json
 import pickle
 
 import httpx
-from orderpass import ApiError, AsyncOrderpass, CallOptions, Orderpass
+from orderpass import ApiError, AsyncOrderpass, CallOptions, Orderpass, OrderpassError
 
 URL = "https://api.example"
 MENU = {"pos_uid": "till", "update_mode": "merge", "categories": [], "products": []}
@@ -55,7 +55,36 @@ def copied():
     return [copy.code, copy.status, copy.request_id, str(copy)]
 
 
+def keys():
+    sent = []
+
+    def note(request):
+        sent.append(request.headers["idempotency-key"])
+        return httpx.Response(200, json={"success": True, "import": {}})
+
+    client = Orderpass(URL, api_key="opk_1", http=httpx.Client(transport=httpx.MockTransport(note)))
+    for key in ["", "a b", "a\n", "schl\u00fcssel", "a" * 256, "a" * 255]:
+        try:
+            client.menu.import_menu(**MENU, options=CallOptions(idempotency_key=key))
+        except OrderpassError:
+            pass
+    return [len(key) for key in sent]
+
+
+def endless():
+    requests = []
+
+    def same(request):
+        requests.append(request)
+        return httpx.Response(200, json={"success": True, "orders": [], "more": True, "next_cursor": "c", "total_count": 0})
+
+    client = Orderpass(URL, api_key="opk_1", http=httpx.Client(transport=httpx.MockTransport(same)))
+    return [len(list(client.orders.list())), len(requests)]
+
+
 print(json.dumps({
+    "keys": keys(),
+    "endless": endless(),
     "times": times(),
     "connect": max(one["connect"] for one in timeouts),
     "redirected": asyncio.run(redirected()),

@@ -68,7 +68,7 @@ class AsyncTransport:
             page = await self.call(operation, request, options)
             for item in page[member]:
                 yield item
-            request = next_page(members, page)
+            request = next_page(request, page)
 
     async def _current_token(self, timeout: Optional[float]) -> Token:
         token = self._token

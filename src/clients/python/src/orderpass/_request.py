@@ -119,9 +119,16 @@ def make_request(
         return Request("GET", url, headers, None, params, timeout, True)
     key = str(uuid.uuid4()) if options.idempotency_key is OMIT else options.idempotency_key
     if isinstance(key, str):
-        headers["idempotency-key"] = key
+        headers["idempotency-key"] = _checked_key(key)
     headers["content-type"] = "application/json"
     return Request("POST", url, headers, json.dumps(given).encode(), None, timeout, key is not None)
+
+
+def _checked_key(key: str) -> str:
+    # A header with another value is lost on the way, or cannot be sent.
+    if not re.fullmatch(r"[\x21-\x7e]{1,255}", key):
+        raise OrderpassError("idempotency_key must be 1 to 255 visible ASCII characters, or None for none")
+    return key
 
 
 def _segment(name: str, value: Any) -> str:
@@ -173,7 +180,8 @@ def _seconds(value: Optional[str]) -> Optional[float]:
 
 def next_page(members: Mapping[str, Any], page: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
     """The request for the page after this one; None at the end. A page may be empty while `more` is true."""
-    if not page["more"] or page["next_cursor"] is None:
+    # A cursor that stays the same would never end.
+    if not page["more"] or page["next_cursor"] in (None, members.get("cursor")):
         return None
     # A cursor continues the list, so neither a page number nor `after` stands beside it.
     return {**members, "cursor": page["next_cursor"], "page": OMIT, "after": OMIT}

@@ -86,7 +86,7 @@ class Transport:
         while request is not None:
             page = self.call(operation, request, options)
             yield from page[member]
-            request = next_page(members, page)
+            request = next_page(request, page)
 
     def _current_token(self, timeout: Optional[float]) -> Token:
         ends_at = None if timeout is None else time.monotonic() + timeout
