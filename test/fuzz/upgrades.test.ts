@@ -130,7 +130,7 @@ test('a handshake is for GET alone, without a body, and for an address that offe
     '/api/unknown',
     '/api/orders%2Flist',
     '*',
-    'http://x/api/orders/list',
+    'http://other.example/api/orders/list',
   );
   const body = fc.constantFrom<Line[]>([['Content-Length', '5']], [['Transfer-Encoding', 'chunked']]);
   const request = fc.oneof(

@@ -51,8 +51,8 @@ export const loadMigrations = (feature: string, folder: URL): Migration[] => {
 
 /**
  * Applies the missing migrations and returns them. Several processes may call this at the same time. A role that may not
- * change the schema may call it too, as long as nothing is missing; else MIGRATION_DENIED. DATABASE_TOO_OLD when the server cannot have the schema. `triesMs`: for how long a migration
- * is tried again while other transactions hold its tables.
+ * change the schema may call it too, as long as nothing is missing; else MIGRATION_DENIED. DATABASE_TOO_OLD when the server cannot
+ * have the schema. `triesMs`: for how long a migration is tried again while other transactions hold its tables.
  */
 export const migrate = async (
   pool: pg.Pool,
