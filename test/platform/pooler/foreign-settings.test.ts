@@ -4,10 +4,10 @@ import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { runCommand, runJson, startProgram } from '../../support/program.ts';
 import { databaseNameOf } from '../../support/test-server.ts';
 import { hasPgBouncer, startPgBouncer } from './pgbouncer.ts';
+import { openTill } from './till.ts';
 
 const settings = {
   datestyle: 'German, DMY',
@@ -23,38 +23,12 @@ const setAll = async ({ pool, ownerUrl }: TestDatabase): Promise<void> => {
     await pool.query(`alter database ${databaseNameOf(ownerUrl)} set ${name} = '${value}'`);
 };
 
-const menu = {
-  pos_uid: 'till',
-  update_mode: 'merge',
-  categories: [{ ext_id: 'C', name: 'Pizze' }],
-  products: [{ ext_id: 'P', category_ext_id: 'C', name: 'Marinara', price: 6 }],
-};
-
 /** Orders that are sent at the same time, of one customer, and what the log has after them. */
 const tryOrders = async (env: Record<string, string>): Promise<string[]> => {
   const program = await startProgram(env);
   try {
-    const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env);
-    const made = await runJson(['client', 'create', '--name', 'Till', '--restaurant', restuid], env);
-    const headers = {
-      'x-client-id': String(made.client_id),
-      'x-client-secret': String(made.client_secret),
-      'content-type': 'application/json',
-    };
-    const post = (path: string, body: unknown): Promise<Response> =>
-      fetch(`${program.url}/api${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-    await importsAnswer(program.url, headers);
-    const imported = await post('/menu/import', menu);
-    expect([imported.status, program.errors()]).toEqual([200, expect.any(String)]);
-    const found = await (await fetch(`${program.url}/api/menu/products`, { headers })).json();
-    const order = {
-      client: { first_name: 'Ada', email: 'ada@example.com' },
-      dmethod: '0t',
-      table: '4',
-      payment_method: 'external',
-      details: [{ product: { uid: (found as { products: { uid: string }[] }).products[0]?.uid }, quantity: 1 }],
-    };
-    const answers = await Promise.all(Array.from({ length: 12 }, () => post('/order/create', order)));
+    const till = await openTill(program, env);
+    const answers = await Promise.all(Array.from({ length: 12 }, till.order));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     expect(await runJson(['client', 'list'], env)).toMatchObject({
       clients: [{ name: 'Till' }],

@@ -9,12 +9,12 @@ import { openStore } from '#src/platform/db/index.ts';
 import { createDatabase, createPool, endPool } from '#src/platform/db/pool.ts';
 import { hintAfterCommit, inTransaction } from '#src/platform/db/transaction.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { importsAnswer } from '../../support/orders/imports-answer.ts';
 import { makeDataDir, runCommand, runJson, runWithInput, startProgram } from '../../support/program.ts';
 import { databaseNameOf, databaseUrl } from '../../support/test-server.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from './pgbouncer.ts';
+import { openTill } from './till.ts';
 
 if (!hasPgBouncer) process.stderr.write('skipped: tests with PgBouncer, since there is no /usr/sbin/pgbouncer\n');
 
@@ -73,41 +73,18 @@ describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
     const receiver = await startReceiver();
     const program = await startProgram(env);
     try {
-      const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env);
-      const of = ['--restaurant', restuid];
-      await runJson(['notifications', 'set', ...of, '--orders', 'on'], env);
-      await runJson(['endpoint', 'create', ...of, '--url', receiver.url, '--kinds', 'orders'], env);
-      const made = await runJson(['client', 'create', '--name', 'Till', ...of], env);
-      const headers = {
-        'x-client-id': String(made.client_id),
-        'x-client-secret': String(made.client_secret),
-        'content-type': 'application/json',
-      };
-      const post = (path: string, body: unknown): Promise<Response> =>
-        fetch(`${program.url}/api${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-      await importsAnswer(program.url, headers);
-      const menu = {
-        pos_uid: 'till',
-        update_mode: 'merge',
-        categories: [{ ext_id: 'C', name: 'Pizze' }],
-        products: [{ ext_id: 'P', category_ext_id: 'C', name: 'Marinara', price: 6 }],
-      };
-      expect((await post('/menu/import', menu)).status).toBe(200);
-      const found = await (await fetch(`${program.url}/api/menu/products`, { headers })).json();
-      const order = {
-        client: { first_name: 'Ada', email: 'ada@example.com' },
-        dmethod: '0t',
-        table: '4',
-        payment_method: 'external',
-        details: [{ product: { uid: (found as { products: { uid: string }[] }).products[0]?.uid }, quantity: 1 }],
-      };
-      const answers = await Promise.all(Array.from({ length: 4 * poolSize }, () => post('/order/create', order)));
+      const till = await openTill(program, env, async (of) => {
+        await runJson(['notifications', 'set', ...of, '--orders', 'on'], env);
+        await runJson(['endpoint', 'create', ...of, '--url', receiver.url, '--kinds', 'orders'], env);
+      });
+      const answers = await Promise.all(Array.from({ length: 4 * poolSize }, till.order));
       expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
       const ordered = (): number => receiver.received.filter(({ body }) => body.includes('"order.new"')).length;
       await until(() => ordered() === answers.length);
 
-      await runJson(['client', 'disable', '--client-id', String(made.client_id)], env);
-      const read = async (): Promise<number> => (await fetch(`${program.url}/api/orders/list`, { headers })).status;
+      await runJson(['client', 'disable', '--client-id', String(till.headers['x-client-id'])], env);
+      const read = async (): Promise<number> =>
+        (await fetch(`${program.url}/api/orders/list`, { headers: till.headers })).status;
       await until(async () => (await read()) === 401);
       expect(program.errors()).toContain('statement_timeout');
     } finally {
