@@ -122,6 +122,8 @@ afterAll(async () => {
 test('A-206 config reload has every gateway serve the new table, shows its version, and the audit has what changed and by whom', async () => {
   expect(await askAll('/menu')).toEqual(['old', 'old']);
   const before = (await readyOf(gateways[0] as Gateway)).routes_version;
+  // A gateway writes down what it serves a moment after its start, and the command waits for those that did.
+  await until(async () => (await runCommand(['config', 'status'], env)).stdout.match(/serves /g)?.length === 2);
   write({ ...tableWith(old, route('shop.prices', '/prices'), route('shop.late', '/late')), scopes: [prices] });
   const answer = await reload();
   expect([answer.code, answer.silent, answer.gateways.map(({ result }) => result)]).toEqual([
