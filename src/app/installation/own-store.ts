@@ -88,17 +88,15 @@ type PooledFacts = { role: string; hasTimeout: boolean; dates: string; literals:
 
 /** Other connections name these settings when they start, which those through a pooler must not: others use its sessions too. */
 const assertUsualForm = ({ role, dates, literals }: PooledFacts): void => {
-  const wrong = [
+  const needed = [
     ...(dates.startsWith('ISO') ? [] : [`datestyle = 'ISO, MDY' (found ${dates})`]),
     ...(literals === 'on' ? [] : [`standard_conforming_strings = on (found ${literals})`]),
   ];
-  if (wrong.length > 0)
-    throw new SettingsError([
-      {
-        path: nameOf('database_url'),
-        message: `connections through a pooler keep the settings of their role, and ${role} needs ${wrong.join(' and ')}: alter role ${role} set …`,
-      },
-    ]);
+  const problems = needed.map((setting) => ({
+    path: nameOf('database_url'),
+    message: `connections through a pooler keep the settings of their role: alter role ${role} set ${setting}`,
+  }));
+  if (problems.length > 0) throw new SettingsError(problems);
 };
 
 const differences = {

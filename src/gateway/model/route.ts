@@ -148,21 +148,17 @@ const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] =>
 };
 
 /** Members that may be left out with those that depend on them. Without one of the others no rule can be checked. */
-const dependents: ReadonlyMap<string, readonly string[]> = new Map(
-  Object.entries({
-    ...Object.fromEntries(
-      [
-        ...['kinds', 'class', 'stripPrefix', 'addPrefix', 'body', 'bodyBytesMax', 'timeouts', 'requestHeaders'],
-        ...['responseHeaders', 'upgrade', 'dryRun', 'deprecation', 'limits', 'tenant', 'id'],
-      ].map((name) => [name, []]),
-    ),
-    // What it may name depends on the policy for scripts.
-    cors: ['responseHeaders'],
-    anyOf: ['kinds'],
-    path: ['hosts', 'stripPrefix', 'tenant'],
-    hosts: ['path', 'stripPrefix', 'tenant'],
-  }),
-);
+const dependents: ReadonlyMap<string, readonly string[]> = new Map([
+  ...[
+    ...['kinds', 'class', 'stripPrefix', 'addPrefix', 'body', 'bodyBytesMax', 'timeouts', 'requestHeaders'],
+    ...['responseHeaders', 'upgrade', 'dryRun', 'deprecation', 'limits', 'tenant', 'id'],
+  ].map((name): [string, string[]] => [name, []]),
+  // What it may name depends on the policy for scripts.
+  ['cors', ['responseHeaders']],
+  ['anyOf', ['kinds']],
+  ['path', ['hosts', 'stripPrefix', 'tenant']],
+  ['hosts', ['path', 'stripPrefix', 'tenant']],
+]);
 
 /** Undefined: what is wrong could make other members look wrong, such as the scopes. */
 const withoutWrongMembers = (value: unknown, index: number): FileRoute | undefined => {

@@ -100,7 +100,7 @@ const retryWhileInUse = async <T>(open: () => Promise<T>, timeoutMs: number): Pr
       return await open();
     } catch (error) {
       const code = error instanceof EmbeddedError ? error.code : undefined;
-      const msMax = { DATA_DIR_IN_USE: timeoutMs, POSTGRES_EXHAUSTED: exhaustedMs }[String(code)] ?? 0;
+      const msMax = code === 'DATA_DIR_IN_USE' ? timeoutMs : code === 'POSTGRES_EXHAUSTED' ? exhaustedMs : 0;
       if (performance.now() - startedMs >= msMax) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, pollMs));

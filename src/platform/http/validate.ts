@@ -92,7 +92,7 @@ const sameValue = (type: z.ZodType | undefined, left: string, right: unknown): b
   const parsedRight = type.safeParse(right);
   if (parsedLeft.success && parsedRight.success)
     return JSON.stringify(parsedLeft.data) === JSON.stringify(parsedRight.data);
-  // Neither text nor number may be converted, which throws for an object such as {"toString":0}.
+  // Anything else is not converted to text, which throws for an object such as {"toString":0}.
   return left === (typeof right === 'number' ? String(right) : right);
 };
 

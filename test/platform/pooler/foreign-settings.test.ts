@@ -74,7 +74,8 @@ describe('a database whose sessions are set in another way', () => {
         await setAll(database);
         await throughPooler(async (env) => {
           const { code, stderr } = await runCommand(['client', 'list'], env);
-          const named = /DATABASE_URL\): .*datestyle = 'ISO, MDY' .*standard_conforming_strings = on /;
+          const named =
+            /DATABASE_URL\): .*alter role orderpass set datestyle = 'ISO, MDY' .*\n.*set standard_conforming_strings = on /;
           expect([code, stderr]).toEqual([1, expect.stringMatching(named)]);
         });
         for (const usual of ["datestyle = 'ISO, DMY'", 'standard_conforming_strings = on'])
