@@ -51,7 +51,8 @@ test('while the server refuses the login, every request gets 503 with Retry-Afte
   expect(await create('during')).toEqual([200, false]);
   const { rows } = await database.pool.query(`select email from ordering.customers order by email`);
   expect(rows).toEqual([{ email: 'before@example.com' }, { email: 'during@example.com' }]);
-  expect(program.errors()).not.toContain('dropped');
+  // Requests of callers and results of attempts. Jobs that run once an hour may fail meanwhile, and their warnings have other words.
+  expect(program.errors().match(/they are dropped|was not recorded/g)).toBeNull();
   // Services that failed are in a pause now, and what they began has to end all the same.
   expect(await program.stop()).toBe(0);
 });
