@@ -9,7 +9,7 @@ import { SettingsError } from '#src/app/settings/settings-error.ts';
 import { processSettingsSource, type SettingsSource } from '#src/app/settings/settings-source.ts';
 import { commandLine } from '#src/platform/files/release.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';
-import { tuneMemory } from '#src/platform/tune-memory.ts';
+import { tuneForFewCores, tuneMemory } from '#src/platform/tune-memory.ts';
 import { configFileOf } from '../../terminal/command-settings.ts';
 import { showProgress } from '../../terminal/long-command.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
@@ -49,6 +49,7 @@ const beginWith = async (source: SettingsSource): Promise<Loaded> => {
   const { loadSettings } = await import('#src/app/settings/config.ts');
   const settings = loadSettings(source);
   tuneMemory();
+  if (settings.role === 'worker') tuneForFewCores();
   return { settings, source, log: createLog({ level: settings.log_level, role: settings.role }) };
 };
 
