@@ -10,16 +10,12 @@
  * when a goal is missed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tuneForFewCores } from '#src/platform/tune-memory.ts';
 import { signatureSchemes } from '#src/webhooks/index.ts';
 import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
 import { eventBody, type Harness, openHarness, type Signing } from './kit/webhook-harness.ts';
 import { addBacklog } from './kit/webhooks/backlog.ts';
 import { measureHeaders } from './kit/webhooks/header-cost.ts';
 import { measureKills } from './kit/webhooks/kills.ts';
-
-// The worker needs its core, so the threads of V8 in this process must not use it.
-tuneForFewCores();
 
 const goals = {
   ratioMin: 0.6,

@@ -56,15 +56,15 @@ export const createSender = (deps: SenderDeps): Sender => {
   const { concurrency_max: slotsMax, endpoint_concurrency_max: perEndpointMax } = deps.settings;
   const { slowMs, shortMs, slowFactor, unwrittenFactor } = slotting;
   const slots = createSlots({ slotsMax, slowSlotsMax: slotsMax * slowFactor, perEndpointMax, slowMs, shortMs });
-  const running = new Set<Promise<void>>();
-  const others = new Set<Promise<void>>();
+  const running = newPending();
+  const others = newPending();
   const listeners: SenderListener[] = [];
   const cut = new AbortController();
   const stopping = new AbortController();
   const recorder = createRecorder({
     ...deps,
     unwrittenMax: slotsMax * unwrittenFactor,
-    runningCount: () => running.size,
+    runningCount: () => running.count,
     onReleased: () => {
       for (const listener of listeners) listener.onReleased?.();
     },
@@ -94,7 +94,7 @@ export const createSender = (deps: SenderDeps): Sender => {
     start: (delivery, slot, leasedMs) => keep(running, run(delivery, slot, leasedMs)),
     listen: (listener) => void listeners.push(listener),
     waitFor: (work) => keep(others, work),
-    isDone: () => running.size === 0,
+    isDone: () => running.count === 0,
     stop: async () => {
       stopping.abort();
       cut.signal.addEventListener('abort', deps.identity.cut, { once: true });
@@ -106,20 +106,28 @@ export const createSender = (deps: SenderDeps): Sender => {
   };
 };
 
-type Pending = Set<Promise<void>>;
+/** Work that has not ended. */
+type Pending = { count: number; onNone: (() => void) | undefined };
 
-/** Keeps the work in the set until it has ended, in whatever way. */
+const newPending = (): Pending => ({ count: 0, onNone: undefined });
+
+/** Counts the work until it has ended, in whatever way. */
 const keep = (pending: Pending, work: Promise<unknown>): void => {
-  const leave = (): void => void pending.delete(ends);
-  const ends = work.then(leave, leave);
-  pending.add(ends);
+  pending.count += 1;
+  const leave = (): void => {
+    pending.count -= 1;
+    if (pending.count === 0) pending.onNone?.();
+  };
+  work.then(leave, leave);
 };
 
-/** Waits until the sets are empty, also of work that is added meanwhile, within the bound. */
-const finished = async (sets: readonly Pending[], timeoutMs: number): Promise<void> => {
+/** Waits until all work has ended, also what begins meanwhile, within the bound. */
+const finished = async (pendings: readonly Pending[], timeoutMs: number): Promise<void> => {
   const over = new AbortController();
-  const late = pause(timeoutMs, over.signal).then(() => over.abort());
-  while (sets.some(({ size }) => size > 0) && !over.signal.aborted)
-    await Promise.race([Promise.all(sets.flatMap((set) => [...set])), late]);
-  over.abort();
+  const look = (): void => {
+    if (pendings.every(({ count }) => count === 0)) over.abort();
+  };
+  for (const pending of pendings) pending.onNone = look;
+  look();
+  await pause(timeoutMs, over.signal);
 };

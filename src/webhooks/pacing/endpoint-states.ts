@@ -1,4 +1,4 @@
-/** The endpoints that a worker remembers, by uid. The endpoint that was used last comes last. */
+/** The endpoints that a worker remembers, by uid. Once they are as many as it may remember, the one that was used last comes last. */
 import { remembered } from './bounds.ts';
 import { type EndpointClass, type EndpointState, newEndpointState } from './concurrency-limit.ts';
 
@@ -12,10 +12,13 @@ export const updateEndpointState = (
   endpoints: EndpointStates,
   { endpointUid, endpointClass, recoveredMs }: Asking,
 ): EndpointState => {
-  const endpoint = endpoints.get(endpointUid) ?? newEndpointState(endpointClass, recoveredMs);
-  endpoints.delete(endpointUid);
-  endpoints.set(endpointUid, endpoint);
-  forgetIdle(endpoints);
+  const known = endpoints.get(endpointUid);
+  const endpoint = known ?? newEndpointState(endpointClass, recoveredMs);
+  if (known === undefined || endpoints.size >= remembered.endpointsMax) {
+    endpoints.delete(endpointUid);
+    endpoints.set(endpointUid, endpoint);
+    forgetIdle(endpoints);
+  }
   endpoint.class = endpointClass;
   if (endpoint.recoveredMs !== recoveredMs) endpoint.allowed = 1;
   endpoint.recoveredMs = recoveredMs;

@@ -20,6 +20,7 @@ import {
   unknown,
 } from './concurrency-limit.ts';
 import { type Asking, startNext, updateEndpointState } from './endpoint-states.ts';
+import { createLinkedList, type Entry, type LinkedList } from './linked-list.ts';
 import {
   capsOf,
   isFree,
@@ -83,6 +84,8 @@ type Held = {
   kind: EndpointClass | undefined;
   fromReserve: boolean;
   isAnswered: boolean;
+  /** Its entry in `recent`. */
+  recent: Entry<Held> | undefined;
 };
 
 /** `go`: starts the attempt, with a slot of the reserve or another one. */
@@ -93,10 +96,10 @@ type State = {
   caps: SlotCaps;
   counts: SlotCounts;
   limit: ConcurrencyLimit;
-  /** By uid; the one that was used last comes last. */
+  /** By uid, in the order of `endpoint-states.ts`. */
   endpoints: Map<string, EndpointState>;
   /** Attempts in usual slots, in the order of their start. */
-  recent: Set<Held>;
+  recent: LinkedList<Held>;
   /** Uids of endpoints that hold as many deliveries as they may. */
   full: Set<string>;
   /** Attempts for which no slot was free when they were taken, oldest first. */
@@ -111,7 +114,7 @@ export const createSlots = (options: SlotsOptions): Slots => {
     counts: { held: { [quick]: 0, [unknown]: 0, [slow]: 0 }, ahead: 0, reserve: 0 },
     limit: createConcurrencyLimit(options),
     endpoints: new Map(),
-    recent: new Set(),
+    recent: createLinkedList(),
     full: new Set(),
     waiting: [],
     endedCount: 0,
@@ -170,11 +173,13 @@ const moveLongAttempts = (
   isWanted: (kind: EndpointClass | undefined) => boolean,
 ): void => {
   const { recent, options, caps, counts } = state;
-  for (const slot of recent) {
+  for (let entry = recent.first(), next = entry?.after; entry !== undefined; entry = next, next = entry?.after) {
+    const slot = entry.value;
     const ageMs = nowMs - slot.startedMs;
     if (ageMs < options.shortMs || !isSlowSlotFree(caps, counts)) return;
     if (ageMs < options.slowMs && !isWanted(slot.kind)) continue;
-    recent.delete(slot);
+    recent.remove(entry);
+    slot.recent = undefined;
     // An answer whose result cannot be written yet says nothing against its receiver.
     if (ageMs >= options.slowMs && !slot.isAnswered) slot.endpoint.class = slow;
     leaveReserve(state, slot);
@@ -204,7 +209,7 @@ const tryTake = (state: State, asking: Asking): Slot | Full => {
   // Attempts that take long lose their slots here as they do before a claim.
   moveLongAttempts(state, performance.now(), (kind) => !isFree(caps, counts, kind ?? quick));
   if (isFree(caps, counts, endpoint.class)) return takeNow(false);
-  const [oldest] = recent;
+  const oldest = recent.first()?.value;
   const isBrief = oldest === undefined || performance.now() - oldest.startedMs < options.shortMs;
   if (endpoint.class === quick && isBrief && isRoomAhead(caps, counts)) return takeNow(true);
   return { isFull: true, endpointUid: undefined, isBrief };
@@ -219,7 +224,14 @@ const take = (
   const endpoint = state.endpoints.get(uid) ?? newEndpointState(unknown, 0);
   state.endpoints.set(uid, endpoint);
   endpoint.taken += 1;
-  const slot: Held = { startedMs: 0, endpoint, kind: endpoint.class, fromReserve, isAnswered: false };
+  const slot: Held = {
+    startedMs: 0,
+    endpoint,
+    kind: endpoint.class,
+    fromReserve,
+    isAnswered: false,
+    recent: undefined,
+  };
   if (fromReserve) state.counts.reserve += 1;
   state.counts.held[endpoint.class] += 1;
   if (isAhead || endpoint.taken > endpoint.allowed) changeKind(state, slot, undefined);
@@ -239,7 +251,7 @@ const begin = (state: State, slot: Held): void => {
   slot.endpoint.sending += 1;
   slot.startedMs = performance.now();
   if (slot.kind === undefined) changeKind(state, slot, slot.endpoint.class);
-  if (slot.kind !== slow) state.recent.add(slot);
+  if (slot.kind !== slow) slot.recent = state.recent.add(slot);
 };
 
 /** An attempt waits first for its endpoint's limit and then, when it was taken ahead, for a free slot. */
@@ -279,7 +291,7 @@ const waitForSlot = (state: State, slot: Held, isAhead: boolean, over: AbortSign
 const release = (state: State, uid: string, slot: Held, result: Parameters<Slot['release']>[0]): void => {
   const { endpoint } = slot;
   const { counts } = state;
-  state.recent.delete(slot);
+  if (slot.recent !== undefined) state.recent.remove(slot.recent);
   leaveReserve(state, slot);
   if (slot.kind === undefined) counts.ahead -= 1;
   else counts.held[slot.kind] -= 1;

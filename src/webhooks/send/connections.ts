@@ -34,6 +34,7 @@ const keepAliveMs = 4_000;
 const keepAliveMsMax = 60_000;
 
 export const createConnections = (timeoutMs: number): Connections => {
+  /** An empty list stays, because most are filled again at once: a map whose keys come and go is slow to collect. */
   const idle = new Map<string, Connection[]>();
   const keys = new Map<Connection, string>();
   const numbers = new WeakMap<ClientCertificate, number>();
@@ -45,13 +46,16 @@ export const createConnections = (timeoutMs: number): Connections => {
     void connection.client.destroy().catch(() => undefined);
   };
   const endOldest = (): void => {
-    const [oldest] = idle;
-    if (oldest === undefined) return;
-    const connection = oldest[1].shift();
-    if (oldest[1].length === 0) idle.delete(oldest[0]);
-    if (connection === undefined) return;
-    idleCount -= 1;
-    end(connection);
+    for (const [key, kept] of idle) {
+      const connection = kept.shift();
+      if (kept.length === 0) idle.delete(key);
+      if (connection === undefined) continue;
+      idleCount -= 1;
+      return end(connection);
+    }
+  };
+  const deleteEmpty = (): void => {
+    for (const [key, { length }] of idle) if (length === 0) idle.delete(key);
   };
   const numberOf = (certificate: ClientCertificate): number => {
     const known = numbers.get(certificate);
@@ -64,9 +68,7 @@ export const createConnections = (timeoutMs: number): Connections => {
     take: (origin, addresses, certificate) => {
       const target = `${origin} ${addresses.length === 1 ? addresses[0] : [...addresses].sort().join(' ')}`;
       const key = certificate === undefined ? target : `${target} #${numberOf(certificate)}`;
-      const kept = idle.get(key);
-      const connection = kept?.pop();
-      if (kept?.length === 0) idle.delete(key);
+      const connection = idle.get(key)?.pop();
       if (connection !== undefined) {
         idleCount -= 1;
         return connection;
@@ -79,12 +81,14 @@ export const createConnections = (timeoutMs: number): Connections => {
       const key = keys.get(connection);
       if (key === undefined || !reusable) return end(connection);
       const kept = idle.get(key) ?? [];
-      // Moves the key to the end: the first key of the map was not used for longest.
-      idle.delete(key);
       kept.push(connection);
-      idle.set(key, kept);
       idleCount += 1;
+      // Moves the key to the end, so that the first key of the map was not used for longest. Before the first one has to go, the
+      // order does not matter.
+      if (idleCount >= idleMax) idle.delete(key);
+      idle.set(key, kept);
       if (idleCount > idleMax) endOldest();
+      if (idle.size > 2 * idleMax) deleteEmpty();
     },
     close: async () => {
       await Promise.all([...keys.keys()].map(({ client }) => client.destroy()));

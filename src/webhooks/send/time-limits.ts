@@ -4,6 +4,7 @@
  * would cost more than its headers.
  */
 import { performance } from 'node:perf_hooks';
+import { createLinkedList } from '../pacing/linked-list.ts';
 
 export type TimeLimit = {
   readonly isOver: boolean;
@@ -16,7 +17,7 @@ export type TimeLimit = {
 /** `signal`: aborted at the end of the process, or by the caller who asked for the attempt. */
 type BeginLimit = (signal: AbortSignal) => TimeLimit;
 
-type Open = { isOver: boolean; onOver: (() => void) | undefined; endMs: number; close(): void };
+type Open = TimeLimit & { isOver: boolean; endMs: number; signal: AbortSignal };
 
 const endNow = (limit: Open): void => {
   if (limit.isOver) return;
@@ -26,17 +27,18 @@ const endNow = (limit: Open): void => {
 
 export const createTimeLimits = (timeoutMs: number): BeginLimit => {
   /** In the order of their start. */
-  const open = new Set<Open>();
-  /** The limits to end with a signal, so that each signal has one listener. */
-  const bySignal = new WeakMap<AbortSignal, Set<Open>>();
+  const open = createLinkedList<Open>();
+  /** Each has one listener for all of its limits. */
+  const signals = new WeakSet<AbortSignal>();
   let timer: NodeJS.Timeout | undefined;
 
   const look = (): void => {
     timer = undefined;
     const nowMs = performance.now();
-    for (const limit of open) {
+    for (let first = open.first(); first !== undefined; first = open.first()) {
+      const limit = first.value;
       if (limit.endMs > nowMs) return watch(limit.endMs - nowMs);
-      open.delete(limit);
+      open.remove(first);
       endNow(limit);
     }
   };
@@ -44,31 +46,25 @@ export const createTimeLimits = (timeoutMs: number): BeginLimit => {
     // The connection of an attempt keeps the process alive; the timer must not, when no attempt is left.
     timer = setTimeout(look, Math.ceil(delayMs)).unref();
   };
-  const endedWith = (signal: AbortSignal): Set<Open> => {
-    const known = bySignal.get(signal);
-    if (known !== undefined) return known;
-    const made = new Set<Open>();
-    bySignal.set(signal, made);
-    const endAll = (): void => {
-      for (const limit of [...made]) endNow(limit);
-    };
-    signal.addEventListener('abort', endAll, { once: true });
-    return made;
+  const endAll = (signal: AbortSignal): void => {
+    const ended: Open[] = [];
+    for (let one = open.first(); one !== undefined; one = one.after)
+      if (one.value.signal === signal) ended.push(one.value);
+    for (const limit of ended) endNow(limit);
   };
   return (signal) => {
-    const withSignal = endedWith(signal);
-    const limit: Open = {
+    if (!signals.has(signal)) {
+      signals.add(signal);
+      signal.addEventListener('abort', () => endAll(signal), { once: true });
+    }
+    const entry = open.add({
       isOver: signal.aborted,
       onOver: undefined,
       endMs: performance.now() + timeoutMs,
-      close: () => {
-        open.delete(limit);
-        withSignal.delete(limit);
-      },
-    };
-    open.add(limit);
-    withSignal.add(limit);
+      signal,
+      close: () => open.remove(entry),
+    });
     if (timer === undefined) watch(timeoutMs);
-    return limit;
+    return entry.value;
   };
 };

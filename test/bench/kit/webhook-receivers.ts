@@ -2,10 +2,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
-import { tuneForFewCores } from '#src/platform/tune-memory.ts';
-
-// The worker needs its core, so the threads of V8 in this process must not use it.
-tuneForFewCores();
 
 const listenersCount = Number(process.argv[2] ?? 1);
 const slowMs = 5_000;
