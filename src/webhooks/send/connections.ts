@@ -83,8 +83,7 @@ export const createConnections = (timeoutMs: number): Connections => {
       const kept = idle.get(key) ?? [];
       kept.push(connection);
       idleCount += 1;
-      // Moves the key to the end, so that the first key of the map was not used for longest. Before the first one has to go, the
-      // order does not matter.
+      // Moves the key to the end, so that the first key of the map was not used for longest. It has to be so only when one has to go.
       if (idleCount >= idleMax) idle.delete(key);
       idle.set(key, kept);
       if (idleCount > idleMax) endOldest();
