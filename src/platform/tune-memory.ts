@@ -19,7 +19,7 @@ const fewCores = 2;
  * seconds. The main thread marks in short steps instead. It also marks less often: V8 starts when the old objects have about
  * doubled, here when there are four times as many. They are few in a worker, since its caches are bounded.
  *
- * measured: `npm run bench:webhooks -- latency` on two cores.
+ * measured: `node test/bench/webhooks.ts latency` on two cores.
  */
 export const tuneForFewCores = (cores = availableParallelism()): void => {
   if (cores > fewCores) return;
