@@ -1,7 +1,7 @@
 /**
  * A list in the order of insertion, from which an entry is removed wherever it stands. A `Set` does the same, but where
  * thousands of entries come and go each second it makes a new table again and again. V8 soon keeps the tables among the old
- * objects, where a dead one still keeps alive what was in it, and each collection of young objects takes ten times as long.
+ * objects, where a dead one still keeps alive what was in it until all old objects are marked.
  */
 export type Entry<T> = { readonly value: T; before: Entry<T> | undefined; after: Entry<T> | undefined };
 

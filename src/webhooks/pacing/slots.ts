@@ -173,8 +173,11 @@ const moveLongAttempts = (
   isWanted: (kind: EndpointClass | undefined) => boolean,
 ): void => {
   const { recent, options, caps, counts } = state;
-  for (let entry = recent.first(), next = entry?.after; entry !== undefined; entry = next, next = entry?.after) {
+  for (let next = recent.first(); next !== undefined; ) {
+    const entry = next;
     const slot = entry.value;
+    // Once it is removed, the entry leads to no other one.
+    next = entry.after;
     const ageMs = nowMs - slot.startedMs;
     if (ageMs < options.shortMs || !isSlowSlotFree(caps, counts)) return;
     if (ageMs < options.slowMs && !isWanted(slot.kind)) continue;

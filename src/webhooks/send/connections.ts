@@ -34,7 +34,7 @@ const keepAliveMs = 4_000;
 const keepAliveMsMax = 60_000;
 
 export const createConnections = (timeoutMs: number): Connections => {
-  /** An empty list stays, because most are filled again at once: a map whose keys come and go is slow to collect. */
+  /** A list stays while its connections are in use, because a map whose keys come and go keeps dead objects alive. */
   const idle = new Map<string, Connection[]>();
   const keys = new Map<Connection, string>();
   const numbers = new WeakMap<ClientCertificate, number>();
@@ -42,20 +42,18 @@ export const createConnections = (timeoutMs: number): Connections => {
   let idleCount = 0;
 
   const end = (connection: Connection): void => {
+    const key = keys.get(connection);
+    if (key !== undefined && idle.get(key)?.length === 0) idle.delete(key);
     keys.delete(connection);
     void connection.client.destroy().catch(() => undefined);
   };
   const endOldest = (): void => {
-    for (const [key, kept] of idle) {
+    for (const kept of idle.values()) {
       const connection = kept.shift();
-      if (kept.length === 0) idle.delete(key);
       if (connection === undefined) continue;
       idleCount -= 1;
       return end(connection);
     }
-  };
-  const deleteEmpty = (): void => {
-    for (const [key, { length }] of idle) if (length === 0) idle.delete(key);
   };
   const numberOf = (certificate: ClientCertificate): number => {
     const known = numbers.get(certificate);
@@ -87,7 +85,6 @@ export const createConnections = (timeoutMs: number): Connections => {
       if (idleCount >= idleMax) idle.delete(key);
       idle.set(key, kept);
       if (idleCount > idleMax) endOldest();
-      if (idle.size > 2 * idleMax) deleteEmpty();
     },
     close: async () => {
       await Promise.all([...keys.keys()].map(({ client }) => client.destroy()));
