@@ -43,3 +43,18 @@ test('a worker process that is stopped while receivers hang ends before their at
   expect(receiver.received.length - before).toBe(5);
   await stop();
 });
+
+test('a worker that is stopped waits for the answer to what it has sent, and nothing is sent twice', async () => {
+  const sentBefore = receiver.received.length;
+  const answers: (() => void)[] = [];
+  receiver.behave((response) => void answers.push(() => response.writeHead(204).end()));
+  const stop = engine.startWorker();
+  await engine.record({ entity: 'cus_answered', seq: 1 });
+  await until(() => answers.length === 1);
+  const stopped = stop();
+  for (const answer of answers) answer();
+  await stopped;
+  const states = (await engine.deliveries()).map(({ state, attempts_count: count }) => [state, count]);
+  expect(states.filter(([state, count]) => state !== 'succeeded' || count !== 1)).toEqual([]);
+  expect(receiver.received.length - sentBefore).toBe(1);
+});
