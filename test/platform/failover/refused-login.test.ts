@@ -37,20 +37,17 @@ test('while the server refuses the login, every request gets 503 with Retry-Afte
     return [answer.status, Number(answer.headers.get('retry-after')) > 0];
   };
   expect(await create('before')).toEqual([200, false]);
+  // The list of the caller cannot be written when the outage begins, so this request is in memory alone.
+  const locking = await database.pool.connect();
+  await locking.query('begin');
+  await locking.query('lock table gateway.requests in access exclusive mode');
+  expect(await create('before')).toEqual([200, false]);
+  const waiting = `select from pg_stat_activity where usename = $1 and wait_event_type = 'Lock'`;
+  await until(async () => ((await database.pool.query(waiting, [role])).rowCount ?? 0) > 0);
   await database.pool.query(`alter role ${role} nologin`);
-  // Its connections stay until they are ended. Meanwhile it answers, so that some requests are not in the list of their caller yet.
-  const ending = { isOver: false };
-  const ended = database.pool
-    .query(`select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = $1`, [role])
-    .finally(() => {
-      ending.isOver = true;
-    });
-  // So few that the limit of the client is never reached.
-  for (let request = 0; request < 5 && !ending.isOver; request += 1) {
-    await create('before');
-    await pause(50);
-  }
-  await ended;
+  await database.pool.query(`select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = $1`, [role]);
+  await locking.query('rollback');
+  locking.release();
   const refused: unknown[][] = [];
   await until(async () => {
     refused.push(await create('during'));
