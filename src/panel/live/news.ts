@@ -13,4 +13,4 @@ export const newsSlot = (href: string, ...topics: readonly string[]): Html =>
 
 /** The link. It contains nothing of the newer data. */
 export const newsLink = (text: string, href: string): Answer =>
-  fragment(html`<p><a class="button" href="${href}">${text}</a></p>`);
+  fragment(html`<a class="button" href="${href}">${text}</a>`);

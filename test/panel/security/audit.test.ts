@@ -5,6 +5,7 @@ import { until } from '../../support/until.ts';
 import { checkPage } from '../harness/check-page.ts';
 import {
   browserBinary,
+  expectAccessible,
   type HarnessUser,
   openAccountMenu,
   type PanelHarness,
@@ -119,10 +120,15 @@ inBrowser('an open search says that there are newer events, without looking at t
   await page.goto(searchUrl(`?client=${client.client_id}`));
   const readings = async () => (await events(`action = 'audit.read'`)).length;
   const before = await readings();
+  const firstRow = page.locator('tbody tr:not(.day)').first();
+  const boxBefore = await firstRow.boundingBox();
   const wrong = await call('/api/orders/list', 'wrong again');
   const news = page.getByRole('link', { name: 'There are newer events' });
   await news.waitFor();
   expect(await readings()).toBe(before);
+  // A click that begins on a row also ends on it.
+  expect(await firstRow.boundingBox()).toEqual(boxBefore);
+  await expectAccessible(page);
   await Promise.all([page.waitForEvent('load'), news.click()]);
   await page.locator('tbody tr:not(.day)').first().getByRole('link').click();
   await page.waitForURL(/security\/events/);
