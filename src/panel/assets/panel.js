@@ -147,6 +147,30 @@
     const cause = detail.triggeringEvent?.type ?? '';
     if (cause.startsWith('sse:')) detail.headers['X-Panel-Background'] = '1';
   });
+  /*
+   * A click ends on the element on which it began, or it is lost. So what the page fetches by itself replaces nothing while the
+   * pointer is pressed, and is fetched again when that ends.
+   */
+  let isPressed = false;
+  /** @type {Map<Element, string>} */
+  const postponed = new Map();
+  document.addEventListener('htmx:beforeSwap', (event) => {
+    const { detail } = /** @type {CustomEvent} */ (event);
+    const cause = detail.requestConfig?.triggeringEvent?.type ?? '';
+    if (!isPressed || !cause.startsWith('sse:')) return;
+    detail.shouldSwap = false;
+    postponed.set(detail.requestConfig.elt, cause);
+  });
+  addEventListener('pointerdown', () => {
+    isPressed = true;
+  });
+  const endPress = () => {
+    isPressed = false;
+    for (const [element, cause] of postponed) /** @type {any} */ (window).htmx.trigger(element, cause);
+    postponed.clear();
+  };
+  // The click follows the end of the press.
+  for (const name of ['pointerup', 'pointercancel']) addEventListener(name, () => setTimeout(endPress));
   for (const name of ['htmx:responseError', 'htmx:sendError', 'htmx:timeout'])
     document.addEventListener(name, () => toast(document.body.dataset.failed ?? ''));
   document.addEventListener('htmx:load', (event) => {

@@ -176,6 +176,32 @@ inBrowser(
   },
 );
 
+inBrowser('a list that follows what happens elsewhere replaces nothing while the pointer is pressed', async () => {
+  const first = await harness.user('support');
+  const { page, problems } = await harness.signIn(await harness.user('admin'));
+  await page.goto(`${harness.url}/panel/users`);
+  await page.getByRole('link', { name: first.email }).hover();
+  await page.mouse.down();
+  const fetched = page.waitForResponse(
+    async (answer) => (await answer.request().allHeaders())['x-panel-background'] === '1',
+  );
+  const late = await harness.user('support');
+  await (await fetched).finished();
+  // In this time the list would be replaced, and the click would end on another element.
+  await page.waitForTimeout(300);
+  expect(await page.getByRole('link', { name: late.email }).count()).toBe(0);
+  await page.mouse.up();
+  await page.getByRole('heading', { name: first.email }).waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: late.email }).hover();
+  await page.mouse.down();
+  const later = await harness.user('support');
+  await page.mouse.move(0, 0);
+  await page.mouse.up();
+  await page.getByRole('link', { name: later.email }).waitFor();
+  expect(problems).toEqual([]);
+});
+
 inBrowser(
   'the list of the own sessions follows what happens elsewhere, and leaves a form alone that is being filled in',
   async () => {
