@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -200,6 +201,9 @@ func (c *Client) send(ctx context.Context, sent prepared, into any) (info Answer
 	body, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax+1))
 	if err != nil {
 		return info, &TransportError{operation, err}
+	}
+	if len(body) > answerBytesMax {
+		return info, &TransportError{operation, fmt.Errorf("the answer has more than %d bytes", answerBytesMax)}
 	}
 	// The operator may enable the old statuses, with which refusals are 200.
 	envelope := &struct{ Success bool }{true}

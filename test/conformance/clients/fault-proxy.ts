@@ -7,6 +7,7 @@ import {
   request as sendRequest,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream';
 
 export type Fault = {
   /** Path without the query. */
@@ -17,6 +18,8 @@ export type Fault = {
   body?: unknown;
   /** Closes the connection before the program sees the request, or after the program answered; `never`: keeps it open. */
   drop?: 'before' | 'after' | 'never';
+  /** Answers with an object in a body of 96 MiB. */
+  isHuge?: boolean;
 };
 
 type SeenRequest = { method: string; path: string; key: string | undefined; authorization: string | undefined };
@@ -44,6 +47,7 @@ export const startFaultProxy = async (target: string): Promise<FaultProxy> => {
     if (fault !== undefined) fault.times -= 1;
     if (fault?.drop === 'never') return;
     if (fault?.drop === 'before') return void request.socket.destroy();
+    if (fault?.isHuge === true) return void answerHugely(request, response);
     if (fault?.status !== undefined) return void answerWith(fault, request, response);
     forward(target, request, response, fault?.drop === 'after');
   });
@@ -77,6 +81,19 @@ const answerWith = (
   request.resume().on('end', () => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(JSON.stringify(body === undefined ? {} : body));
+  });
+};
+
+const answerHugely = (request: IncomingMessage, response: ServerResponse): void => {
+  // JSON allows spaces before a value.
+  const chunk = Buffer.alloc(256 * 1024, ' ');
+  const chunks = function* () {
+    for (let count = 0; count < 96 * 4; count += 1) yield chunk;
+    yield '{}';
+  };
+  request.resume().on('end', () => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    pipeline(chunks, response, () => undefined);
   });
 };
 

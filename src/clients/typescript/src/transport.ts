@@ -43,6 +43,8 @@ export type Transport = {
 
 /** The service answers within 30 s. */
 const usualTimeoutMs = 35_000;
+/** Bounds the memory of one answer. */
+const answerBytesMax = 64 * 1024 * 1024;
 
 type Sent = { method: string; url: string; headers: Record<string, string>; body?: string };
 type Bounds = { timeoutMs: number; signal: AbortSignal | undefined };
@@ -160,13 +162,30 @@ const createSend =
         signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
         ...(body === undefined ? undefined : { body }),
       });
-      return readAnswer(answer, await answer.text());
+      return readAnswer(answer, await textOf(answer));
     } catch (error) {
       if (error instanceof OrderpassError) throw error;
       const reason = timeout.aborted ? `no answer within ${timeoutMs} ms` : 'no answer';
       throw new TransportError(`${method} ${new URL(url).pathname}: ${reason}`, { cause: error });
     }
   };
+
+/** Throws a TransportError when the answer does not end in time for its bound. */
+const textOf = async (answer: Response): Promise<string> => {
+  const reader = answer.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  for (let bytes = 0; reader !== undefined; ) {
+    const { value } = await reader.read();
+    if (value === undefined) break;
+    bytes += value.byteLength;
+    text += decoder.decode(value, { stream: true });
+    if (bytes <= answerBytesMax) continue;
+    await reader.cancel();
+    throw new TransportError(`the answer has more than ${answerBytesMax} bytes`);
+  }
+  return text + decoder.decode();
+};
 
 const readAnswer = (answer: Response, text: string): Received => {
   const requestId = answer.headers.get('x-request-id') ?? undefined;

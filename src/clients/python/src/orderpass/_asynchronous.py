@@ -16,6 +16,7 @@ from ._request import (
     Request,
     Settings,
     Token,
+    add_chunk,
     answer_info,
     credential_headers,
     make_request,
@@ -108,18 +109,22 @@ class AsyncTransport:
 
     async def _send(self, request: Request, token: Optional[Token]) -> _Answer:
         try:
-            response = await asyncio.wait_for(
-                self._http.request(
-                    request.method,
-                    request.url,
-                    params=request.params,
-                    headers={**request.headers, **credential_headers(self._settings, token)},
-                    content=request.body,
-                    timeout=request.timeout,
-                    follow_redirects=False,
-                ),
-                request.timeout,
-            )
+            response, content = await asyncio.wait_for(self._exchange(request, token), request.timeout)
         except (httpx.HTTPError, asyncio.TimeoutError) as error:
             raise TransportError(f"{request.method} {request.url}: no answer") from error
-        return response, read_answer(response, response.content)
+        return response, read_answer(response, content)
+
+    async def _exchange(self, request: Request, token: Optional[Token]) -> Tuple[httpx.Response, bytearray]:
+        content = bytearray()
+        async with self._http.stream(
+            request.method,
+            request.url,
+            params=request.params,
+            headers={**request.headers, **credential_headers(self._settings, token)},
+            content=request.body,
+            timeout=request.timeout,
+            follow_redirects=False,
+        ) as response:
+            async for chunk in response.aiter_bytes():
+                add_chunk(content, chunk)
+        return response, content

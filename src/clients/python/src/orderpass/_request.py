@@ -14,7 +14,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
 
-from ._errors import ApiError, OrderpassError
+from ._errors import ApiError, OrderpassError, TransportError
+
+_ANSWER_BYTES_MAX = 64 * 1024 * 1024
 
 
 class Omitted(enum.Enum):
@@ -146,7 +148,14 @@ def _query_value(value: Any) -> str:
     return str(value)
 
 
-def read_answer(response: httpx.Response, content: bytes) -> Dict[str, Any]:
+def add_chunk(content: bytearray, chunk: bytes) -> None:
+    """Bounds the memory of one answer."""
+    content += chunk
+    if len(content) > _ANSWER_BYTES_MAX:
+        raise TransportError(f"the answer has more than {_ANSWER_BYTES_MAX} bytes")
+
+
+def read_answer(response: httpx.Response, content: bytearray) -> Dict[str, Any]:
     """The object of an answer; raises ApiError for every refusal."""
     try:
         body: Any = json.loads(content)

@@ -18,6 +18,7 @@ from ._request import (
     Request,
     Settings,
     Token,
+    add_chunk,
     answer_info,
     credential_headers,
     make_request,
@@ -176,7 +177,7 @@ class Transport:
     def _send(self, request: Request, token: Optional[Token]) -> _Answer:
         headers = {**request.headers, **credential_headers(self._settings, token)}
         deadline = time.monotonic() + request.timeout
-        content = b""
+        content = bytearray()
         try:
             with self._http.stream(
                 request.method,
@@ -190,7 +191,7 @@ class Transport:
                 follow_redirects=False,
             ) as response:
                 for chunk in response.iter_bytes():
-                    content += chunk
+                    add_chunk(content, chunk)
                     if time.monotonic() > deadline:
                         raise TransportError(f"{request.method} {request.url}: no answer within {request.timeout} s")
         except httpx.HTTPError as error:
