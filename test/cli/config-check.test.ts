@@ -218,20 +218,23 @@ const hasOpenssl = ((): boolean => {
 })();
 
 test.skipIf(!hasOpenssl)(
-  'F-49 sslmode=require warns about nothing and says in one line what to set (skipped without openssl)',
+  'F-49 sslmode=require, with one host and with several, warns about nothing and says in one line what to set (skipped without openssl)',
   async () => {
     const server = await startTlsServer();
     onTestFinished(() => void server.close());
     const { port } = server.address() as { port: number };
-    const { code, stderr } = await runCommand(['migrate'], {
-      DATABASE_URL: `postgresql://a:hidden@127.0.0.1:${port}/x?sslmode=require`,
-      ORDERPASS_MASTER_KEY: key,
-    });
-    expect([code, stderr.trim().split('\n')]).toEqual([
-      1,
-      [expect.stringMatching(/^DATABASE_URL: .*sslrootcert=FILE/)],
-    ]);
-    expect(stderr).not.toContain('hidden');
+    for (const hosts of [`127.0.0.1:${port}`, `127.0.0.1:${port},localhost:${port}`]) {
+      const { code, stderr } = await runCommand(['migrate'], {
+        DATABASE_URL: `postgresql://a:hidden@${hosts}/x?sslmode=require`,
+        ORDERPASS_MASTER_KEY: key,
+      });
+      expect([code, stderr.trim().split('\n')]).toEqual([
+        1,
+        [expect.stringMatching(/^DATABASE_URL: .*sslrootcert=FILE/)],
+      ]);
+      expect(stderr.split('sslrootcert=FILE')).toHaveLength(2);
+      expect(stderr).not.toContain('hidden');
+    }
   },
 );
 

@@ -22,6 +22,7 @@ import {
   copyDatabase,
 } from '#src/platform/db/schema/copy-database.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
+import { MigrationError } from '#src/platform/db/schema/pending.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { actorName } from '../admin/actor-name.ts';
@@ -57,7 +58,7 @@ export const moveStore = async (settings: Settings, log: Logger, request: MoveRe
     );
     try {
       await assertTarget(installation.store, target);
-      await migrate(target.pool, allMigrations, { log });
+      await makeSchema(target.pool, log);
       await record(installation, { to });
       const database = await databaseName(target.db);
       const copied = await copyRows(installation.store, target, request, async (commit) => {
@@ -84,6 +85,19 @@ export const undoMove = (settings: Settings, log: Logger): Promise<string> => {
     await unmarkMoved(db);
     return moved;
   });
+};
+
+/** CopyError where the role of the target may not make the schema: the role of a server, by its DATABASE_URL, may not. */
+const makeSchema = async (pool: Store['pool'], log: Logger): Promise<void> => {
+  try {
+    await migrate(pool, allMigrations, { log });
+  } catch (error) {
+    if (!(error instanceof MigrationError) || error.code !== 'MIGRATION_DENIED') throw error;
+    throw new CopyError(
+      'the role of the address may not make the schema in the database of the target: give the address with the role that owns the database',
+      { cause: error },
+    );
+  }
 };
 
 const refuseServer = (settings: Settings): void => {

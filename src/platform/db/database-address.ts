@@ -42,16 +42,25 @@ const refused = new Set(['28000', '28P01', '3D000', '42501']);
 
 /** Why the connection failed, in one line without secrets and with a remedy; undefined for other errors. */
 export const connectionProblem = (error: unknown): string | undefined => {
-  if (error instanceof NoHostError) return error.message;
+  if (error instanceof NoHostError) {
+    const remedies = new Set(error.errors.map(tlsRemedy).filter((remedy) => remedy !== undefined));
+    return [error.message, ...remedies].join(': ');
+  }
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   if (!(first instanceof Error)) return undefined;
   const code = String(Reflect.get(first, 'code'));
   const line = first.message.split('\n', 1)[0] ?? '';
-  if (untrusted.has(code))
-    return `${line}: add sslrootcert=FILE with the certificate of its authority, or sslmode=no-verify to encrypt without knowing to whom`;
-  if (/does not support SSL/.test(line)) return `${line}: set sslmode=disable, or turn TLS on there`;
+  const remedy = tlsRemedy(first);
+  if (remedy !== undefined) return `${line}: ${remedy}`;
   if (isParameterRefused(first)) return `${line}: ${sessionsMissing}`;
   return refused.has(code) || (isAway(first) && !code.startsWith('53')) ? line : undefined;
+};
+
+const tlsRemedy = (error: unknown): string | undefined => {
+  if (!(error instanceof Error)) return undefined;
+  if (untrusted.has(String(Reflect.get(error, 'code'))))
+    return 'add sslrootcert=FILE with the certificate of its authority, or sslmode=no-verify to encrypt without knowing to whom';
+  return /does not support SSL/.test(error.message) ? 'set sslmode=disable, or turn TLS on there' : undefined;
 };
 
 /** For messages and files. A password in the address stands between the user and `@`, or is a parameter. */

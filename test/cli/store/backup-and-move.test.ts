@@ -24,6 +24,7 @@ import {
   startProgram,
 } from '../../support/program.ts';
 import { query, startOwner, untilNoServer } from '../../support/store-owner.ts';
+import { roleUrl, run } from '../../support/test-server.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
@@ -275,6 +276,15 @@ test('A-277 a move needs a stopped program and an empty database of a server, an
   if (own === undefined) throw new Error('no store ran');
   const itself = await runWithInput(move, env, connectionUrl({ ...own, database: 'postgres' }));
   expect([itself.code, itself.stderr]).toEqual([1, expect.stringContaining('is the embedded store itself')]);
+  const role = `orderpass_mover_${process.pid}`;
+  await run(target.ownerUrl, `create role ${role} login password '${role}'`);
+  closers.push(() => run(target.ownerUrl, `drop role ${role}`));
+  const denied = await runWithInput(move, env, roleUrl(target.ownerUrl, role));
+  expect([denied.code, denied.stderr]).toEqual([
+    1,
+    expect.stringContaining('give the address with the role that owns'),
+  ]);
+  expect(denied.stderr).not.toContain('ORDERPASS_MIGRATE');
   const moved = await runWithInput([...move, '--json'], env, target.url);
   expect([moved.code, moved.stderr]).toEqual([0, '']);
   expect(JSON.parse(moved.stdout).rows).toBeGreaterThan(before);
