@@ -166,6 +166,29 @@ test('A-616 the documented way to run commands has user, folder, settings and se
   expect(problemsOf({ ...settings, ORDERPASS_DATABASE_CONNECTIONS_MAX: '3' })).toEqual([]);
 });
 
+test('A-661 the drop-in of config/deployment.md for the embedded store leaves the master key as only secret, and lets the program migrate', () => {
+  const guide = readFileSync(join(root, 'config/deployment.md'), 'utf8');
+  const [, dropIn = ''] = /embedded\.conf`[\s\S]*?```ini\n([\s\S]*?)```/.exec(guide) ?? [];
+  // An empty value removes the credentials of the unit; later lines add to what is left.
+  const loaded = valuesOf(dropIn, 'LoadCredential');
+  expect(loaded[0]).toBe('');
+  const names = loaded.slice(1).map((line) => line.split(':')[0]);
+  expect(valuesOf(unit, 'LoadCredential')).toEqual(expect.arrayContaining(loaded.slice(1)));
+  const unset = new Set(valuesOf(dropIn, 'UnsetEnvironment').flatMap((line) => line.split(' ')));
+  const all = { ...environmentOf(unit), ...environmentOf(dropIn) };
+  const left = Object.fromEntries(Object.entries(all).filter(([name]) => !unset.has(name)));
+  const read = Object.entries(left).flatMap(([name, value]) => (name.endsWith('_FILE') ? [value] : []));
+  expect(read).toEqual(names.map((name) => `%d/${name}`));
+  expect(left.ORDERPASS_MIGRATE).toBe('auto');
+  const data = mkdtempSync(join(tmpdir(), 'orderpass-state-'));
+  const values = Object.entries(left).map(([name, value]) => [
+    name,
+    value.replaceAll('%i', 'all').replaceAll('%d', secrets).replaceAll('%S', data),
+  ]);
+  expect(problemsOf({ ORDERPASS_ORIGIN: 'https://api.example', ...Object.fromEntries(values) })).toEqual([]);
+  rmSync(data, { recursive: true });
+});
+
 const hasSystemdRun = hasProgram('systemd-run', ['--version']);
 
 test.runIf(hasSystemdRun)('A-616 systemd-run knows the options of that way', async () => {
