@@ -12,7 +12,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signatureSchemes } from '#src/webhooks/index.ts';
 import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
-import { eventBody, type Harness, openHarness, type Signing } from './kit/webhook-harness.ts';
+import { eventBody, fillLog, type Harness, openHarness, type Signing } from './kit/webhook-harness.ts';
 import { addBacklog } from './kit/webhooks/backlog.ts';
 import { measureHeaders } from './kit/webhooks/header-cost.ts';
 import { measureKills } from './kit/webhooks/kills.ts';
@@ -367,6 +367,7 @@ const benchDeliveries = async (url: string): Promise<void> => {
     await benchKills(parts, harness);
   }
   if (!['rate', 'signatures', 'latency', 'backlog'].some(wants)) return;
+  await fillLog(url);
   const harness = await harnessOf('bench');
   if (wants('rate')) await benchRate(parts, harness);
   if (wants('signatures')) await benchSignatures(parts, harness);

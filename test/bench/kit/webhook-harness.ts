@@ -56,6 +56,19 @@ export const eventBody = (tenant: string, id: string, entity: string): string =>
     trailing: { change: 'updated', changed_fields: ['phone'] },
   });
 
+/**
+ * Writes as much as the server keeps of its write-ahead log. From then on it uses those files again, as one that has carried such a
+ * load for two minutes. A fresh one makes a file for each 2 MB, and every commit waits meanwhile.
+ */
+export const fillLog = async (serverUrl: string): Promise<void> => {
+  const server = new pg.Client({ connectionString: serverUrl });
+  await server.connect();
+  await server.query(`
+    select count(pg_logical_emit_message(false, 'bench', repeat('x', 1000000))) from generate_series(1, 1100)`);
+  await server.query('checkpoint');
+  await server.end();
+};
+
 /** `serverUrl`: a database of the server, from which this one is made. */
 export const openHarness = async (serverUrl: string, name: string) => {
   const server = new pg.Client({ connectionString: serverUrl });
