@@ -161,16 +161,17 @@
     detail.shouldSwap = false;
     postponed.set(detail.requestConfig.elt, cause);
   });
-  addEventListener('pointerdown', () => {
-    isPressed = true;
+  addEventListener('pointerdown', ({ button }) => {
+    isPressed = button === 0;
   });
   const endPress = () => {
     isPressed = false;
     for (const [element, cause] of postponed) /** @type {any} */ (window).htmx.trigger(element, cause);
     postponed.clear();
   };
-  // The click follows the end of the press.
-  for (const name of ['pointerup', 'pointercancel']) addEventListener(name, () => setTimeout(endPress));
+  // The click follows the end of the press. A menu, or another window, may leave the press without its own end.
+  for (const name of ['pointerup', 'pointercancel', 'contextmenu', 'blur'])
+    addEventListener(name, () => setTimeout(endPress));
   for (const name of ['htmx:responseError', 'htmx:sendError', 'htmx:timeout'])
     document.addEventListener(name, () => toast(document.body.dataset.failed ?? ''));
   document.addEventListener('htmx:load', (event) => {
