@@ -170,7 +170,7 @@ const createSend =
     }
   };
 
-/** Throws a TransportError when the answer does not end in time for its bound. */
+/** Throws a TransportError when the answer is larger than its bound. */
 const textOf = async (answer: Response): Promise<string> => {
   const reader = answer.body?.getReader();
   const decoder = new TextDecoder();
