@@ -1,6 +1,6 @@
 /** Results of attempts: many are written at once, each only while its lease is held. */
 import { type Kysely, sql } from 'kysely';
-import { arrayLiteral } from '#src/platform/db/array-literal.ts';
+import { integerArray, smallintArray, textArray, timestampArray } from '#src/platform/db/binary-array.ts';
 import { recording } from '../pacing/bounds.ts';
 import type { EndpointClass } from '../pacing/concurrency-limit.ts';
 import type { Timings } from '../send/send-result.ts';
@@ -32,7 +32,9 @@ export type Written = { uid: string; finished: boolean; followed: boolean } & En
  * the entity queues.
  */
 export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly AttemptRecord[]): Promise<Written[]> => {
-  const of = (value: (attempt: AttemptRecord) => string | number | null): string => arrayLiteral(attempts.map(value));
+  const texts = (value: (attempt: AttemptRecord) => string | null): Buffer => textArray(attempts.map(value));
+  const integers = (value: (attempt: AttemptRecord) => number | null): Buffer => integerArray(attempts.map(value));
+  const times = (value: (attempt: AttemptRecord) => Date | null): Buffer => timestampArray(attempts.map(value));
   const { rows } = await sql<Written>`
     with held as (
       update webhooks.deliveries as delivery
@@ -41,15 +43,15 @@ export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly Atte
         next_attempt_at = case when delivery.state = 'cancelled' then null else made.next_attempt_at end,
         finished = case when made.state = 'pending' then delivery.finished else made.ended end
       from unnest(
-        ${of(({ delivery }) => delivery.eventId)}::text[], ${of(({ delivery }) => delivery.uid)}::text[],
-        ${of(({ delivery }) => delivery.leaseToken)}::text[], ${of(({ uid }) => uid)}::text[],
-        ${of(({ started }) => started.toISOString())}::timestamptz[], ${of(({ ended }) => ended.toISOString())}::timestamptz[],
-        ${of(({ address }) => address)}::text[], ${of(({ status }) => status)}::smallint[],
-        ${of(({ failure }) => failure)}::text[], ${of(({ retryAfterSeconds }) => retryAfterSeconds)}::integer[],
-        ${of(({ response }) => response)}::text[], ${of(({ timings }) => timings.dns)}::integer[],
-        ${of(({ timings }) => timings.connect)}::integer[], ${of(({ timings }) => timings.tls)}::integer[],
-        ${of(({ timings }) => timings.firstByte)}::integer[], ${of(({ timings }) => timings.total)}::integer[],
-        ${of(({ state }) => state)}::text[], ${of(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null)}::timestamptz[]
+        ${texts(({ delivery }) => delivery.eventId)}::text[], ${texts(({ delivery }) => delivery.uid)}::text[],
+        ${texts(({ delivery }) => delivery.leaseToken)}::text[], ${texts(({ uid }) => uid)}::text[],
+        ${times(({ started }) => started)}::timestamptz[], ${times(({ ended }) => ended)}::timestamptz[],
+        ${texts(({ address }) => address)}::text[], ${smallintArray(attempts.map(({ status }) => status))}::smallint[],
+        ${texts(({ failure }) => failure)}::text[], ${integers(({ retryAfterSeconds }) => retryAfterSeconds)}::integer[],
+        ${texts(({ response }) => response)}::text[], ${integers(({ timings }) => timings.dns)}::integer[],
+        ${integers(({ timings }) => timings.connect)}::integer[], ${integers(({ timings }) => timings.tls)}::integer[],
+        ${integers(({ timings }) => timings.firstByte)}::integer[], ${integers(({ timings }) => timings.total)}::integer[],
+        ${texts(({ state }) => state)}::text[], ${times(({ nextAttemptAt }) => nextAttemptAt)}::timestamptz[]
       ) as made (event_id, uid, lease_token, attempt_uid, started, ended, address, status, failure, retry_after_seconds,
         response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, state, next_attempt_at)
       where delivery.event_id = made.event_id and delivery.uid = made.uid and delivery.lease_token = made.lease_token

@@ -1,6 +1,6 @@
 /** Inserts the deliveries of recorded events. */
 import { type Kysely, sql } from 'kysely';
-import { arrayLiteral } from '#src/platform/db/array-literal.ts';
+import { bigintArray, booleanArray, textArray } from '#src/platform/db/binary-array.ts';
 import type { ClaimedEvent } from '#src/platform/db/outbox/outbox-queue.ts';
 import { sentKinds } from '../endpoints/endpoint-store.ts';
 import type { DueEndpoint } from './claim-store.ts';
@@ -60,7 +60,9 @@ export const insertDeliveries = async (
 ): Promise<number> => {
   if (made.length === 0) return 0;
   // Columns of the event are repeated for each delivery: a join of two arrays would compare every pair of their rows.
-  const of = (value: (one: NewDelivery) => string | number | boolean): string => arrayLiteral(made.map(value));
+  const texts = (value: (one: NewDelivery) => string): Buffer => textArray(made.map(value));
+  const numbers = (value: (one: NewDelivery) => number): Buffer => bigintArray(made.map(value));
+  const flags = (value: (one: NewDelivery) => boolean): Buffer => booleanArray(made.map(value));
   const { numAffectedRows } = await sql`
     insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
       next_attempt_at, lease_token, lease_until, created, followed)
@@ -69,12 +71,12 @@ export const insertDeliveries = async (
       case when leased then ${lease?.token ?? null} end,
       case when leased then ${lease?.until ?? null}::timestamptz end,
       ${now}::timestamptz, not first
-    from unnest(${of(({ event }) => event.tenant)}::text[], ${of(({ uid }) => uid)}::text[],
-      ${of(({ endpointUid }) => endpointUid)}::text[], ${of(({ event }) => event.id)}::text[],
-      ${of(({ event }) => event.event)}::text[], ${of(({ event }) => event.kind)}::text[],
-      ${of(({ event }) => event.entity)}::text[], ${of(({ event }) => event.seq)}::bigint[],
-      ${of(({ event }) => event.position)}::bigint[], ${of(({ first }) => first)}::boolean[],
-      ${of(({ leased }) => leased)}::boolean[])
+    from unnest(${texts(({ event }) => event.tenant)}::text[], ${texts(({ uid }) => uid)}::text[],
+      ${texts(({ endpointUid }) => endpointUid)}::text[], ${texts(({ event }) => event.id)}::text[],
+      ${texts(({ event }) => event.event)}::text[], ${texts(({ event }) => event.kind)}::text[],
+      ${texts(({ event }) => event.entity)}::text[], ${numbers(({ event }) => event.seq)}::bigint[],
+      ${numbers(({ event }) => event.position)}::bigint[], ${flags(({ first }) => first)}::boolean[],
+      ${flags(({ leased }) => leased)}::boolean[])
       as target (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, first, leased)
     ${areNew ? sql`` : sql`on conflict do nothing`}`.execute(tx);
   return Number(numAffectedRows ?? 0n);

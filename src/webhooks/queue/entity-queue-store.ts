@@ -4,7 +4,7 @@
  * next.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { arrayLiteral } from '#src/platform/db/array-literal.ts';
+import { textArray } from '#src/platform/db/binary-array.ts';
 import type { FeedEvent } from '#src/platform/db/outbox/event-feed.ts';
 import { newId } from '#src/platform/ids.ts';
 import { bringForward, lockSchedule } from './schedule-store.ts';
@@ -20,7 +20,7 @@ const distinctQueues = (queues: readonly EntityQueue[]): EntityQueue[] => [
 
 const unnestQueues = (all: readonly EntityQueue[]): RawBuilder<unknown> => {
   const queues = distinctQueues(all);
-  const of = (name: keyof EntityQueue): string => arrayLiteral(queues.map((queue) => queue[name]));
+  const of = (name: keyof EntityQueue): Buffer => textArray(queues.map((queue) => queue[name]));
   return sql`unnest(${of('endpointUid')}::text[], ${of('kind')}::text[], ${of('entity')}::text[]) as queue (endpoint_uid, kind, entity)`;
 };
 
@@ -39,7 +39,7 @@ const inSequence = sql`order by unfinished.endpoint_uid, unfinished.kind, unfini
  */
 export const lockEntityQueues = async (tx: Kysely<unknown>, queues: readonly EntityQueue[]): Promise<void> => {
   if (queues.length === 0) return;
-  const names = arrayLiteral([...new Set(queues.map(entityQueueName))]);
+  const names = textArray([...new Set(queues.map(entityQueueName))]);
   await sql`
     select pg_advisory_xact_lock(key)
     from (select distinct hashtextextended(name, 20) as key from unnest(${names}::text[]) as name order by key offset 0)

@@ -1,6 +1,5 @@
 /** Kinds of events that are withheld from endpoints, because their owners may not read them now. */
 import { type Kysely, sql } from 'kysely';
-import { arrayLiteral } from '#src/platform/db/array-literal.ts';
 import type { Unsent } from './cancel-store.ts';
 
 /** An endpoint of an API client. */
@@ -41,9 +40,9 @@ export const saveWithheld = async (
 ): Promise<number> => {
   const { numAffectedRows } = await sql`
     with wanted as (
-      select uid, before::text[], withheld::text[]
-      from unnest(${changes.map(({ uid }) => uid)}::text[], ${changes.map(({ before }) => arrayLiteral(before))}::text[],
-        ${changes.map(({ withheld }) => arrayLiteral(withheld))}::text[]) as change (uid, before, withheld)
+      select uid, string_to_array(before, ',') as before, string_to_array(withheld, ',') as withheld
+      from unnest(${changes.map(({ uid }) => uid)}::text[], ${changes.map(({ before }) => before.join(','))}::text[],
+        ${changes.map(({ withheld }) => withheld.join(','))}::text[]) as change (uid, before, withheld)
     ), locked as materialized (
       select endpoint.uid from webhooks.endpoints as endpoint join wanted on wanted.uid = endpoint.uid
       where removed is null and withheld_kinds = wanted.before

@@ -5,7 +5,7 @@
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { RecordedEvent } from '#src/contract/event.ts';
-import { arrayLiteral } from '../array-literal.ts';
+import { bigintArray, integerArray, smallintArray } from '../binary-array.ts';
 import type { WeeklyTable } from './partitions.ts';
 
 /** Groups of tenants, by a hash of their id: `tenant_group` in migration 0005. */
@@ -31,7 +31,7 @@ const wholeLock = sql`7203517001::bigint`;
 /** Takes the locks one after the other and stops at the first that another dispatcher holds. They end with the transaction. */
 const isLocked = ({ groups }: DispatchQueue): RawBuilder<boolean> => sql`
   (pg_try_advisory_xact_lock_shared(${wholeLock}) and not exists (
-    select from unnest(${arrayLiteral(groups)}::int[]) as wanted (tenant_group)
+    select from unnest(${integerArray(groups)}::int[]) as wanted (tenant_group)
     where not pg_try_advisory_xact_lock(${groupLocks}, wanted.tenant_group)))`;
 
 /**
@@ -55,7 +55,7 @@ const waitingOf = ({ groups }: DispatchQueue, floor: number, limit: number): Raw
   groups.length === groupsCount
     ? sql`(select position, event_id from outbox.waiting where position >= ${floor} order by position limit ${limit})`
     : sql`(
-        select of_group.* from unnest(${arrayLiteral(groups)}::smallint[]) as wanted (tenant_group) cross join lateral (
+        select of_group.* from unnest(${smallintArray(groups)}::smallint[]) as wanted (tenant_group) cross join lateral (
           select position, event_id from outbox.waiting
           where waiting.tenant_group = wanted.tenant_group and position >= ${floor} order by position limit ${limit}
         ) as of_group)`;
@@ -89,9 +89,7 @@ export const claimEvents = async (
  */
 export const countWaiting = async (tx: Kysely<unknown>, positions: readonly number[]): Promise<number> => {
   const { rows } = await sql<{ count: number }>`
-    select count(*) as count from outbox.waiting where position = any(${arrayLiteral(positions)}::bigint[])`.execute(
-    tx,
-  );
+    select count(*) as count from outbox.waiting where position = any(${bigintArray(positions)}::bigint[])`.execute(tx);
   return rows[0]?.count ?? 0;
 };
 
@@ -156,7 +154,7 @@ export const markDispatched = async (
 ): Promise<void> => {
   await sql`
     with taken as (
-      delete from outbox.waiting where position = any(${arrayLiteral(positions)}::bigint[]) returning *
+      delete from outbox.waiting where position = any(${bigintArray(positions)}::bigint[]) returning *
     )
     insert into outbox.places (event_id, tenant, kind, event, entity, created)
     select event_id, tenant, kind, event, entity, created from taken order by position
