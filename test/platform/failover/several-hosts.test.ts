@@ -1,6 +1,6 @@
 /** An address with several hosts: connections go to the one that takes writes, and leave it when it no longer does. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
@@ -133,6 +133,34 @@ test('A-267 when no host takes writes, the failure is passing and names each hos
   // Another host would refuse them as well, so the refusal is reported at once.
   const unknown = await failureOf(open(pair.url.replace(/orderpass$/, 'absent')).query('select 1'));
   expect(connectionProblem(unknown)).toBe('database "absent" does not exist');
+});
+
+test('A-267 a connection tries each host, also while another one fails and moves on', async () => {
+  /** Ends its first connection when `release` is called, and every later one at once. */
+  const openHolding = async (): Promise<{ port: number; connections(): number; release(): void }> => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket.on('error', () => undefined));
+      if (sockets.length > 1) socket.destroy();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    return { port, connections: () => sockets.length, release: () => void sockets[0]?.destroy() };
+  };
+  const [first, third] = [await openHolding(), await openHolding()];
+  const second = await freePort();
+  const hosts = [first.port, second, third.port].map((port) => `127.0.0.1:${port}`);
+  const pool = open(`postgresql://orderpass@${hosts.join()}/orderpass`);
+  const held = failureOf(pool.query('select 1'));
+  await until(() => first.connections() === 1);
+  const other = failureOf(pool.query('select 1'));
+  await until(() => third.connections() === 1);
+  first.release();
+  const problem = String(connectionProblem(await held));
+  expect(hosts.map((host) => problem.split(`${host}: `).length - 1)).toEqual([1, 1, 1]);
+  third.release();
+  await other;
 });
 
 test('A-267 one host without target_session_attrs is not asked, so a command can read from a standby', async () => {

@@ -18,6 +18,8 @@ const leaveMsMin = 1_000;
 const connectMsMax = 5_000;
 /** chosen: enough for TLS and a password on a machine that has other work. */
 const hostMsMin = 1_000;
+/** chosen: enough when other connections move on at the same time; an address may also name a host twice. */
+const triesPerHost = 3;
 
 /** Of PostgreSQL: a write in a read-only transaction. */
 export const readOnlyCode = '25006';
@@ -117,18 +119,20 @@ const tryEach = async <T>(
   { failures, count }: { failures: WeakMap<object, string>; count: number },
 ): Promise<T> => {
   const deadlineMs = performance.now() + connectMsMax;
-  const errors: Error[] = [];
-  for (;;) {
+  /** The last failure of each host. Other connections fail meanwhile and move on, so the next try may be at a host that has one. */
+  const errors = new Map<string, Error>();
+  for (let tries = 1; ; tries += 1) {
     try {
       return await connect();
     } catch (error) {
       // A wait for a free connection of the pool is no failure of a host.
-      if (count === 1 || !(error instanceof Error) || !failures.has(error) || isFinal(error)) throw error;
-      errors.push(error);
+      const host = error instanceof Error ? failures.get(error) : undefined;
+      if (count === 1 || !(error instanceof Error) || host === undefined || isFinal(error)) throw error;
+      errors.set(host, error);
     }
-    if (errors.length < count && performance.now() < deadlineMs) continue;
-    const reasons = errors.map((error) => `${failures.get(error)}: ${error.message}`);
-    throw new NoHostError(errors, `no host of the address can be used: ${reasons.join('; ')}`);
+    if (errors.size < count && tries < count * triesPerHost && performance.now() < deadlineMs) continue;
+    const reasons = [...errors].map(([host, error]) => `${host}: ${error.message}`);
+    throw new NoHostError([...errors.values()], `no host of the address can be used: ${reasons.join('; ')}`);
   }
 };
 
