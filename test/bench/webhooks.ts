@@ -8,6 +8,9 @@
  * the worker keeps up with commits beside it, with the bare loop at the same pace. `backlog`: both beside 1,000,000
  * waiting deliveries. `kills`: from commit to first arrival while workers are killed. Named parts run alone. Exit code 1
  * when a goal is missed.
+ *
+ * `BENCH_DATABASE_URL`: a database of another server, as a superuser, in place of the PostgreSQL that npm installs. The bench makes databases
+ * beside it whose names begin with `bench`, and leaves them there. Pin its processes to core 1 (`taskset -c 1`), as the bench does with its own.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signatureSchemes } from '#src/webhooks/index.ts';
@@ -342,6 +345,12 @@ const benchKills = async (parts: Parts, harness: Harness): Promise<void> => {
   figure('the same, longest, ms', Math.max(...took));
 };
 
+const startStore = async (): Promise<string> => {
+  const store = await startPart('store', 1, []);
+  closers.push(() => stopPart(store));
+  return String(store.ready.url);
+};
+
 const named = process.argv.slice(2);
 const wants = (part: string): boolean => named.length === 0 || named.includes(part);
 const benchDeliveries = async (url: string): Promise<void> => {
@@ -376,9 +385,7 @@ const benchDeliveries = async (url: string): Promise<void> => {
 };
 
 try {
-  const store = await startPart('store', 1, []);
-  closers.push(() => stopPart(store));
-  const url = String(store.ready.url);
+  const url = process.env.BENCH_DATABASE_URL ?? (await startStore());
   if (wants('headers')) await benchHeaders(url);
   if (['kills', 'rate', 'signatures', 'latency', 'backlog'].some(wants)) await benchDeliveries(url);
 } finally {

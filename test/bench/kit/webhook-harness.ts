@@ -73,6 +73,7 @@ export const fillLog = async (serverUrl: string): Promise<void> => {
 export const openHarness = async (serverUrl: string, name: string) => {
   const server = new pg.Client({ connectionString: serverUrl });
   await server.connect();
+  await server.query(`drop database if exists ${name} with (force)`);
   await server.query(`create database ${name}`);
   await server.end();
   const url = databaseUrl(serverUrl, name);
