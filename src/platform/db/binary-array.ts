@@ -56,7 +56,7 @@ export const timestampArray = (values: readonly (Date | null)[]): Buffer =>
     (value) => eight + int64(checked((value.getTime() - epochMs) * 1000, 2 ** 53)),
   );
 
-/** The bytes of another number would be those of one that nobody meant. */
+/** Another number would arrive as a wrong one: its bytes do not fit. */
 const checked = (value: number, bound: number): number => {
   if (Number.isInteger(value) && value < bound && value >= -bound) return value;
   throw new RangeError(`${value} is no whole number from ${-bound} to ${bound - 1}`);
