@@ -1,7 +1,7 @@
 /**
  * Long arrays as one parameter each, in the binary format of PostgreSQL (`array_recv`, and the `…recv` function of the element).
- * The server copies the elements; of a text it reads each character, and parses each number and time. The type that the statement
- * gives the parameter must be the same: `${textArray(ids)}::text[]`.
+ * The server copies each element. From the text format it would read an array character by character, and parse each number and time.
+ * The type that the statement gives the parameter must be the same: `${textArray(ids)}::text[]`.
  *
  * Bytes are gathered as the characters 0 to 255 of a string, because V8 joins short strings faster than it writes to a buffer.
  */
