@@ -28,9 +28,10 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** Takes the room that is left. */
 const fill = (): void => {
   try {
-    execFileSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4k'], { stdio: 'ignore' });
+    execFileSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4k', 'oflag=append', 'conv=notrunc'], { stdio: 'ignore' });
   } catch {
     // It ends with an error when there is no room left, which is what it is for.
   }
@@ -47,8 +48,11 @@ test.skipIf(!canMount)(
     const program = await startProgram(env);
     onTestFinished(() => program.kill());
     expect(await readiness(program.url)).toMatchObject({ code: 200, writes: 'ok' });
-    fill();
-    await until(async () => (await readiness(program.url)).code === 503);
+    await until(async () => {
+      // The server may have freed some room since.
+      fill();
+      return (await readiness(program.url)).code === 503;
+    });
     expect(await readiness(program.url)).toMatchObject({ code: 503, writes: 'failing' });
     rmSync(filler);
     await until(async () => (await readiness(program.url)).code === 200);
