@@ -9,8 +9,9 @@
  * waiting deliveries. `kills`: from commit to first arrival while workers are killed. Named parts run alone. Exit code 1
  * when a goal is missed.
  *
- * `BENCH_DATABASE_URL`: a database of another server, as a superuser, in place of the PostgreSQL that npm installs. The bench makes databases
- * beside it whose names begin with `bench`, and leaves them there. Pin its processes to core 1 (`taskset -c 1`), as the bench does with its own.
+ * `BENCH_DATABASE_URL`: a database of another server, as a superuser, in place of the PostgreSQL that npm installs. The bench makes
+ * databases `orderpass_bench…` there, in place of those of an earlier run. Pin its processes to core 1 (`taskset -c 1`), as the
+ * bench does with its own.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signatureSchemes } from '#src/webhooks/index.ts';

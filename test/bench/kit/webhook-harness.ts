@@ -73,10 +73,12 @@ export const fillLog = async (serverUrl: string): Promise<void> => {
 export const openHarness = async (serverUrl: string, name: string) => {
   const server = new pg.Client({ connectionString: serverUrl });
   await server.connect();
-  await server.query(`drop database if exists ${name} with (force)`);
-  await server.query(`create database ${name}`);
+  // On a server of the reader an earlier run may have left it.
+  const database = `orderpass_${name}`;
+  await server.query(`drop database if exists ${database} with (force)`);
+  await server.query(`create database ${database}`);
   await server.end();
-  const url = databaseUrl(serverUrl, name);
+  const url = databaseUrl(serverUrl, database);
   const pool = createPool({ connection: url, applicationName: 'bench' }, log);
   const db = createDatabase(pool);
   await migrate(pool, allMigrations, { log });
