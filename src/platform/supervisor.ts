@@ -1,6 +1,6 @@
 /**
  * Runs the services of a role side by side. A service is a name and a `run` that lasts until its signal is aborted. A failed
- * service is started again after a growing pause; the others continue. The signal may be aborted in such a pause, so `end` ends
+ * service is started again after a pause that grows to a second; the others continue. The signal may be aborted in such a pause, so `end` ends
  * what must not outlive the service.
  */
 import type { Logger } from './log.ts';
@@ -13,7 +13,10 @@ export type Service = {
 };
 
 const pauseMsMin = 100;
-const pauseMsMax = 10_000;
+/** chosen: the store may be back at any moment, and orders, events and results wait for the service. The log counts repeated failures. */
+const pauseMsMax = 1_000;
+/** A service that ran for so long has started well, and its next failure is a new one. */
+const steadyMs = 10_000;
 
 /** Resolves when every service has ended after `signal` was aborted. */
 export const supervise = async (services: readonly Service[], signal: AbortSignal, log: Logger): Promise<void> => {
@@ -29,7 +32,7 @@ const keepRunning = async (service: Service, signal: AbortSignal, log: Logger): 
     } catch (error) {
       log.error({ service: service.name, err: error }, 'service failed');
     }
-    if (performance.now() - startedAt > pauseMsMax) pauseMs = pauseMsMin;
+    if (performance.now() - startedAt > steadyMs) pauseMs = pauseMsMin;
     if (!signal.aborted) await pause(pauseMs, signal);
     pauseMs = Math.min(pauseMs * 2, pauseMsMax);
   }

@@ -31,6 +31,8 @@ export type RoundsSettings = {
 
 /** A second is promised, and one more is for a machine that has other work. */
 const lateMsMax = 2_000;
+/** A second until a worker dispatches again, and the rest for a machine that has other work. */
+const feedMsMax = 5_000;
 /** Only what hangs takes so long. */
 export const roundMsMax = 300_000;
 /** Calls that show that the load goes on. */
@@ -98,6 +100,8 @@ const failOver = async (run: Run, round: number): Promise<void> => {
   const others = [pause(revokeAfterMs).then(revokeKey), ...(isRedisHit ? [redis.failOver()] : [])];
   await until(async () => ![undefined, old].includes(await cluster.primary()), roundMsMax);
   await untilProgress(run);
+  const feedMs = Math.round(await feedDelayMs(run, [...history.calls]));
+  expect(feedMs).toBeLessThan(feedMsMax);
   const outage = longestOutage(history.calls, faultMs);
   history.outages.push(outage);
   cluster.mend(old, fault);
@@ -105,7 +109,9 @@ const failOver = async (run: Run, round: number): Promise<void> => {
   await until(cluster.isWhole, roundMsMax);
   const refusedMs = Math.round(outage.endMs - outage.beginMs);
   const hit = isRedisHit ? ' and the primary of Redis' : '';
-  run.say(`round ${round}: ${fault} ${old.name}${hit}; no write was acknowledged for ${refusedMs} ms`);
+  run.say(
+    `round ${round}: ${fault} ${old.name}${hit}; no write was acknowledged for ${refusedMs} ms, and the feed had all ${feedMs} ms later`,
+  );
   expect(refusedMs).toBeLessThan(run.refusedMsMax);
   await checkAll(run);
 };
@@ -123,16 +129,28 @@ const readFeed = async ({ gatewayUrls, client }: FailoverFleet): Promise<FeedEve
   }
 };
 
+/**
+ * How long the feed needs from now until it has the events of these calls. Nothing leaves the feed, and an event enters it when a
+ * worker dispatches it, which a worker begins again within a second after the store is back.
+ */
+const feedDelayMs = async ({ fleet, history }: Run, calls: readonly Call[]): Promise<number> => {
+  const fromMs = history.now();
+  const isThere = async (): Promise<boolean> => wrongEvents(calls, await readFeed(fleet)).length === 0;
+  // What is still missing then, the caller shows.
+  await until(isThere, feedMsMax).catch(() => undefined);
+  return history.now() - fromMs;
+};
+
 /** Holds at any moment of a whole cluster: what is read here is newer than the calls that it is compared with. */
-const checkAll = async ({ fleet, history }: Run): Promise<void> => {
+const checkAll = async (run: Run): Promise<void> => {
+  const { fleet, history } = run;
   const calls = [...history.calls];
   const rows = await fleet.query<OrderRow>(
     `select o.uid, o.status, c.email from ordering.orders o
      join ordering.customers c on c.restuid = o.restuid and c.uid = o.customer_uid`,
   );
   expect(wrongOrders(calls, rows)).toEqual([]);
-  // An event enters the feed when a worker dispatches it, and a worker whose connection broke needs a moment. Nothing leaves the feed.
-  await until(async () => wrongEvents(calls, await readFeed(fleet)).length === 0).catch(() => undefined);
+  await feedDelayMs(run, calls);
   const events = await readFeed(fleet);
   expect(wrongEvents(calls, events)).toEqual([]);
   const { received } = fleet.receiver;
