@@ -13,7 +13,7 @@ export type Service = {
 };
 
 const pauseMsMin = 100;
-/** chosen: the store may be back at any moment, and orders, events and results wait for the service. The log counts repeated failures. */
+/** chosen: the store may be back at any moment, and what is recorded waits for the service. The log counts repeated failures. */
 const pauseMsMax = 1_000;
 /** A service that ran for so long has started well, and its next failure is a new one. */
 const steadyMs = 10_000;
