@@ -1,7 +1,7 @@
 /**
  * Runs the services of a role side by side. A service is a name and a `run` that lasts until its signal is aborted. A failed
- * service is started again after a pause that grows to a second; the others continue. The signal may be aborted in such a pause, so `end` ends
- * what must not outlive the service.
+ * service is started again after a pause, which grows to a second; the others continue. The signal may be aborted in such a
+ * pause, so `end` ends what must not outlive the service.
  */
 import type { Logger } from './log.ts';
 
@@ -13,7 +13,7 @@ export type Service = {
 };
 
 const pauseMsMin = 100;
-/** chosen: the store may be back at any moment, and what is recorded waits for the service. The log counts repeated failures. */
+/** chosen: the store may be back at any moment, and recorded events wait for the service. The log counts repeated failures. */
 const pauseMsMax = 1_000;
 /** A service that ran for so long has started well, and its next failure is a new one. */
 const steadyMs = 10_000;

@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('A-268 a service that fails again and again pauses longer each time, and for a second at most', async () => {
+test('A-603 a service that fails again and again pauses longer each time, and for a second at most', async () => {
   const stop = new AbortController();
   const runs: number[] = [];
   const service = {
