@@ -1,2 +1,3 @@
-/** A credential with another last character: it is wrong whatever it ended with. */
-export const altered = (value: string): string => `${value.slice(0, -1)}${value.endsWith('x') ? 'y' : 'x'}`;
+/** A credential with another character at `index`, by default the last one: it is wrong whatever it was before. */
+export const altered = (value: string, index = value.length - 1): string =>
+  `${value.slice(0, index)}${value[index] === 'x' ? 'y' : 'x'}${value.slice(index + 1)}`;
