@@ -18,6 +18,7 @@ import {
   type Health,
   holdsLease,
   insertHealth,
+  type Written,
   writeAttempts,
   writeHealth,
   writeScheduleChanges,
@@ -187,13 +188,18 @@ const writeAll = async (
     batch.map(({ attempt }) => attempt),
   );
   const now = deps.clock.now();
+  const unfinished = resultsOf(
+    batch,
+    written.filter(({ finished }) => !finished),
+  );
   // During the attempt a redelivery may have added an earlier event, which goes first now.
-  const unfinished = written.filter(({ finished }) => !finished);
-  await withCommit(tx, yieldToEarlier(tx, unfinished, now));
-  const followed = written.filter((one) => one.followed);
-  await withCommit(tx, releaseNext(tx, followed, now));
-  const uids = new Set(written.map(({ uid }) => uid));
-  const counted = batch.filter(({ attempt }) => uids.has(attempt.delivery.uid));
+  await withCommit(tx, yieldToEarlier(tx, unfinished.map(entityQueueOf), now));
+  const followed = resultsOf(
+    batch,
+    written.filter((one) => one.followed),
+  );
+  await withCommit(tx, releaseNext(tx, followed.map(entityQueueOf), now));
+  const counted = resultsOf(batch, written);
   const isReleased = followed.length > 0;
   if (counted.length === 0) return { failing: [], isReleased };
   const changes = healthChangesOf(counted);
@@ -217,3 +223,9 @@ const changesSchedule = ({ attempt, endpoint, endpointClass }: AttemptResult): b
   attempt.failure !== null || endpoint.class !== endpointClass || endpoint.failuresCount >= failuresToHold;
 
 const entityQueueOf = ({ attempt: { delivery } }: AttemptResult): EntityQueue => delivery;
+
+/** The results of the deliveries. */
+const resultsOf = (batch: readonly AttemptResult[], deliveries: readonly Written[]): AttemptResult[] => {
+  const uids = new Set(deliveries.map(({ uid }) => uid));
+  return batch.filter(({ attempt }) => uids.has(attempt.delivery.uid));
+};

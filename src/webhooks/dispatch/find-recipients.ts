@@ -1,15 +1,22 @@
 /**
  * Finds the endpoints that receive a batch of events, and the entity queues in which earlier deliveries are unfinished.
  * Both are locked, endpoints before queues. The queues follow from the endpoints, and endpoints hardly ever change. So
- * the queues of the expected endpoints are locked in the same round trip as the endpoints. Where other endpoints are
- * found, the batch starts over.
+ * their settings are remembered, and the queues of the expected endpoints are locked in the same round trip as the
+ * endpoints. Where an endpoint was added, changed or disabled, the batch starts over.
  */
 import type { Kysely } from 'kysely';
 import type { ClaimedEvent } from '#src/platform/db/outbox/outbox-queue.ts';
 import { withCommit } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import { dispatching, remembered } from '../pacing/bounds.ts';
-import { lockSubscribed, type NewDelivery, type Subscribed } from '../queue/delivery-store.ts';
+import {
+  type EndpointSettings,
+  type LockedEndpoint,
+  lockSubscribed,
+  type NewDelivery,
+  readSettings,
+  type Subscribed,
+} from '../queue/delivery-store.ts';
 import { type EntityQueue, findUnfinishedQueues, lockEntityQueues } from '../queue/entity-queue-store.ts';
 
 export type Target = Pick<NewDelivery, 'uid' | 'endpointUid' | 'event'>;
@@ -37,58 +44,104 @@ export const entityQueueOf = ({ endpointUid, event: { kind, entity } }: Target):
   entity,
 });
 
-type Receiver = Pick<Subscribed, 'endpointUid' | 'kinds'>;
-type Receivers = ReadonlyMap<string, readonly Receiver[]>;
+/** An endpoint with its settings as of a version. */
+type Receiver = EndpointSettings & Pick<LockedEndpoint, 'version'>;
 
-/**
- * The result is undefined when the endpoints were not the expected ones. The next call expects those that were found.
- */
 export const createFindRecipients = (): FindRecipients => {
-  /** The endpoints that were found last, by tenant. */
-  const known = new Map<string, readonly Receiver[]>();
-  const isKnown = (tenant: string): boolean => known.has(tenant);
-  const remember = (tenants: readonly string[], found: Receivers): void => {
-    if (known.size + tenants.length > remembered.tenantsMax) known.clear();
-    for (const tenant of tenants) {
-      const receivers = found.get(tenant) ?? [];
-      known.set(
-        tenant,
-        receivers.map(({ endpointUid, kinds }) => ({ endpointUid, kinds })),
-      );
-    }
-  };
+  const known = createKnownReceivers();
   return async (tx, events, now, areNew) => {
     const tenants = [...new Set(events.map(({ tenant }) => tenant))];
-    const expected = tenants.every(isKnown) ? targetsOf(events, known, now) : undefined;
-    const [subscribed, expectedUnfinished] = await Promise.all([
+    const expected = known.of(tenants);
+    const expectedTargets = expected && targetsOf(events, expected, now);
+    const [locked, expectedUnfinished] = await Promise.all([
       // Until the commit no other transaction can change these endpoints.
       lockSubscribed(tx, tenants),
-      expected === undefined ? undefined : lockAndFindUnfinished(tx, expected, areNew),
+      expectedTargets && lockAndFindUnfinished(tx, expectedTargets, areNew),
     ]);
-    const found = Map.groupBy(subscribed, ({ tenant }) => tenant);
-    const isAsExpected = tenants.every((tenant) => areSame(known.get(tenant), found.get(tenant) ?? []));
-    if (!isAsExpected) remember(tenants, found);
-    // Locking more queues now would break the order of locks.
-    if (expected !== undefined && !isAsExpected) return undefined;
-    const targets = expected ?? targetsOf(events, found, now);
-    const wanted = new Set(targets.flat().map(({ endpointUid }) => endpointUid));
+    if (expected !== undefined && !areSame(expected, locked)) {
+      // Locking more queues now would break the order of locks.
+      known.forget(tenants);
+      return undefined;
+    }
+    const receivers = expected ?? (await readReceivers(tx, locked));
+    if (expected === undefined) known.add(tenants, receivers);
+    const targets = expectedTargets ?? targetsOf(events, receivers, now);
     return {
       targets,
-      subscribed: subscribed.filter(({ endpointUid }) => wanted.has(endpointUid)),
+      subscribed: subscribedOf(targets, receivers, locked),
       unfinished: expectedUnfinished ?? (await lockAndFindUnfinished(tx, targets, areNew)),
     };
   };
 };
 
+/** The enabled endpoints of tenants, as they were when they were last locked. */
+const createKnownReceivers = () => {
+  const byTenant = new Map<string, readonly Receiver[]>();
+  let count = 0;
+  const forget = (tenants: readonly string[]): void => {
+    for (const tenant of tenants) {
+      count -= byTenant.get(tenant)?.length ?? 0;
+      byTenant.delete(tenant);
+    }
+  };
+  return {
+    /** Undefined when one of the tenants is unknown. */
+    of: (tenants: readonly string[]): readonly Receiver[] | undefined =>
+      tenants.every((tenant) => byTenant.has(tenant))
+        ? tenants.flatMap((tenant) => byTenant.get(tenant) ?? [])
+        : undefined,
+    add: (tenants: readonly string[], receivers: readonly Receiver[]): void => {
+      forget(tenants);
+      const isFull =
+        byTenant.size + tenants.length > remembered.tenantsMax || count + receivers.length > remembered.endpointsMax;
+      if (isFull) forget([...byTenant.keys()]);
+      const found = Map.groupBy(receivers, ({ tenant }) => tenant);
+      for (const tenant of tenants) byTenant.set(tenant, found.get(tenant) ?? []);
+      count += receivers.length;
+    },
+    forget,
+  };
+};
+
+const readReceivers = async (tx: Kysely<unknown>, locked: readonly LockedEndpoint[]): Promise<Receiver[]> => {
+  if (locked.length === 0) return [];
+  const versions = new Map(locked.map(({ endpointUid, version }) => [endpointUid, version]));
+  const settings = await readSettings(tx, [...versions.keys()]);
+  return settings.map((one) => ({ ...one, version: versions.get(one.endpointUid) ?? '' }));
+};
+
+const areSame = (expected: readonly Receiver[], locked: readonly LockedEndpoint[]): boolean => {
+  const versions = new Map(expected.map(({ endpointUid, version }) => [endpointUid, version]));
+  return (
+    versions.size === locked.length && locked.every(({ endpointUid, version }) => versions.get(endpointUid) === version)
+  );
+};
+
+/** The endpoints of the targets. */
+const subscribedOf = (
+  targets: readonly (readonly Target[])[],
+  receivers: readonly Receiver[],
+  locked: readonly LockedEndpoint[],
+): Subscribed[] => {
+  const settings = new Map(receivers.map((one) => [one.endpointUid, one]));
+  const wanted = new Set(targets.flat().map(({ endpointUid }) => endpointUid));
+  return locked.flatMap((state) => {
+    const ofEndpoint = settings.get(state.endpointUid);
+    return ofEndpoint !== undefined && wanted.has(state.endpointUid) ? [{ ...ofEndpoint, ...state }] : [];
+  });
+};
+
 /** Of the first events only where there are too many targets; the others wait for the next batch. */
-const targetsOf = (events: readonly ClaimedEvent[], receivers: Receivers, now: Date): Target[][] =>
-  firstOf(
+const targetsOf = (events: readonly ClaimedEvent[], receivers: readonly Receiver[], now: Date): Target[][] => {
+  const byTenant = Map.groupBy(receivers, ({ tenant }) => tenant);
+  return firstOf(
     events.map((event) =>
-      (receivers.get(event.tenant) ?? [])
+      (byTenant.get(event.tenant) ?? [])
         .filter(({ kinds }) => kinds.includes(event.kind))
         .map(({ endpointUid }) => ({ uid: newId('dlv', now.getTime()), endpointUid, event })),
     ),
   );
+};
 
 const firstOf = (targets: Target[][]): Target[][] => {
   let count = 0;
@@ -114,12 +167,3 @@ const lockAndFindUnfinished = async (
   await withCommit(tx, lockEntityQueues(tx, queues));
   return findUnfinishedQueues(tx, queues);
 };
-
-/** Both are ordered by uid. */
-const areSame = (known: readonly Receiver[] | undefined, found: readonly Receiver[]): boolean =>
-  known !== undefined &&
-  known.length === found.length &&
-  known.every(({ endpointUid, kinds }, index) => {
-    const other = found[index];
-    return other?.endpointUid === endpointUid && kinds.join() === other.kinds.join();
-  });

@@ -5,7 +5,6 @@ import { recording } from '../pacing/bounds.ts';
 import type { EndpointClass } from '../pacing/concurrency-limit.ts';
 import type { Timings } from '../send/send-result.ts';
 import type { ClaimedDelivery } from './claim-store.ts';
-import type { EntityQueue } from './entity-queue-store.ts';
 import { bringForward } from './schedule-store.ts';
 
 export type AttemptRecord = {
@@ -24,7 +23,7 @@ export type AttemptRecord = {
 };
 
 /** A delivery whose attempt was written. `followed`: later deliveries may wait behind it in its entity queue. */
-export type Written = { uid: string; finished: boolean; followed: boolean } & EntityQueue;
+export type Written = { uid: string; finished: boolean; followed: boolean };
 
 /**
  * Writes attempts and the new states of their deliveries. A worker that others found dead holds no lease and writes nothing.
@@ -57,7 +56,7 @@ export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly Atte
       where delivery.event_id = made.event_id and delivery.uid = made.uid and delivery.lease_token = made.lease_token
         and delivery.state in ('pending', 'cancelled')
       returning delivery.tenant, delivery.uid, delivery.event_id, delivery.attempts_count, delivery.endpoint_uid,
-        delivery.kind, delivery.entity, delivery.state, delivery.followed, delivery.next_attempt_at, made.attempt_uid, made.started, made.address, made.status,
+        delivery.state, delivery.followed, delivery.next_attempt_at, made.attempt_uid, made.started, made.address, made.status,
         made.failure, made.retry_after_seconds, made.response, made.dns_ms, made.connect_ms, made.tls_ms,
         made.first_byte_ms, made.total_ms
     ), kept as (
@@ -69,9 +68,7 @@ export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly Atte
     ), due as (
       select endpoint_uid, next_attempt_at from held where state = 'pending'
     ), ready as (${bringForward('due')})
-    select uid, endpoint_uid as "endpointUid", kind, entity, state <> 'pending' as finished, followed from held`.execute(
-    tx,
-  );
+    select uid, state <> 'pending' as finished, followed from held`.execute(tx);
   return rows;
 };
 
@@ -97,13 +94,15 @@ export const insertHealth = async (tx: Kysely<unknown>, endpointUids: readonly s
 /** Returns the endpoints that fail now. Locks the rows in the order of their uids. */
 export const writeHealth = async (tx: Kysely<unknown>, changes: readonly HealthChange[]): Promise<Health[]> => {
   const sorted = changes.toSorted((left, right) => (left.endpointUid < right.endpointUid ? -1 : 1));
-  const of = <T>(value: (change: HealthChange) => T): T[] => sorted.map(value);
+  const times = (value: (change: HealthChange) => Date | null): Buffer => timestampArray(sorted.map(value));
   const { rows } = await sql<Health>`
     with locked as materialized (
       select change.*
-      from unnest(${of(({ endpointUid }) => endpointUid)}::text[], ${of(({ lastSuccess }) => lastSuccess)}::timestamptz[],
-        ${of(({ failuresCount }) => failuresCount)}::integer[], ${of(({ firstFailure }) => firstFailure)}::timestamptz[],
-        ${of(({ lastFailure }) => lastFailure)}::timestamptz[])
+      from unnest(${textArray(sorted.map(({ endpointUid }) => endpointUid))}::text[],
+        ${times(({ lastSuccess }) => lastSuccess)}::timestamptz[],
+        ${integerArray(sorted.map(({ failuresCount }) => failuresCount))}::integer[],
+        ${times(({ firstFailure }) => firstFailure)}::timestamptz[],
+        ${times(({ lastFailure }) => lastFailure)}::timestamptz[])
         as change (endpoint_uid, last_success, failures_count, first_failure, last_failure)
       cross join lateral (
         select from webhooks.endpoint_health as health

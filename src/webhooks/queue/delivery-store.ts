@@ -5,34 +5,53 @@ import type { ClaimedEvent } from '#src/platform/db/outbox/outbox-queue.ts';
 import { sentKinds } from '../endpoints/endpoint-store.ts';
 import type { DueEndpoint } from './claim-store.ts';
 
-/** An enabled endpoint. `kinds`: those that are sent to it. */
-export type Subscribed = Omit<DueEndpoint, 'class' | 'dueAt'> & {
-  tenant: string;
-  kinds: string[];
+type State = 'class' | 'dueAt' | 'paced' | 'gate' | 'recovered' | 'failuresCount' | 'hasHealth';
+
+/** What an endpoint is set to. `kinds`: those that are sent to it. */
+export type EndpointSettings = Omit<DueEndpoint, State> & { tenant: string; kinds: string[] };
+
+export type LockedEndpoint = Omit<Pick<DueEndpoint, 'endpointUid' | State>, 'class' | 'dueAt'> & {
+  /** While it is the same, no setting of the endpoint has changed. */
+  version: string;
   /** Null while the endpoint has had no delivery. */
   class: DueEndpoint['class'] | null;
   dueAt: Date | null;
 };
 
+/** An enabled endpoint. */
+export type Subscribed = EndpointSettings & LockedEndpoint;
+
 /**
  * The enabled endpoints of the tenants. The lock makes a transaction that disables an endpoint wait until the deliveries
  * exist, so that it cancels them too. An endpoint that is being disabled now is waited for and left out.
+ *
+ * The version is the transaction that wrote the row. The number of a transaction returns after four billion others.
  */
-export const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly string[]): Promise<Subscribed[]> => {
-  const { rows } = await sql<Subscribed>`
+export const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly string[]): Promise<LockedEndpoint[]> => {
+  const { rows } = await sql<LockedEndpoint>`
     select endpoint.*, turn.class, turn.due_at as "dueAt", turn.paced, turn.gate, turn.recovered,
       coalesce(health.failures_count, 0) as "failuresCount", health.endpoint_uid is not null as "hasHealth"
-    from unnest(${tenants.toSorted()}::text[]) as wanted (tenant) cross join lateral (
-      select tenant, uid as "endpointUid", ${sentKinds}, enabled,
-        cancel_through is not null or withheld_through is not null as cancelling,
-        max_per_second as "maxPerSecond", url, secret, previous_secret as "previousSecret",
-        previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader",
-        signature, v1a, auth
+    from unnest(${textArray(tenants.toSorted())}::text[]) as wanted (tenant) cross join lateral (
+      select uid as "endpointUid", xmin::text as version
       from webhooks.endpoints where tenant = wanted.tenant and enabled
       order by tenant, uid for share
     ) as endpoint
     left join webhooks.ready as turn on turn.endpoint_uid = endpoint."endpointUid"
     left join webhooks.endpoint_health as health on health.endpoint_uid = endpoint."endpointUid"`.execute(tx);
+  return rows;
+};
+
+/** Call with the locks of `lockSubscribed`, without which the settings may belong to a later version. */
+export const readSettings = async (
+  tx: Kysely<unknown>,
+  endpointUids: readonly string[],
+): Promise<EndpointSettings[]> => {
+  const { rows } = await sql<EndpointSettings>`
+    select tenant, uid as "endpointUid", ${sentKinds}, enabled,
+      cancel_through is not null or withheld_through is not null as cancelling,
+      max_per_second as "maxPerSecond", url, secret, previous_secret as "previousSecret",
+      previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader", signature, v1a, auth
+    from webhooks.endpoints where uid = any(${textArray(endpointUids)}::text[])`.execute(tx);
   return rows;
 };
 

@@ -12,7 +12,7 @@ export type Loop = { db: Kysely<unknown>; release(): void };
  */
 export const loopSettings = `
   set enable_sort = off; set enable_incremental_sort = off; set enable_seqscan = off; set enable_bitmapscan = off;
-  set enable_hashjoin = off; set enable_mergejoin = off; set plan_cache_mode = force_generic_plan; set jit = off`;
+  set enable_hashjoin = off; set enable_mergejoin = off; set enable_memoize = off; set plan_cache_mode = force_generic_plan; set jit = off`;
 
 /**
  * For results of attempts: the commit does not wait for the disk. A crash of the server may lose the last results;
