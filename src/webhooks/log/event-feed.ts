@@ -46,7 +46,7 @@ export const listFeed = async (
   const asked = request.since ?? start.since;
   const oldest = request.after === undefined ? new Date(now.getTime() - retentionMs) : undefined;
   const since = oldest !== undefined && (asked ?? oldest) <= oldest ? oldest : asked;
-  const floor = since === undefined ? 0 : await placeBefore(db, tenant, since);
+  const floor = since === undefined ? 0 : await placeBefore(db, { tenant, kinds }, since);
   const { events, found, scanned } = await readFeed(db, {
     tenant,
     kinds,

@@ -115,6 +115,7 @@ export const redeliverSpan = async (
   const kinds = sentKindsOf(endpoint);
   if (kinds.length === 0) return 'withheld';
   if (!endpoint.enabled) return 'disabled';
+  const events = { tenant: viewer.tenant, kinds };
   const before: Redelivery = {
     tenant: viewer.tenant,
     uid: newId('rdl', now.getTime()),
@@ -122,11 +123,11 @@ export const redeliverSpan = async (
     since,
     until: until ?? null,
     everything,
-    afterPlace: await placeBefore(tx, viewer.tenant, since),
+    afterPlace: await placeBefore(tx, events, since),
     // Events recorded from now on are delivered anyway.
     lastPlace: Math.min(
-      await lastPlace(tx, viewer.tenant, kinds),
-      (until === undefined ? undefined : await placeAfter(tx, viewer.tenant, until)) ?? Number.MAX_SAFE_INTEGER,
+      await lastPlace(tx, events),
+      (until === undefined ? undefined : await placeAfter(tx, events, until)) ?? Number.MAX_SAFE_INTEGER,
     ),
     queued: 0,
     state: 'running',
