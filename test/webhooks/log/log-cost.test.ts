@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newId } from '#src/platform/ids.ts';
 import { createWebhookViews } from '#src/webhooks/index.ts';
+import { latestDeliveries } from '#src/webhooks/log/delivery-log-store.ts';
+import { knownDeliveries } from '#src/webhooks/queue/entity-queue-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { statementsOf } from '../../support/statements-of.ts';
 
@@ -50,12 +52,19 @@ type Plan = {
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
+/** As the statements of lists do (`alongIndexes`). */
+const alongIndexes = 'set local enable_seqscan = off; set local enable_bitmapscan = off';
+
 /** Rows of deliveries that one statement reads. */
-const rowsRead = async (text: string, values: unknown[]): Promise<number> => {
-  const client = await database.pool.connect();
+const rowsRead = async (
+  { text, values }: { text: string; values: unknown[] },
+  { pool } = database,
+  settings = alongIndexes,
+): Promise<number> => {
+  const client = await pool.connect();
   try {
     await client.query('begin');
-    await client.query('set local enable_seqscan = off; set local enable_bitmapscan = off');
+    await client.query(settings);
     const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
       `explain (analyze, timing off, format json) ${text}`,
       values,
@@ -102,8 +111,7 @@ test('each list and count of a long log reads a bounded number of deliveries, by
     });
     const reads = sent.filter(({ text }) => text.includes('webhooks.deliveries'));
     expect(reads.length, name).toBeGreaterThan(2);
-    for (const { text, values } of reads)
-      expect(await rowsRead(text, values), `${name}: ${text}`).toBeLessThan(readMax);
+    for (const read of reads) expect(await rowsRead(read), `${name}: ${read.text}`).toBeLessThan(readMax);
   }
 });
 
@@ -125,4 +133,32 @@ test('counts stop at their bound, and the few deliveries that are tried again ar
   expect((await views.countDeliveries(tenant, { ...any, endpointUid: 'whe_b' })).retrying).toMatchObject({ count: 1 });
   expect((await views.findResendable(tenant, { ...few, state: 'exhausted' }, 250))?.[0]?.eventIds).toHaveLength(60);
   expect(await views.findResendable(tenant, { ...few, state: 'succeeded' }, 250)).toBeUndefined();
+});
+
+test('the deliveries of few events are found by event, also at an endpoint that statistics take for a small one', async () => {
+  const grown = await createTestDatabase();
+  try {
+    const columns = 'tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state, created';
+    const insert = (endpoint: string, count: number): string =>
+      `insert into webhooks.deliveries (${columns})
+       select '${tenant}', 'dlv_' || number, ${endpoint}, 'evt_' || ${endpoint} || number, 'order.new', 'orders', 'ord_' || number,
+         1, number, 'succeeded', now() from generate_series(1, ${count}) as number`;
+    for (const statement of [
+      `insert into webhooks.endpoints (tenant, uid, owner_kind, owner_id, url, kinds, secret, created)
+       values ('${tenant}', 'whe_a', 'panel', 'panel', 'https://a.example/', '{orders}', '', now())`,
+      insert(`'whe_' || number`, 3_000),
+      'analyze webhooks.deliveries',
+      insert(`'whe_a'`, 20_000),
+    ])
+      await grown.pool.query(statement);
+    const eventIds = Array.from({ length: 100 }, (_, index) => `evt_whe_a${index + 1}`);
+    const sent = await statementsOf(async () => {
+      expect(await latestDeliveries(grown.db, { tenant, client: undefined }, eventIds)).toHaveLength(100);
+      expect(await knownDeliveries(grown.db, 'whe_a', eventIds)).toHaveLength(100);
+    });
+    expect(sent).toHaveLength(2);
+    for (const one of sent) expect(await rowsRead(one, grown, 'set local enable_seqscan = off'), one.text).toBe(100);
+  } finally {
+    await grown.drop();
+  }
 });

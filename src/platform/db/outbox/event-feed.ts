@@ -136,40 +136,40 @@ const recordingMsMax = 10 * minuteMs;
 /** Events of a tenant, of some kinds. */
 type EventsOf = { tenant: string; kinds: readonly string[] };
 
-/** The feed is halved until so many positions are left, so a reader skips fewer events than this for their time. */
+/** The feed is halved until so few positions are left, so a reader skips fewer events than this for their time. */
 const skippedMax = 256;
 
-/** Positions in the feed, those of all tenants counted. `place`: of an event that was recorded at the time or later. */
-type Around = { before: number; place: number | null };
+/** Positions of two events, one recorded before a time and one not. 0 and null: there is no such event. */
+type PlacesAround = { earlier: number; later: number | null };
 
 /**
- * Looks for the position in the feed that belongs to a time. Ids of events carry the time of recording, and their sequence
- * differs from that of the feed by `recordingMsMax` at most, so halving the feed finds it without an index by time, which
- * each event would have to enter. `before`: an event recorded before `at` has it, or it is 0 when there is none.
+ * Finds where a time is in the feed. Ids of events carry the time of recording, and their sequence differs from that of the
+ * feed by `recordingMsMax` at most. So halving the feed finds the time without an index by time, which every event would
+ * have to enter. Fewer than `skippedMax` positions lie between the two events, unless they follow each other.
  */
-const findPlacesAround = async (db: Kysely<unknown>, { tenant, kinds }: EventsOf, at: Date): Promise<Around> => {
+const findPlacesAround = async (db: Kysely<unknown>, { tenant, kinds }: EventsOf, at: Date): Promise<PlacesAround> => {
   const event = (bounds: RawBuilder<unknown>, sequence: RawBuilder<unknown>): RawBuilder<unknown> => sql`
     select of_kind.place, of_kind.event_id < ${idFloor('evt', at.getTime())} as "isEarlier"
     from unnest(${kinds}::text[]) as wanted (kind) cross join lateral (
       select place, event_id from outbox.places
       where tenant = ${tenant} and kind = wanted.kind and ${bounds} order by place ${sequence} limit 1
     ) as of_kind order by of_kind.place ${sequence} limit 1`;
-  // The first event after the position `high` is not an earlier one, and `low` is the position of an earlier one or 0.
-  const { rows } = await sql<Around>`
-    with recursive halved (low, high, place) as (
+  // `low` is the position of an earlier event or 0, and the first event after `high` is not an earlier one.
+  const { rows } = await sql<PlacesAround>`
+    with recursive halved (low, high, later) as (
       select case when newest."isEarlier" then newest.place when oldest."isEarlier" then oldest.place else 0 end,
         case when newest."isEarlier" then newest.place when oldest."isEarlier" then newest.place - 1 else 0 end,
         case when newest."isEarlier" then null when oldest."isEarlier" then newest.place else oldest.place end
       from (${event(sql`true`, sql``)}) as oldest cross join (${event(sql`true`, sql`desc`)}) as newest
       union all
       select case when met."isEarlier" then met.place else low end, case when met."isEarlier" then high else middle end,
-        case when met."isEarlier" then halved.place else met.place end
+        case when met."isEarlier" then later else met.place end
       from halved cross join lateral (select (low + high) / 2 as middle) as half
         cross join lateral (${event(sql`place > middle`, sql``)}) as met
       where high - low >= ${skippedMax}
     )
-    select low as before, place from halved order by high - low limit 1`.execute(db);
-  return rows[0] ?? { before: 0, place: null };
+    select low as earlier, later from halved order by high - low limit 1`.execute(db);
+  return rows[0] ?? { earlier: 0, later: null };
 };
 
 /**
@@ -177,11 +177,11 @@ const findPlacesAround = async (db: Kysely<unknown>, { tenant, kinds }: EventsOf
  * committed, and so dispatched, before the first event of the requested range.
  */
 export const placeBefore = async (db: Kysely<unknown>, events: EventsOf, since: Date): Promise<number> =>
-  (await findPlacesAround(db, events, new Date(since.getTime() - recordingMsMax))).before;
+  (await findPlacesAround(db, events, new Date(since.getTime() - recordingMsMax))).earlier;
 
 /** The last position that an event recorded before `until` can have; undefined: any. The same reasoning. */
 export const placeAfter = async (db: Kysely<unknown>, events: EventsOf, until: Date): Promise<number | undefined> =>
-  (await findPlacesAround(db, events, new Date(until.getTime() + recordingMsMax))).place ?? undefined;
+  (await findPlacesAround(db, events, new Date(until.getTime() + recordingMsMax))).later ?? undefined;
 
 /** The last assigned position. */
 export const lastPlace = async (db: Kysely<unknown>, { tenant, kinds }: EventsOf): Promise<number> => {
