@@ -109,6 +109,35 @@ describe('migrations', () => {
     }
   });
 
+  test('A-505 that PostgreSQL ends because of a deadlock with a transaction are applied when it ends', async () => {
+    await migrate(database.pool, [first], { log });
+    const [writer, pause] = [await database.pool.connect(), await database.pool.connect()];
+    try {
+      await pause.query('select pg_advisory_lock(1)');
+      await writer.query('begin; select from kitchen.ovens');
+      const warned = Promise.withResolvers<string>();
+      const noting = pino({ level: 'warn' }, { write: warned.resolve });
+      // The index locks the table against writers, and the column also against readers.
+      const wider = {
+        ...second,
+        sql: `create index on kitchen.ovens (id); select pg_advisory_xact_lock(1);
+          alter table kitchen.ovens add column heat integer`,
+      };
+      const migrated = migrate(database.pool, [first, wider], { log: noting });
+      await until(async () => (await waitingForLocks()) === 1);
+      const written = writer.query('update kitchen.ovens set id = id');
+      await until(async () => (await waitingForLocks()) === 2);
+      await pause.query('select pg_advisory_unlock(1)');
+      expect(await warned.promise).toContain('a migration is tried again, because its tables are locked');
+      await written;
+      await writer.query('commit');
+      expect(await migrated).toEqual([wider]);
+    } finally {
+      writer.release(true);
+      pause.release(true);
+    }
+  });
+
   test('A-505 whose table stays in use fail after a while, and name the process of the database that uses it', async () => {
     await migrate(database.pool, [first], { log });
     const reader = await database.pool.connect();

@@ -108,7 +108,11 @@ const assertNewEnough = async (pool: pg.Pool): Promise<void> => {
 
 const insufficientPrivilege = '42501';
 
-const isLockTimeout = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '55P03';
+/** `lock_timeout`, and the deadlocks that PostgreSQL ends by an error. */
+const lockFailures: readonly (string | undefined)[] = ['55P03', '40P01'];
+
+const isLockFailure = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && lockFailures.includes(error.code);
 
 /** MIGRATION_DENIED, when the role of the connection may not do what a migration does. */
 const deniedTo = async (pool: pg.Pool, error: unknown): Promise<MigrationError | undefined> => {
@@ -133,7 +137,7 @@ const apply = async (
       await applyOnce(client, migration, schemas);
       break;
     } catch (error) {
-      const isLocked = isLockTimeout(error);
+      const isLocked = isLockFailure(error);
       if (isLocked) await client.query('rollback');
       const holders = isLocked ? await holdersOf(client, migration) : '';
       if (!isLocked || performance.now() >= endMs)

@@ -3,4 +3,3 @@
 -- for every row. It keeps the index from statements that do not name the tenant: those look for few events of an endpoint, and
 -- a planner that takes the endpoint for a small one would read all of its deliveries.
 create index deliveries_newest on webhooks.deliveries (endpoint_uid, created desc) where tenant is not null;
-drop index webhooks.deliveries_of_endpoint;
