@@ -14,12 +14,15 @@
  * bench does with its own.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { tuneForFewCores } from '#src/platform/tune-memory.ts';
 import { signatureSchemes } from '#src/webhooks/index.ts';
 import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
 import { eventBody, fillLog, type Harness, openHarness, type Signing } from './kit/webhook-harness.ts';
 import { addBacklog } from './kit/webhooks/backlog.ts';
 import { measureHeaders } from './kit/webhooks/header-cost.ts';
 import { measureKills } from './kit/webhooks/kills.ts';
+
+tuneForFewCores();
 
 const goals = {
   ratioMin: 0.6,

@@ -35,8 +35,11 @@ type Assignment = 'lease' | 'claim' | 'wait';
 export type FastBatch = {
   /** The lease of the deliveries that `assign` leased. */
   lease(): FirstLease;
-  /** At the start of the transaction, which may be a retry, with the endpoints of the batch as they are locked now. */
-  begin(subscribed: readonly Subscribed[]): void;
+  /**
+   * At the start of the transaction, which may be a retry, with the endpoints of the batch as they are locked now. Looks at
+   * those that are due whether deliveries are.
+   */
+  begin(tx: Kysely<unknown>, subscribed: readonly Subscribed[]): Promise<void>;
   /** True when deliveries are due at one of the endpoints. They have to be claimed. */
   isAnyDue(): boolean;
   /** For the first delivery of an entity queue. Reserves a slot where the answer is `lease`. */
@@ -93,10 +96,10 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
   };
   return {
     lease: () => ({ token, until }),
-    begin: (subscribed) => {
+    begin: async (tx, subscribed) => {
       release(slots.keys());
       refused.clear();
-      open = sender.isOpen() ? openEndpoints(subscribed, now) : noEndpoints;
+      open = sender.isOpen() ? await lookAgain(tx, subscribed, openEndpoints(subscribed, now), now) : noEndpoints;
       token = sender.leaseToken();
     },
     isAnyDue: () => open.due.size > 0,
@@ -140,7 +143,7 @@ const leasedOf = (endpoint: DueEndpoint, { uid, endpointUid, event }: NewDeliver
 type OpenEndpoints = {
   /** Endpoints to which a delivery may go without a claim. */
   endpoints: ReadonlyMap<string, DueEndpoint>;
-  /** Of them, those whose schedule is due: earlier deliveries may be due there and go first. */
+  /** Of them, those with deliveries that are due and go first; before `lookAgain`, those whose schedule is due. */
   due: ReadonlySet<string>;
   /**
    * Of them, those whose schedule has to be written. Either its next look is too far away, so that the deliveries of a dead
@@ -164,6 +167,28 @@ const openEndpoints = (subscribed: readonly Subscribed[], now: Date): OpenEndpoi
     else if (inMs < scheduling.lookMs / 2 || inMs > scheduling.lookMs) unsettled.add(one.endpointUid);
   }
   return { endpoints, due, unsettled };
+};
+
+/**
+ * A claim that leased as many deliveries as it had room for leaves the endpoint due, since there may be more. Without a second
+ * look the next delivery to it would be claimed too, and then all of them, at nearly twice the cost. So the schedule is
+ * written anew where it is due, and only endpoints with due deliveries stay due. Locks all schedule rows that the transaction
+ * may write, in the order that every transaction uses.
+ */
+const lookAgain = async (
+  tx: Kysely<unknown>,
+  subscribed: readonly Subscribed[],
+  open: OpenEndpoints,
+  now: Date,
+): Promise<OpenEndpoints> => {
+  if (open.due.size === 0) return open;
+  await lockSchedule(
+    tx,
+    subscribed.map(({ endpointUid }) => endpointUid),
+  );
+  const dueAt = await reschedule(tx, [...open.due, ...open.unsettled], now);
+  const due = [...dueAt].flatMap(([uid, at]) => (at > now ? [] : [uid]));
+  return { ...open, due: new Set(due), unsettled: new Set() };
 };
 
 const isPlain = (one: Subscribed): one is Subscribed & DueEndpoint =>

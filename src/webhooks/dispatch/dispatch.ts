@@ -186,7 +186,7 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch, now: Date, fast: Fa
   if (isHeld && floor.isDue(performance.now())) await withCommit(tx, floor.look(tx, performance.now()));
   if (!isHeld || events.length === 0) return nothing;
   if (recipients === undefined) return { ...nothing, isMore: true };
-  fast?.begin(recipients.subscribed);
+  await fast?.begin(tx, recipients.subscribed);
   const isAnyDue = fast?.isAnyDue() ?? false;
   const { made: planned, taken } = planDeliveries(recipients, fast);
   const isRest = taken < events.length;

@@ -2,6 +2,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
+import { tuneForFewCores } from '#src/platform/tune-memory.ts';
+
+tuneForFewCores();
 
 const listenersCount = Number(process.argv[2] ?? 1);
 const slowMs = 5_000;

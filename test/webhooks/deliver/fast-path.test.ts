@@ -156,19 +156,15 @@ test('deliveries to an endpoint with a rate and to one that the breaker holds ar
   expect(await wayOf('cus_probe')).toBe('claimed');
 });
 
-test('deliveries to an endpoint whose schedule is due are claimed, behind earlier ones that may be due', async () => {
-  const stop = engine.startWorker();
-  await becomeKnown();
-  await stop();
-  receiver.behave(() => undefined);
+/** Records an event for the endpoint, whose schedule is due, and keeps claims away from it until the dispatcher has read that. */
+const recordWhileDue = async (entity: string): Promise<void> => {
   await sql`update webhooks.ready set due_at = ${engine.clock.now()} where endpoint_uid = ${uid}`.execute(engine.db);
-  // The row lock keeps claims away until this transaction ends.
   const client = await engine.pool.connect();
   try {
     await client.query('begin');
     await client.query('select from webhooks.ready where endpoint_uid = $1 for no key update', [uid]);
     engine.startWorker();
-    await engine.record({ entity: 'cus_behind', seq: 1 });
+    await engine.record({ entity, seq: 1 });
     await until(async () => {
       const { rows } = await sql`
         select from pg_stat_activity
@@ -177,12 +173,35 @@ test('deliveries to an endpoint whose schedule is due are claimed, behind earlie
       );
       return rows.length > 0;
     });
-    expect(receivedOf('cus_behind')).toEqual([]);
+    expect(receivedOf(entity)).toEqual([]);
     await client.query('commit');
   } finally {
     client.release(true);
   }
-  await until(arrived('cus_behind'));
+  await until(arrived(entity));
+};
+
+testFast('a delivery is leased although the schedule of its endpoint is due, when no earlier one is', async () => {
+  const stop = engine.startWorker();
+  await becomeKnown();
+  await stop();
+  receiver.behave(() => undefined);
+  await recordWhileDue('cus_alone');
+  expect(await wayOf('cus_alone')).toBe('leased');
+});
+
+test('a delivery is claimed behind an earlier one that is due at its endpoint', async () => {
+  const stop = engine.startWorker();
+  await becomeKnown();
+  await stop();
+  receiver.behave((response, { body }) => {
+    if (entityOf(body) !== 'cus_behind') response.writeHead(204).end();
+  });
+  await sql`
+    update webhooks.deliveries set state = 'pending', next_attempt_at = ${engine.clock.now()}, finished = null
+    where entity = 'cus_known_1'`.execute(engine.db);
+  await recordWhileDue('cus_behind');
+  expect(receivedOf('cus_known_1')).toHaveLength(2);
   expect(await wayOf('cus_behind')).toBe('claimed');
 });
 
