@@ -6,7 +6,7 @@ import { tenantMember } from '#src/contract/event.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Send } from '../send/send.ts';
-import { hexOf, secretKeys, signedText, v1Of } from '../signing/sign.ts';
+import { secretKeys, signedText, v1Field } from '../signing/sign.ts';
 import { headersWith } from '../signing/signed-headers.ts';
 import type { Forwarded } from './forward.ts';
 
@@ -26,8 +26,8 @@ export const createForwardWithSecret =
     const headers = headersWith({
       eventId: id,
       timestampSeconds,
-      signature: v1Of(keys.v1, signedText({ id, timestampSeconds, body })),
-      hex: { [signatureHeader]: hexOf(keys.hex, body) },
+      signature: v1Field(keys.v1(signedText({ id, timestampSeconds, body }), 'base64')),
+      hex: { [signatureHeader]: keys.hex(body, 'hex') },
       uid: newId('dlv', clock.now().getTime()),
       attempt: 1,
       tenant: tenantIn(body),

@@ -17,7 +17,7 @@ import {
   signatureField,
 } from './message-signature.ts';
 import { createOpenedSecrets } from './opened-secrets.ts';
-import { hexOf, signedText, v1aField, v1Of } from './sign.ts';
+import { signedText, v1aField, v1Field } from './sign.ts';
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 
 type SignedDelivery = {
@@ -93,14 +93,14 @@ export const createSignedHeaders = (deps: SignedHeadersDeps): SignedHeaders => {
     const signed = signedText({ id: eventId, timestampSeconds, body });
     // Both are begun before either is awaited, so that a thread makes them together.
     const signatures = Promise.all([key && sign(key, signed), message && sign(message.key, message.base)]);
-    const v1 = v1Of(secret.v1, signed);
-    const v1OfBoth = previous === undefined ? v1 : `${v1} ${v1Of(previous.v1, signed)}`;
+    const v1 = v1Field(secret.v1(signed, 'base64'));
+    const v1OfBoth = previous === undefined ? v1 : `${v1} ${v1Field(previous.v1(signed, 'base64'))}`;
     const hexHeader = delivery.signatureHeader ?? signatureHeader;
     // The operator may have chosen the name of a field of RFC 9421 after the endpoint asked for these.
     const hasHex = scheme === null || !isSignatureField(hexHeader);
     const hex = {
-      ...(hasHex && { [hexHeader]: hexOf((previous ?? secret).hex, body) }),
-      ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: hexOf(secret.hex, body) }),
+      ...(hasHex && { [hexHeader]: (previous ?? secret).hex(body, 'hex') }),
+      ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: secret.hex(body, 'hex') }),
     };
     const [v1a, messageSignature] = await signatures;
     const headers = headersWith({
