@@ -16,9 +16,9 @@ const fewCores = 2;
 /**
  * Call it once, before work begins, in a process that does nothing but deliver webhooks. V8 marks live objects with four
  * threads beside the main one. Where few cores are busy, these take turns with it, and every delivery waits for a tenth of a
- * second every few seconds. The main thread marks in short steps instead. For the same reason it collects young objects alone:
- * with threads beside it, the longest pauses were twice as long. It also marks less often: V8 starts when the old
- * objects have about doubled, here when there are four times as many. They are few in a worker, since its caches are bounded.
+ * second every few seconds. The main thread marks in short steps instead. For the same reason it collects young objects
+ * alone. It also marks less often: V8 starts when the old objects have about doubled, here when there are four times as many.
+ * They are few in a worker, since its caches are bounded.
  *
  * measured: `node test/bench/webhooks.ts latency` on two cores.
  */
