@@ -156,14 +156,17 @@ test('deliveries to an endpoint with a rate and to one that the breaker holds ar
   expect(await wayOf('cus_probe')).toBe('claimed');
 });
 
-/** Records an event for the endpoint, whose schedule is due, and keeps claims away from it until the dispatcher has read that. */
-const recordWhileDue = async (entity: string): Promise<void> => {
+/**
+ * Records an event for the endpoint, whose schedule is due, and keeps claims away from it until the dispatcher has read that.
+ * `onLocked`: called when no claim can reach the endpoint any more.
+ */
+const recordWhileDue = async (entity: string, onLocked: () => void = () => undefined): Promise<void> => {
   await sql`update webhooks.ready set due_at = ${engine.clock.now()} where endpoint_uid = ${uid}`.execute(engine.db);
   const client = await engine.pool.connect();
   try {
     await client.query('begin');
     await client.query('select from webhooks.ready where endpoint_uid = $1 for no key update', [uid]);
-    engine.startWorker();
+    onLocked();
     await engine.record({ entity, seq: 1 });
     await until(async () => {
       const { rows } = await sql`
@@ -182,9 +185,8 @@ const recordWhileDue = async (entity: string): Promise<void> => {
 };
 
 testFast('a delivery is leased although the schedule of its endpoint is due, when no earlier one is', async () => {
-  const stop = engine.startWorker();
+  engine.startWorker();
   await becomeKnown();
-  await stop();
   receiver.behave(() => undefined);
   await recordWhileDue('cus_alone');
   expect(await wayOf('cus_alone')).toBe('leased');
@@ -200,7 +202,7 @@ test('a delivery is claimed behind an earlier one that is due at its endpoint', 
   await sql`
     update webhooks.deliveries set state = 'pending', next_attempt_at = ${engine.clock.now()}, finished = null
     where entity = 'cus_known_1'`.execute(engine.db);
-  await recordWhileDue('cus_behind');
+  await recordWhileDue('cus_behind', () => engine.startWorker());
   expect(receivedOf('cus_known_1')).toHaveLength(2);
   expect(await wayOf('cus_behind')).toBe('claimed');
 });
