@@ -160,13 +160,16 @@ test('deliveries to an endpoint with a rate and to one that the breaker holds ar
  * Records an event for the endpoint, whose schedule is due, and keeps claims away from it until the dispatcher has read that.
  * `onLocked`: called when no claim can reach the endpoint any more.
  */
-const recordWhileDue = async (entity: string, onLocked: () => void = () => undefined): Promise<void> => {
+const recordWhileDue = async (
+  entity: string,
+  onLocked: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<void> => {
   await sql`update webhooks.ready set due_at = ${engine.clock.now()} where endpoint_uid = ${uid}`.execute(engine.db);
   const client = await engine.pool.connect();
   try {
     await client.query('begin');
     await client.query('select from webhooks.ready where endpoint_uid = $1 for no key update', [uid]);
-    onLocked();
+    await onLocked();
     await engine.record({ entity, seq: 1 });
     await until(async () => {
       const { rows } = await sql`
@@ -192,19 +195,17 @@ testFast('a delivery is leased although the schedule of its endpoint is due, whe
   expect(await wayOf('cus_alone')).toBe('leased');
 });
 
-test('a delivery is claimed behind an earlier one that is due at its endpoint', async () => {
-  const stop = engine.startWorker();
+test('a delivery goes behind an earlier one that is due at its endpoint', async () => {
+  engine.startWorker({ settings: { endpoint_concurrency_max: 1 } });
   await becomeKnown();
-  await stop();
-  receiver.behave((response, { body }) => {
-    if (entityOf(body) !== 'cus_behind') response.writeHead(204).end();
-  });
-  await sql`
-    update webhooks.deliveries set state = 'pending', next_attempt_at = ${engine.clock.now()}, finished = null
-    where entity = 'cus_known_1'`.execute(engine.db);
-  await recordWhileDue('cus_behind', () => engine.startWorker());
-  expect(receivedOf('cus_known_1')).toHaveLength(2);
-  expect(await wayOf('cus_behind')).toBe('claimed');
+  await recordWhileDue('cus_behind', () =>
+    sql`
+      update webhooks.deliveries set state = 'pending', next_attempt_at = ${engine.clock.now()}, finished = null
+      where entity = 'cus_known_1'`.execute(engine.db),
+  );
+  await until(() => receiver.received.length === knownCount + 2);
+  const last = receiver.received.slice(knownCount).map(({ body }) => entityOf(body));
+  expect(last).toEqual(['cus_known_1', 'cus_behind']);
 });
 
 testFast('a fast delivery that fails after its endpoint was disabled is cancelled, not retried', async () => {
