@@ -16,7 +16,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tuneForFewCores } from '#src/platform/tune-memory.ts';
 import { signatureSchemes } from '#src/webhooks/index.ts';
-import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
+import { median, type Part, pinned, print, ratiosOf, startPart, stopPart, watchStolenTime } from './kit/parts.ts';
 import { eventBody, fillLog, type Harness, openHarness, type Signing } from './kit/webhook-harness.ts';
 import { addBacklog } from './kit/webhooks/backlog.ts';
 import { measureHeaders } from './kit/webhooks/header-cost.ts';
@@ -382,10 +382,12 @@ const benchDeliveries = async (url: string): Promise<void> => {
   if (!['rate', 'signatures', 'latency', 'backlog'].some(wants)) return;
   await fillLog(url);
   const harness = await harnessOf('bench');
+  const stolenShare = watchStolenTime();
   if (wants('rate')) await benchRate(parts, harness);
   if (wants('signatures')) await benchSignatures(parts, harness);
   if (wants('latency')) await benchLatency(parts, harness);
   if (wants('backlog')) await benchBacklog(parts, harness, await harnessOf('bench_backlog'));
+  figure('taken of the cores by other machines of the host, %', stolenShare());
 };
 
 try {

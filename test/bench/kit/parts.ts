@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -72,6 +73,22 @@ export const withParts = async <T>(run: (start: typeof startPart) => Promise<T>)
 export const processorTimeOf = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
+};
+
+/**
+ * Call it when a measurement begins. Returns what other machines of the same host took of all cores since then, in per cent;
+ * NaN where the system does not say. `steal` of proc_stat(5), in ticks of 10 ms.
+ */
+export const watchStolenTime = (): (() => number) => {
+  const ticks = (): number => {
+    try {
+      return Number(readFileSync('/proc/stat', 'utf8').split(/\s+/)[8]);
+    } catch {
+      return Number.NaN;
+    }
+  };
+  const [before, startedMs] = [ticks(), performance.now()];
+  return () => ((ticks() - before) * 10 * 100) / ((performance.now() - startedMs) * cpus().length);
 };
 
 export const median = (values: readonly number[]): number => {

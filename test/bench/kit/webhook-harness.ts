@@ -8,6 +8,7 @@ import { pino } from 'pino';
 import { allMigrations } from '#src/app/installation/migrations.ts';
 import { buildEventBody } from '#src/contract/event.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import { named } from '#src/platform/db/driver/named.ts';
 import { outboxChannel, recordEvent, setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
@@ -98,17 +99,24 @@ export const openHarness = async (serverUrl: string, name: string) => {
     return { uid, secret };
   };
   let workerPid: number | undefined;
+  let recorded = 0;
   return {
     db,
     box,
     pool,
     url,
     addEndpoint,
-    /** Records `count` events, each of an entity of its own, the tenants in turn. The worker sees all of them at the commit. */
+    /**
+     * Records `count` events, each of an entity of its own, the tenants in turn, also from call to call. The worker sees all of
+     * them at the commit.
+     */
     record: (tenants: readonly string[], count: number): Promise<void> =>
       inTransaction(db, async (tx) => {
+        const from = recorded;
+        recorded += count;
+        const all = Array.from({ length: count }, (_, number) => tenants[(from + number) % tenants.length] ?? '');
         for (let done = 0; done < count; done += insertedMax)
-          await insertEvents(tx, tenants, Math.min(insertedMax, count - done));
+          await insertEvents(tx, all.slice(done, done + insertedMax));
         hintAfterCommit(tx, outboxChannel);
       }),
     /** Its id, and the moment at which its commit began, in milliseconds of the wall clock. */
@@ -178,16 +186,25 @@ const microsOf = (pid: number | undefined): number => {
   }
 };
 
-const insertEvents = async (db: Harness['db'], tenants: readonly string[], count: number): Promise<void> => {
-  const rows = Array.from({ length: count }, (_, number) => {
-    const tenant = tenants[number % tenants.length] ?? '';
-    const [id, entity] = [newId('evt'), newId('cus')];
-    return { id, tenant, entity, body: eventBody(tenant, id, entity) };
-  });
-  const column = (name: 'id' | 'tenant' | 'entity' | 'body'): string[] => rows.map((row) => row[name]);
-  await sql`
-    insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)
-    select id, tenant, 'customers', 'customer.changed', entity, 1, null, now(), body
-    from unnest(${column('id')}::text[], ${column('tenant')}::text[], ${column('entity')}::text[],
-      ${column('body')}::text[]) as event (id, tenant, entity, body)`.execute(db);
+const template = eventBody('{tenant}', '{event}', '{entity}');
+
+/**
+ * One event of each tenant, as the program records events: by a prepared statement that also queues them. PostgreSQL completes
+ * the bodies, because this process shares the cores with what is measured.
+ */
+const insertEvents = async (db: Harness['db'], tenants: readonly string[]): Promise<void> => {
+  const [eventStem, entityStem] = [newId('evt').slice(0, 18), newId('cus').slice(0, 18)];
+  await sql`${named}
+    with made as (
+      select ${eventStem}::text || lpad(number::text, 11, '0') as id, tenant,
+        ${entityStem}::text || lpad(number::text, 11, '0') as entity
+      from unnest(${tenants}::text[]) with ordinality as wanted (tenant, number)
+    ), recorded as (
+      insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body, queued)
+      select id, tenant, 'customers', 'customer.changed', entity, 1, null, now(),
+        replace(replace(replace(${template}::text, '{tenant}', tenant), '{event}', id), '{entity}', entity), true
+      from made returning position, id, tenant, kind, event, entity, created
+    )
+    insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
+    select * from recorded`.execute(db);
 };
