@@ -54,6 +54,19 @@ test('F-65 SIGHUP ends no role: each logs a line and continues', async () => {
   for (const program of roles) expect(await program.stop()).toBe(0);
 });
 
+test('F-50 a warning of Node or of a library is a line of the log', async () => {
+  const warns = `process.on('SIGUSR2', () => process.emitWarning('an old call', 'DeprecationWarning', 'DEP0000'))`;
+  const program = await start({ NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(warns)}` });
+  program.child.kill('SIGUSR2');
+  await until(() => program.errors().includes('an old call'));
+  const lines = program
+    .errors()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { level: string; err?: { message: string } });
+  expect(lines.filter(({ err }) => err?.message === 'an old call')).toMatchObject([{ level: 'warn' }]);
+});
+
 test('F-65 the import process outlives SIGHUP', async () => {
   const program = await start();
   const { restuid } = await runJson(['restaurant', 'create', '--name', 'Hung up'], env);

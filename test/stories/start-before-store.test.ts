@@ -1,11 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
 import { root, runCommand } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -95,3 +98,47 @@ test('a start does not wait for a database that does not exist, and a command ne
   expect(command.code).toBe(1);
   expect(command.stderr).not.toContain(waiting);
 });
+
+/** In the place of systemd: prints each message that comes to the socket. Node has no sockets of this kind. */
+const listenAsSystemd = async (): Promise<{ socket: string; messages: () => string }> => {
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-notify-'));
+  const socket = join(folder, 'notify');
+  const script = `import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print('bound', flush=True)
+while True: print(s.recv(4096).decode(), flush=True)`;
+  const listener = spawn('python3', ['-c', script, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => {
+    listener.kill();
+    rmSync(folder, { recursive: true });
+  });
+  let messages = '';
+  listener.stdout.on('data', (chunk: Buffer) => {
+    messages += chunk.toString();
+  });
+  await until(() => messages.includes('bound'));
+  return { socket, messages: () => messages };
+};
+
+const hasSystemdNotify = spawnSync('systemd-notify', ['--version']).status === 0;
+
+test.runIf(hasSystemdNotify).each([1, 2])(
+  'A-272 systemd learns once that a start has finished, and not while it waits for its database (processes: %i)',
+  async (processes) => {
+    const systemd = await listenAsSystemd();
+    const { said } = start({
+      ORDERPASS_ROLE: 'gateway',
+      ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:9',
+      ORDERPASS_PROCESSES: String(processes),
+      PORT: String(await freePort()),
+      NOTIFY_SOCKET: systemd.socket,
+    });
+    await until(() => said().includes(waiting));
+    expect(systemd.messages()).not.toContain('READY=1');
+    await line.restore();
+    await until(() => systemd.messages().includes('READY=1'));
+    expect(said()).toContain('Orderpass listens on');
+    expect(systemd.messages().split('READY=1')).toHaveLength(2);
+  },
+);

@@ -6,13 +6,15 @@ import type { SupervisingProcess } from '#src/app/processes/supervising-process.
 import type { Program } from '#src/app/run.ts';
 import type { Settings } from '#src/app/settings/config.ts';
 import { SettingsError } from '#src/app/settings/settings-error.ts';
-import { processSettingsSource, type SettingsSource } from '#src/app/settings/settings-source.ts';
+import { processSettingsSource, type SettingsSource, takeNotifySocket } from '#src/app/settings/settings-source.ts';
 import { commandLine } from '#src/platform/files/release.ts';
+import { logWarnings } from '#src/platform/log/log-warnings.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';
 import { tuneForFewCores, tuneMemory } from '#src/platform/tune-memory.ts';
 import { configFileOf } from '../../terminal/command-settings.ts';
 import { showProgress } from '../../terminal/long-command.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
+import { announceReady } from './announce-ready.ts';
 
 export const startCommand = (program: Command, output: Output): void => {
   program
@@ -33,24 +35,33 @@ export const startCommand = (program: Command, output: Output): void => {
       const source = { ...given, joined: collectSettings(given) };
       const problems = settingsProblems(source);
       if (problems.length > 0) throw new SettingsError(problems);
+      const notifySocket = takeNotifySocket();
       const { settings, log } = await beginWith(source);
       const { processes: count } = settings;
       // A warning, not an error: after a rollback to an older version the environment may name newer settings.
       for (const { path, message } of unknownNames(source)) log.warn(`${path} ${message}`);
       if (demoData && count > 1) throw new UsageError('--demo-data is for one process: ORDERPASS_PROCESSES must be 1');
-      if (count > 1) await runSeveral({ settings, source, log }, count, output);
-      else await runAlone({ settings, source, log, demoData: weekOf(demoData, output) }, output);
+      if (count > 1) await runSeveral({ settings, source, log, notifySocket }, count, output);
+      else await runAlone({ settings, source, log, notifySocket, demoData: weekOf(demoData, output) }, output);
     });
 };
 
-type Loaded = { settings: Settings; source: SettingsSource; log: Logger; demoData?: DemoData };
+type Loaded = {
+  settings: Settings;
+  source: SettingsSource;
+  log: Logger;
+  notifySocket?: string | undefined;
+  demoData?: DemoData;
+};
 
 const beginWith = async (source: SettingsSource): Promise<Loaded> => {
   const { loadSettings } = await import('#src/app/settings/config.ts');
   const settings = loadSettings(source);
   tuneMemory();
   if (settings.role === 'worker') tuneForFewCores();
-  return { settings, source, log: createLog({ level: settings.log_level, role: settings.role }) };
+  const log = createLog({ level: settings.log_level, role: settings.role });
+  logWarnings(log);
+  return { settings, source, log };
 };
 
 type DemoData = { wanted: boolean; progress: WeekProgress };
@@ -82,6 +93,7 @@ const runAlone = async (loaded: Loaded, output: Output): Promise<void> => {
   try {
     const { demo, publicUrl, internalUrl } = running;
     introduce(publicUrl, internalUrl, settings, output);
+    void announceReady(loaded.notifySocket, log);
     if (demo?.fresh !== undefined && publicUrl !== undefined) {
       for (const line of introduction(demo.fresh, publicUrl, demo.takesOrders)) output.line(line);
       await demo.markShown();
@@ -94,7 +106,11 @@ const runAlone = async (loaded: Loaded, output: Output): Promise<void> => {
 };
 
 /** This process supervises `count` others, which run this command too. */
-const runSeveral = async ({ settings, source, log }: Loaded, count: number, output: Output): Promise<void> => {
+const runSeveral = async (
+  { settings, source, log, notifySocket }: Loaded,
+  count: number,
+  output: Output,
+): Promise<void> => {
   const stopping = stopOnSignal();
   // Loaded only where it is used.
   const { startProcesses } = await import('#src/app/processes/start-processes.ts');
@@ -104,6 +120,7 @@ const runSeveral = async ({ settings, source, log }: Loaded, count: number, outp
     const started = await Promise.race([processes.started, stopped(stopping)]);
     if (started === undefined) return;
     introduce(started.publicUrl, started.internalUrl, settings, output);
+    void announceReady(notifySocket, log);
     await Promise.race([processes.failed, stopped(stopping)]);
   } finally {
     await processes.stop();
