@@ -9,10 +9,11 @@ import { allMigrations } from '#src/app/installation/migrations.ts';
 import { buildEventBody } from '#src/contract/event.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { named } from '#src/platform/db/driver/named.ts';
+import { hintsOf } from '#src/platform/db/hints/hints.ts';
 import { outboxChannel, recordEvent, setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
-import { hintAfterCommit, inTransaction } from '#src/platform/db/transaction.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import { createEndpoint, type SignatureScheme } from '#src/webhooks/index.ts';
 import { boxOfEarlierStore } from '../../cli/store/earlier-store.ts';
@@ -25,7 +26,6 @@ export type Harness = Awaited<ReturnType<typeof openHarness>>;
 export type Signing = { signature?: SignatureScheme | null; v1a?: boolean };
 
 const log = pino({ level: 'error' }, pino.destination(2));
-const insertedMax = 5_000;
 
 /** A customer as receivers get it: about 700 bytes. */
 const customer = (uid: string): Record<string, unknown> => ({
@@ -110,15 +110,15 @@ export const openHarness = async (serverUrl: string, name: string) => {
      * Records `count` events, each of an entity of its own, the tenants in turn, also from call to call. The worker sees all of
      * them at the commit.
      */
-    record: (tenants: readonly string[], count: number): Promise<void> =>
-      inTransaction(db, async (tx) => {
-        const from = recorded;
-        recorded += count;
-        const all = Array.from({ length: count }, (_, number) => tenants[(from + number) % tenants.length] ?? '');
-        for (let done = 0; done < count; done += insertedMax)
-          await insertEvents(tx, all.slice(done, done + insertedMax));
-        hintAfterCommit(tx, outboxChannel);
-      }),
+    record: async (tenants: readonly string[], count: number): Promise<void> => {
+      const from = recorded;
+      recorded += count;
+      await insertEvents(
+        db,
+        Array.from({ length: count }, (_, number) => tenants[(from + number) % tenants.length] ?? ''),
+      );
+      hintsOf(pool).send(outboxChannel);
+    },
     /** Its id, and the moment at which its commit began, in milliseconds of the wall clock. */
     recordOne: (tenant: string): Promise<{ id: string; at: number }> =>
       inTransaction(db, async (tx) => {
@@ -189,8 +189,8 @@ const microsOf = (pid: number | undefined): number => {
 const template = eventBody('{tenant}', '{event}', '{entity}');
 
 /**
- * One event of each tenant, as the program records events: by a prepared statement that also queues them. PostgreSQL completes
- * the bodies, because this process shares the cores with what is measured.
+ * One event of each tenant, in a transaction. A prepared statement records and queues them, as in the program. PostgreSQL
+ * completes the bodies, because this process shares the cores with what is measured.
  */
 const insertEvents = async (db: Harness['db'], tenants: readonly string[]): Promise<void> => {
   const [eventStem, entityStem] = [newId('evt').slice(0, 18), newId('cus').slice(0, 18)];
