@@ -127,7 +127,7 @@ test.runIf(hasSystemdNotify).each([1, 2])(
   'A-272 systemd learns once that a start has finished, and not while it waits for its database (processes: %i)',
   async (processes) => {
     const systemd = await listenAsSystemd();
-    const { said } = start({
+    const { said, gone } = start({
       ORDERPASS_ROLE: 'gateway',
       ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:9',
       ORDERPASS_PROCESSES: String(processes),
@@ -139,6 +139,8 @@ test.runIf(hasSystemdNotify).each([1, 2])(
     await line.restore();
     await until(() => systemd.messages().includes('READY=1'));
     expect(said()).toContain('Orderpass listens on');
+    child?.kill('SIGINT');
+    await gone;
     expect(systemd.messages().split('READY=1')).toHaveLength(2);
   },
 );
