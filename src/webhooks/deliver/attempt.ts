@@ -8,13 +8,14 @@ import { isTransient } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { AuthorizedSend } from '../auth/authorized-send.ts';
 import type { BatchedStarts } from '../pacing/batched-starts.ts';
-import { claiming, slotting } from '../pacing/bounds.ts';
+import { claiming, signing, slotting } from '../pacing/bounds.ts';
 import { quick, slow } from '../pacing/concurrency-limit.ts';
 import { askedSeconds, nextDelayMs } from '../pacing/retry-schedule.ts';
 import type { Slot } from '../pacing/slots.ts';
 import { type ClaimedDelivery, returnLease } from '../queue/claim-store.ts';
 import { redactResponse } from '../send/redact-response.ts';
 import type { Failure, SendResult } from '../send/send-result.ts';
+import type { SignText } from '../signing/message-signature.ts';
 import type { Leased } from './leased.ts';
 import type { AttemptResult, Recorder } from './record.ts';
 import type { WorkerIdentity } from './worker-identity.ts';
@@ -23,8 +24,8 @@ export type AttemptDeps = {
   db: Kysely<unknown>;
   clock: Clock;
   send: AuthorizedSend;
-  /** Headers of a delivery, signatures included. */
-  headersFor: (delivery: ClaimedDelivery, timestampSeconds: number) => Promise<Record<string, string>>;
+  /** Headers of a delivery, signatures included. `sign`: in place of the thread that signs. */
+  headersFor: (delivery: ClaimedDelivery, timestampSeconds: number, sign?: SignText) => Promise<Record<string, string>>;
   /** Secrets that must not appear in the stored response. */
   secretsOf: (delivery: ClaimedDelivery) => readonly string[];
   /** In [0, 1), for jitter. */
@@ -104,7 +105,7 @@ const waitAndSend = async (deps: AttemptDeps, { delivery, slot, leasedMs }: Task
     if (deps.isWithheld(delivery)) return { nextAttemptAt: new Date(started.getTime() + claiming.withheldRetryMs) };
     let headers: Record<string, string>;
     try {
-      headers = await deps.headersFor(delivery, Math.floor(started.getTime() / 1000));
+      headers = await headersOf(deps, delivery, secondsOf(started));
     } catch (error) {
       return { nextAttemptAt: new Date(started.getTime() + claiming.unsignedRetryMs), error };
     }
@@ -116,6 +117,21 @@ const waitAndSend = async (deps: AttemptDeps, { delivery, slot, leasedMs }: Task
     slot.answered();
   }
 };
+
+/** Headers that were made ahead are used while their time is that of the attempt, to a second. */
+const headersOf = (
+  { headersFor }: AttemptDeps,
+  delivery: Leased,
+  timestampSeconds: number,
+): Promise<Record<string, string>> => {
+  const { signed } = delivery;
+  const isFresh =
+    signed !== undefined && Math.abs(timestampSeconds - signed.timestampSeconds) <= signing.aheadSecondsMax;
+  return isFresh ? signed.headers : headersFor(delivery, timestampSeconds);
+};
+
+/** Of Standard Webhooks: whole seconds since 1970. */
+export const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1000);
 
 const tookMs = ({ failure, timings }: SendResult): number =>
   failure === 'timeout' ? Number.POSITIVE_INFINITY : timings.total;

@@ -2,7 +2,13 @@
 import type { ClaimedDelivery, DueEndpoint, LeasedDelivery } from '../queue/claim-store.ts';
 
 /** `endpoint`: as it was when the lease was taken. */
-export type Leased = ClaimedDelivery & { endpoint: DueEndpoint };
+export type Leased = ClaimedDelivery & {
+  endpoint: DueEndpoint;
+  /** Headers that were made before the attempt. */
+  signed?: SignedAhead;
+};
+
+export type SignedAhead = { timestampSeconds: number; headers: Promise<Record<string, string>> };
 
 type OfDelivery = Omit<LeasedDelivery, 'body'> & Pick<ClaimedDelivery, 'body' | 'leaseToken'>;
 

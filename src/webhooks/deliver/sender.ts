@@ -9,8 +9,9 @@ import { pause } from '#src/platform/supervisor.ts';
 import { createBatchedStarts } from '../pacing/batched-starts.ts';
 import { claiming, slotting } from '../pacing/bounds.ts';
 import { createSlots, type Slot, type Slots } from '../pacing/slots.ts';
-import { type AttemptDeps, attempt } from './attempt.ts';
-import type { Leased } from './leased.ts';
+import { signText } from '../signing/message-signature.ts';
+import { type AttemptDeps, attempt, secondsOf } from './attempt.ts';
+import type { Leased, SignedAhead } from './leased.ts';
 import { createRecorder } from './record.ts';
 import type { WorkerIdentity } from './worker-identity.ts';
 
@@ -41,6 +42,8 @@ export type Sender = {
   isOpen(): boolean;
   /** The token for leases that are taken now. */
   leaseToken(): string;
+  /** Signs in this thread, for an attempt that starts within a second. Does not reject before the attempt needs the headers. */
+  sign(delivery: Leased): SignedAhead;
   /** Starts an attempt. The lease counts from `leasedMs` of `performance.now()`. */
   start(delivery: Leased, slot: Slot, leasedMs: number): void;
   listen(listener: SenderListener): void;
@@ -91,6 +94,13 @@ export const createSender = (deps: SenderDeps): Sender => {
     slotsMax,
     isOpen: () => !stopping.signal.aborted && deps.identity.isHeld() && deps.areRightsKnown(),
     leaseToken: deps.identity.leaseToken,
+    sign: (delivery) => {
+      const timestampSeconds = secondsOf(deps.clock.now());
+      const headers = deps.headersFor(delivery, timestampSeconds, signText);
+      // It may be needed by nobody: the transaction can fail.
+      headers.catch(() => undefined);
+      return { timestampSeconds, headers };
+    },
     start: (delivery, slot, leasedMs) => keep(running, run(delivery, slot, leasedMs)),
     listen: (listener) => void listeners.push(listener),
     waitFor: (work) => keep(others, work),

@@ -202,6 +202,7 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch, now: Date, fast: Fa
   if (!areNew) await withCommit(tx, releaseNext(tx, made.map(entityQueueOf), now));
   const ahead = isMore && !isRest ? claimEvents(tx, queue, { limit: batchMax, floor: floor.get() }) : undefined;
   if (ahead !== undefined) await withCommit(tx, ahead);
+  fast?.sign(made);
   return {
     taken,
     isRest,

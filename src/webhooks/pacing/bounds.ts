@@ -91,8 +91,15 @@ export const claiming = {
   returnLeasesMs: 500,
 } as const;
 
-/** The thread that signs, in `signing/thread-signer.ts`. */
+/** Signing: ahead of the attempt in `deliver/fast-path.ts`, else with a thread in `signing/thread-signer.ts`. */
 export const signing = {
+  /**
+   * chosen: deliveries of a batch that the main thread signs while the batch is committed. Of a larger batch there is other work to do
+   * meanwhile. measured: `node test/bench/webhooks.ts latency` and `rate`.
+   */
+  aheadMax: 32,
+  /** chosen: a signature that waited for longer is made anew, since receivers compare its time with theirs. */
+  aheadSecondsMax: 1,
   /** chosen: below this a message costs the main thread as much as the signatures. */
   groupMin: 4,
   /** chosen: texts that wait for the thread; the main thread signs those beyond them. */

@@ -40,7 +40,12 @@ type SignedDelivery = {
   v1a: boolean;
 };
 
-export type SignedHeaders = (delivery: SignedDelivery, timestampSeconds: number) => Promise<Record<string, string>>;
+/** `sign`: in place of the usual way to sign. */
+export type SignedHeaders = (
+  delivery: SignedDelivery,
+  timestampSeconds: number,
+  sign?: SignText,
+) => Promise<Record<string, string>>;
 
 type SignedHeadersDeps = {
   db: Kysely<unknown>;
@@ -64,7 +69,7 @@ export const deliveryHeaderNames = [
 
 /** `signatureHeader`: the operator's name of the hex header, for endpoints without a name of their own. */
 export const createSignedHeaders = (deps: SignedHeadersDeps): SignedHeaders => {
-  const { box, clock, signatureHeader, sign } = deps;
+  const { box, clock, signatureHeader } = deps;
   const opened = createOpenedSecrets(box);
   const keys = createSigningKeys(deps);
   const messageKeys: Readonly<Record<SignatureScheme, SigningKeys>> = {
@@ -82,7 +87,7 @@ export const createSignedHeaders = (deps: SignedHeadersDeps): SignedHeaders => {
     const { kid, key } = current instanceof Promise ? await current : current;
     return { key, ...describeMessage({ scheme, kid, url, eventId, timestampSeconds, body }) };
   };
-  return async (delivery, timestampSeconds) => {
+  return async (delivery, timestampSeconds, sign = deps.sign) => {
     const { endpointUid, eventId, body, previousSecret, previousSecretExpires: expires, signature: scheme } = delivery;
     const secret = opened(endpointUid, delivery.secret);
     const overlaps = previousSecret !== null && expires !== null && expires > clock.now();
