@@ -9,7 +9,7 @@
 import type { Kysely } from 'kysely';
 import type { Logger } from '#src/platform/log.ts';
 import { startWait, type Wait } from '#src/platform/wake.ts';
-import { claiming, dispatching, fastPath, scheduling, signing } from '../pacing/bounds.ts';
+import { claiming, dispatching, fastPath, scheduling } from '../pacing/bounds.ts';
 import { failuresToHold } from '../pacing/breaker.ts';
 import { quick, slow } from '../pacing/concurrency-limit.ts';
 import type { Full, Slot } from '../pacing/slots.ts';
@@ -18,6 +18,7 @@ import type { FirstLease, NewDelivery, Subscribed } from '../queue/delivery-stor
 import { lockSchedule, reschedule, scheduleLookSoon } from '../queue/schedule-store.ts';
 import { type Leased, leasedTo } from './leased.ts';
 import type { Sender } from './sender.ts';
+import { createSignAhead } from './sign-ahead.ts';
 import { createWaitBudget, type WaitBudget } from './wait-budget.ts';
 
 export type FastPath = {
@@ -48,10 +49,7 @@ export type FastBatch = {
   release(deliveryUids: readonly string[]): void;
   /** Makes sure that a worker looks at the endpoints in time, also if this one dies. May leave deliveries to a claim. */
   settle(tx: Kysely<unknown>, made: readonly NewDelivery[]): Promise<readonly NewDelivery[]>;
-  /**
-   * With the commit sent or about to be: signs the leased deliveries of a small batch while the database commits, since this
-   * thread waits meanwhile. May be called with deliveries that are not committed in the end.
-   */
+  /** With the commit sent or about to be: signs the deliveries of a small batch. */
   sign(made: readonly NewDelivery[]): void;
   /** After the commit: starts the attempts of the leased deliveries. */
   start(db: Kysely<unknown>, made: readonly NewDelivery[]): Promise<void>;
@@ -81,8 +79,6 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
   const until = new Date(now.getTime() + claiming.leaseMs);
   let token = sender.leaseToken();
   const slots = new Map<string, Slot>();
-  /** By their uid: deliveries that are signed before their attempt. */
-  const signed = new Map<string, Leased>();
   /** Endpoints of which one delivery found no slot: later deliveries must not overtake it. */
   const refused = new Set<string>();
   let open: OpenEndpoints = noEndpoints;
@@ -106,6 +102,7 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
     const endpoint = open.endpoints.get(one.endpointUid);
     return one.leased && endpoint !== undefined && slots.has(one.uid) ? leasedWith(endpoint, one, token) : undefined;
   };
+  const signAhead = createSignAhead(sender, leasedOf);
   return {
     lease: () => ({ token, until }),
     begin: async (tx, subscribed) => {
@@ -126,22 +123,11 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
     },
     release,
     settle: (tx, made) => settle(tx, made, open, now),
-    sign: (made) => {
-      if (made.length > signing.aheadMax) return;
-      // By then the statements of this turn of the event loop are on their way.
-      setImmediate(() => {
-        for (const one of made) {
-          const leased = one.event.body.length > signing.textMax ? undefined : leasedOf(one);
-          if (leased === undefined) continue;
-          leased.signed = sender.sign(leased);
-          signed.set(one.uid, leased);
-        }
-      });
-    },
+    sign: signAhead.begin,
     start: async (db, made) => {
       const started = new Set<string>();
       for (const one of made) {
-        const leased = signed.get(one.uid) ?? leasedOf(one);
+        const leased = signAhead.signed(one.uid) ?? leasedOf(one);
         const slot = slots.get(one.uid);
         if (leased === undefined || slot === undefined) continue;
         slots.delete(one.uid);

@@ -97,7 +97,7 @@ export const createSender = (deps: SenderDeps): Sender => {
     sign: (delivery) => {
       const timestampSeconds = secondsOf(deps.clock.now());
       const headers = deps.headersFor(delivery, timestampSeconds, signText);
-      // It may be needed by nobody: the transaction can fail.
+      // Unused when the transaction fails.
       headers.catch(() => undefined);
       return { timestampSeconds, headers };
     },

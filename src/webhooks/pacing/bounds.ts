@@ -91,7 +91,7 @@ export const claiming = {
   returnLeasesMs: 500,
 } as const;
 
-/** Signing: ahead of the attempt in `deliver/fast-path.ts`, else with a thread in `signing/thread-signer.ts`. */
+/** Signing: ahead of the attempt in `deliver/sign-ahead.ts`, else with a thread in `signing/thread-signer.ts`. */
 export const signing = {
   /**
    * chosen: deliveries of a batch that the main thread signs while the batch is committed. Of a larger batch there is other work to do

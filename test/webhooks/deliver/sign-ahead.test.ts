@@ -54,9 +54,10 @@ const recordAndHold = async (meanwhile: () => unknown): Promise<void> => {
 };
 
 const verifiedTimestamp = (): number => {
-  const { body, headers } = receiver.received[1] ?? { body: '', headers: {} };
-  new Webhook(secret).verify(body, headers as Record<string, string>);
-  return Number(headers['webhook-timestamp']);
+  const second = receiver.received[1];
+  if (second === undefined) return Number.NaN;
+  new Webhook(secret).verify(second.body, second.headers as Record<string, string>);
+  return Number(second.headers['webhook-timestamp']);
 };
 
 const startMs = (): number => Math.floor(Date.now() / 1_000) * 1_000;
