@@ -10,19 +10,27 @@ const testFast = test.skipIf(isFastPathOff);
 
 let engine: Engine;
 let receiver: WebhookReceiver;
+let endpointUid: string;
 let secret: string;
-/** Of the clock of the worker. Undefined: it goes with the machine. */
+/** Where the clock of the worker stands. Undefined: it goes. */
 let stoppedAtMs: number | undefined;
 
 beforeEach(async () => {
   engine = await startEngine();
   receiver = await startReceiver();
-  ({ secret } = await engine.addEndpoint(receiver.url));
+  ({ endpointUid, secret } = await engine.addEndpoint(receiver.url));
   stoppedAtMs = undefined;
-  engine.startWorker({ clock: { now: () => new Date(stoppedAtMs ?? Date.now()) } });
+  engine.startWorker({ clock: { now: () => new Date(stoppedAtMs ?? engine.clock.now()) } });
   // From now on the endpoint is known to answer, so its deliveries take the fast path.
   await engine.record({ entity: 'cus_known', seq: 1 });
   await until(async () => (await engine.deliveries())[0]?.state === 'succeeded');
+  // A claim that looks at the endpoint during a test would hold its schedule.
+  engine.advance(5_000);
+  await until(async () => {
+    const { rows } = await sql`
+      select from webhooks.ready where endpoint_uid = ${endpointUid} and due_at = 'infinity'`.execute(engine.db);
+    return rows.length > 0;
+  });
 });
 
 afterEach(async () => {
@@ -39,9 +47,8 @@ const recordAndHold = async (meanwhile: () => unknown): Promise<void> => {
     await until(async () => {
       const { rows } = await sql`
         select from pg_stat_activity
-        where datname = current_database() and application_name = 'webhook-dispatch' and wait_event_type = 'Lock'`.execute(
-        engine.db,
-      );
+        where datname = current_database() and application_name = 'webhook-dispatch' and wait_event_type = 'Lock'
+          and query like '%insert into webhooks.deliveries%'`.execute(engine.db);
       return rows.length > 0;
     });
     expect(receiver.received).toHaveLength(1);
@@ -60,7 +67,7 @@ const verifiedTimestamp = (): number => {
   return Number(second.headers['webhook-timestamp']);
 };
 
-const startMs = (): number => Math.floor(Date.now() / 1_000) * 1_000;
+const startMs = (): number => Math.floor(engine.clock.now().getTime() / 1_000) * 1_000;
 
 testFast('a delivery is signed while the database commits its dispatch', async () => {
   const beganMs = startMs();
