@@ -5,7 +5,7 @@
  * was taken and not marked has the same Message-ID, and that of a webhook the same id.
  */
 import type { Kysely } from 'kysely';
-import { type Clock, dayMs, minuteMs } from '#src/platform/clock.ts';
+import { type Clock, dayMs, minuteMs, unixSeconds } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
@@ -120,7 +120,7 @@ const createSendOne = ({ db, box, clock, log, mailer, post, sign, origin }: Noti
       text: `${subject}\n\n${text}`,
       data: facts,
     });
-    const timestampSeconds = Math.floor(clock.now().getTime() / 1000);
+    const timestampSeconds = unixSeconds(clock.now());
     const headers = {
       'content-type': 'application/json',
       'webhook-id': id,

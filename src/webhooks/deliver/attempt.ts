@@ -3,7 +3,7 @@
  * released at once. Any other result keeps it until the result is written, and so does a full recorder.
  */
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, unixSeconds } from '#src/platform/clock.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { AuthorizedSend } from '../auth/authorized-send.ts';
@@ -105,7 +105,7 @@ const waitAndSend = async (deps: AttemptDeps, { delivery, slot, leasedMs }: Task
     if (deps.isWithheld(delivery)) return { nextAttemptAt: new Date(started.getTime() + claiming.withheldRetryMs) };
     let headers: Record<string, string>;
     try {
-      headers = await headersOf(deps, delivery, secondsOf(started));
+      headers = await headersOf(deps, delivery, unixSeconds(started));
     } catch (error) {
       return { nextAttemptAt: new Date(started.getTime() + claiming.unsignedRetryMs), error };
     }
@@ -118,7 +118,7 @@ const waitAndSend = async (deps: AttemptDeps, { delivery, slot, leasedMs }: Task
   }
 };
 
-/** Headers that were made ahead are used while their time is that of the attempt, to a second. */
+/** Headers that were made ahead are used while they are hardly older than the attempt. */
 const headersOf = (
   { headersFor }: AttemptDeps,
   delivery: Leased,
@@ -129,9 +129,6 @@ const headersOf = (
     signed !== undefined && Math.abs(timestampSeconds - signed.timestampSeconds) <= signing.aheadSecondsMax;
   return isFresh ? signed.headers : headersFor(delivery, timestampSeconds);
 };
-
-/** Of Standard Webhooks: whole seconds since 1970. */
-export const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1000);
 
 const tookMs = ({ failure, timings }: SendResult): number =>
   failure === 'timeout' ? Number.POSITIVE_INFINITY : timings.total;

@@ -49,7 +49,7 @@ export type FastBatch = {
   release(deliveryUids: readonly string[]): void;
   /** Makes sure that a worker looks at the endpoints in time, also if this one dies. May leave deliveries to a claim. */
   settle(tx: Kysely<unknown>, made: readonly NewDelivery[]): Promise<readonly NewDelivery[]>;
-  /** With the commit sent or about to be: signs the deliveries of a small batch. */
+  /** Right before the commit is sent: signs the deliveries of a small batch meanwhile. */
   sign(made: readonly NewDelivery[]): void;
   /** After the commit: starts the attempts of the leased deliveries. */
   start(db: Kysely<unknown>, made: readonly NewDelivery[]): Promise<void>;

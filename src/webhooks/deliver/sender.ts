@@ -4,13 +4,14 @@
  * next run goes on beside them.
  */
 import type { Pool } from 'pg';
+import { unixSeconds } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
 import { createBatchedStarts } from '../pacing/batched-starts.ts';
 import { claiming, slotting } from '../pacing/bounds.ts';
 import { createSlots, type Slot, type Slots } from '../pacing/slots.ts';
 import { signText } from '../signing/message-signature.ts';
-import { type AttemptDeps, attempt, secondsOf } from './attempt.ts';
+import { type AttemptDeps, attempt } from './attempt.ts';
 import type { Leased, SignedAhead } from './leased.ts';
 import { createRecorder } from './record.ts';
 import type { WorkerIdentity } from './worker-identity.ts';
@@ -42,7 +43,7 @@ export type Sender = {
   isOpen(): boolean;
   /** The token for leases that are taken now. */
   leaseToken(): string;
-  /** Signs in this thread, for an attempt that starts within a second. Does not reject before the attempt needs the headers. */
+  /** Signs in this thread, for an attempt that starts soon. A failure is reported by that attempt. */
   sign(delivery: Leased): SignedAhead;
   /** Starts an attempt. The lease counts from `leasedMs` of `performance.now()`. */
   start(delivery: Leased, slot: Slot, leasedMs: number): void;
@@ -95,9 +96,9 @@ export const createSender = (deps: SenderDeps): Sender => {
     isOpen: () => !stopping.signal.aborted && deps.identity.isHeld() && deps.areRightsKnown(),
     leaseToken: deps.identity.leaseToken,
     sign: (delivery) => {
-      const timestampSeconds = secondsOf(deps.clock.now());
+      const timestampSeconds = unixSeconds(deps.clock.now());
       const headers = deps.headersFor(delivery, timestampSeconds, signText);
-      // Unused when the transaction fails.
+      // The attempt awaits it later, or never when the transaction fails. Until then a rejection would end the process.
       headers.catch(() => undefined);
       return { timestampSeconds, headers };
     },

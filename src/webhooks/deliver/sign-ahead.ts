@@ -8,7 +8,7 @@ import type { Leased } from './leased.ts';
 import type { Sender } from './sender.ts';
 
 export type SignAhead = {
-  /** Call it with the commit sent or about to be. The deliveries may turn out not to be committed. */
+  /** Call it right before the commit is sent. Where the commit fails, the signatures are not used. */
   begin(made: readonly NewDelivery[]): void;
   /** The delivery with its headers, if it was signed. */
   signed(deliveryUid: string): Leased | undefined;
@@ -26,6 +26,7 @@ export const createSignAhead = (
       // By then the statements of this turn of the event loop are on their way.
       setImmediate(() => {
         for (const one of made) {
+          // Many large bodies would hold up the event loop; their attempts start a few at a time.
           const leased = one.event.body.length > signing.textMax ? undefined : leasedOf(one);
           if (leased === undefined) continue;
           leased.signed = sender.sign(leased);

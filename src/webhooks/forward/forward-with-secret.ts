@@ -3,7 +3,7 @@
  * There is no `v1a` signature, because its key never leaves the server.
  */
 import { tenantMember } from '#src/contract/event.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, unixSeconds } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Send } from '../send/send.ts';
 import { secretKeys, signedText, v1Field } from '../signing/sign.ts';
@@ -22,7 +22,7 @@ export const createForwardWithSecret =
   ({ clock, send }: ForwardDeps): SecretForward =>
   async ({ secret, signatureHeader, event: { id, body }, url }, signal) => {
     const keys = secretKeys(secret);
-    const timestampSeconds = Math.floor(clock.now().getTime() / 1000);
+    const timestampSeconds = unixSeconds(clock.now());
     const headers = headersWith({
       eventId: id,
       timestampSeconds,

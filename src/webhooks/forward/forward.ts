@@ -4,7 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, unixSeconds } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import { findEndpointByUid } from '../endpoints/endpoint-store.ts';
 import type { Send } from '../send/send.ts';
@@ -44,7 +44,7 @@ export const createForward = ({ db, clock, send, headersFor }: ForwardDeps): For
         body,
         attemptsCount: 0,
       };
-      const headers = await headersFor(delivery, Math.floor(now.getTime() / 1000));
+      const headers = await headersFor(delivery, unixSeconds(now));
       const { status, failure, timings } = await send(url, headers, body, signal);
       return { status, failure, ms: timings.total };
     },

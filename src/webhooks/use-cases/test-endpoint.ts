@@ -1,7 +1,7 @@
 /** One attempt with a made-up event (interface 12.5, webhook/test). It is neither recorded nor tried again. */
 import { buildEventBody, tenantMember } from '#src/contract/event.ts';
 import { Fault } from '#src/contract/fault.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, unixSeconds } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { AuthorizedSend } from '../auth/authorized-send.ts';
@@ -81,7 +81,7 @@ const attempt = async (
     body,
     attemptsCount: 0,
   };
-  const headers = await headersFor(delivery, Math.floor(started.getTime() / 1000));
+  const headers = await headersFor(delivery, unixSeconds(started));
   const { address, status, failure, retryAfter, response, timings } = await send(delivery, headers, body, signal);
   const asked = askedSeconds({ status, retryAfter }, clock.now());
   return {

@@ -8,6 +8,7 @@ import { createSlots, type Full, type Slot } from '#src/webhooks/pacing/slots.ts
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { draftOf, type Engine, startEngine } from '../harness/engine.ts';
+import { untilAtRest, untilDispatcherWaits } from '../harness/fast-path.ts';
 import { type Killable, spawnWorker } from '../harness/spawn-worker.ts';
 import { isFastPathOff } from '../harness/test-settings.ts';
 
@@ -42,13 +43,7 @@ const becomeKnown = async (): Promise<void> => {
     await engine.record({ entity: `cus_known_${count}`, seq: 1 });
     await until(() => finished(count));
   }
-  // The next look at the endpoint is due then.
-  engine.advance(5_000);
-  await until(async () => {
-    const { rows } = await sql<{ rests: boolean }>`
-      select due_at = 'infinity' as rests from webhooks.ready where endpoint_uid = ${uid}`.execute(engine.db);
-    return rows[0]?.rests === true;
-  });
+  await untilAtRest(engine);
 };
 
 /**
@@ -171,14 +166,7 @@ const recordWhileDue = async (
     await client.query('select from webhooks.ready where endpoint_uid = $1 for no key update', [uid]);
     await onLocked();
     await engine.record({ entity, seq: 1 });
-    await until(async () => {
-      const { rows } = await sql`
-        select from pg_stat_activity
-        where datname = current_database() and application_name = 'webhook-dispatch' and wait_event_type = 'Lock'`.execute(
-        engine.db,
-      );
-      return rows.length > 0;
-    });
+    await untilDispatcherWaits(engine);
     expect(receivedOf(entity)).toEqual([]);
     await client.query('commit');
   } finally {

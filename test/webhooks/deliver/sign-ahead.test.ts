@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Engine, startEngine } from '../harness/engine.ts';
+import { untilAtRest, untilDispatcherWaits } from '../harness/fast-path.ts';
 import { isFastPathOff } from '../harness/test-settings.ts';
 
 const testFast = test.skipIf(isFastPathOff);
@@ -12,7 +13,7 @@ let engine: Engine;
 let receiver: WebhookReceiver;
 let endpointUid: string;
 let secret: string;
-/** Where the clock of the worker stands. Undefined: it goes. */
+/** The time of the worker while its clock stands still. Undefined: it goes on. */
 let stoppedAtMs: number | undefined;
 
 beforeEach(async () => {
@@ -21,16 +22,9 @@ beforeEach(async () => {
   ({ endpointUid, secret } = await engine.addEndpoint(receiver.url));
   stoppedAtMs = undefined;
   engine.startWorker({ clock: { now: () => new Date(stoppedAtMs ?? engine.clock.now()) } });
-  // From now on the endpoint is known to answer, so its deliveries take the fast path.
   await engine.record({ entity: 'cus_known', seq: 1 });
   await until(async () => (await engine.deliveries())[0]?.state === 'succeeded');
-  // A claim that looks at the endpoint during a test would hold its schedule.
-  engine.advance(5_000);
-  await until(async () => {
-    const { rows } = await sql`
-      select from webhooks.ready where endpoint_uid = ${endpointUid} and due_at = 'infinity'`.execute(engine.db);
-    return rows.length > 0;
-  });
+  await untilAtRest(engine);
 });
 
 afterEach(async () => {
@@ -38,27 +32,22 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** Records an event and calls `meanwhile` when the dispatcher has sent all of its transaction, and waits for the answer. */
+/** Records an event, and calls `meanwhile` while the dispatcher waits for its transaction, all of which it has sent. */
 const recordAndHold = async (meanwhile: () => unknown): Promise<void> => {
   const client = await engine.pool.connect();
   try {
     await client.query('begin; lock table webhooks.deliveries in share mode');
     await engine.record({ entity: 'cus_1', seq: 1 });
-    await until(async () => {
-      const { rows } = await sql`
-        select from pg_stat_activity
-        where datname = current_database() and application_name = 'webhook-dispatch' and wait_event_type = 'Lock'
-          and query like '%insert into webhooks.deliveries%'`.execute(engine.db);
-      return rows.length > 0;
-    });
+    await untilDispatcherWaits(engine, 'insert into webhooks.deliveries');
     expect(receiver.received).toHaveLength(1);
     await meanwhile();
     await client.query('commit');
   } finally {
     client.release(true);
   }
-  await until(() => receiver.received.length === 2);
 };
+
+const arrived = (): Promise<void> => until(() => receiver.received.length === 2);
 
 const verifiedTimestamp = (): number => {
   const second = receiver.received[1];
@@ -75,6 +64,7 @@ testFast('a delivery is signed while the database commits its dispatch', async (
   await recordAndHold(() => {
     stoppedAtMs = beganMs + 1_000;
   });
+  await arrived();
   expect(verifiedTimestamp()).toBe(beganMs / 1_000);
 });
 
@@ -86,6 +76,7 @@ testFast(
     await recordAndHold(() => {
       stoppedAtMs = beganMs + 2_000;
     });
+    await arrived();
     expect(verifiedTimestamp()).toBe(beganMs / 1_000 + 2);
   },
 );
@@ -96,9 +87,30 @@ testFast('a delivery that was signed for a dispatch that failed is sent once, by
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and application_name = 'webhook-dispatch'`.execute(engine.db),
   );
+  await arrived();
   await until(async () => (await engine.deliveries()).every(({ state }) => state === 'succeeded'));
   expect(receiver.received.map(({ headers }) => headers['x-orderpass-delivery'])).toEqual(
     (await engine.deliveries()).map(({ uid }) => uid),
   );
+  verifiedTimestamp();
+});
+
+testFast('a secret that cannot be opened delays its delivery alone, and the worker goes on', async () => {
+  const { rows } = await sql<{ secret: Buffer }>`
+    select secret from webhooks.endpoints where uid = ${endpointUid}`.execute(engine.db);
+  const [kept] = rows;
+  const setSecret = (value: Buffer | undefined) =>
+    sql`update webhooks.endpoints set secret = ${value} where uid = ${endpointUid}`.execute(engine.db);
+  await setSecret(Buffer.alloc(64));
+  // Meanwhile nothing awaits the headers, so an unhandled rejection would fail this run.
+  await recordAndHold(() => undefined);
+  await until(async () => {
+    const [, delivery] = await engine.deliveries();
+    return delivery !== undefined && Number(delivery.next_attempt_at) > engine.clock.now().getTime();
+  });
+  expect(receiver.received).toHaveLength(1);
+  await setSecret(kept?.secret);
+  engine.advance(10_000);
+  await arrived();
   verifiedTimestamp();
 });

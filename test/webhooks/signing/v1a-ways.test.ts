@@ -5,6 +5,7 @@ import { createForwarding } from '#src/webhooks/index.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Engine, startEngine } from '../harness/engine.ts';
+import { untilAtRest } from '../harness/fast-path.ts';
 import { testSettings } from '../harness/test-settings.ts';
 
 let engine: Engine;
@@ -78,12 +79,7 @@ test('A-642 a claimed delivery and one of the fast path have `v1a` only where th
   await until(allSucceeded);
   await stop();
   engine.startWorker({ settings: { fast_path: 'on' } });
-  // Until the schedule of both rests: they are known to answer, and the next look is over.
-  await until(async () => {
-    engine.advance(5_000);
-    const { rows } = await sql`select from webhooks.ready where due_at = 'infinity'`.execute(engine.db);
-    return rows.length === uids.length;
-  });
+  await untilAtRest(engine, uids.length);
   receiver.behave(() => undefined);
   const entity = await send();
   expect(await fastCount(entity)).toBe(2);

@@ -13,8 +13,10 @@
  * - `extraTokenClaims` is asked with the token, without a request;
  * - an `ExternalSigningKey` (experimental: `ack: 'experimental-01'`) signs through its method `sign` and nothing else.
  */
+
 import Provider, { type Adapter, type ClientMetadata, type Configuration } from 'oidc-provider';
 import { isSandboxId } from '#src/contract/sandbox.ts';
+import { unixSeconds } from '#src/platform/clock.ts';
 import type { ClientRecord } from '../../credentials/lookup/records.ts';
 import type { SigningKey } from '../keys/signing-keys.ts';
 import { TokenKey } from './token-key.ts';
@@ -84,7 +86,7 @@ export const createTokenMaker = (deps: TokenMakerDeps): MakeToken => {
     // Releases that do not know these claims refuse a list, and with it a token that would be worth more to them.
     if (audiences !== undefined) token.aud = audiences.length === 1 ? audiences[0] : audiences;
     else if (details !== undefined || lineage !== undefined) token.aud = [origin];
-    const issuedSeconds = Math.floor(issuedAt.getTime() / 1000);
+    const issuedSeconds = unixSeconds(issuedAt);
     const seconds = Math.min(token.expiration, content.wantedSeconds ?? Number.POSITIVE_INFINITY);
     token.iat = issuedSeconds;
     token.exp = Math.min(issuedSeconds + seconds, endSeconds ?? Number.POSITIVE_INFINITY);

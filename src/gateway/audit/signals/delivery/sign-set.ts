@@ -1,5 +1,7 @@
 /** Signs Security Event Tokens (RFC 8417). */
+
 import { SignJWT } from 'jose';
+import { unixSeconds } from '#src/platform/clock.ts';
 import type { QueuedEvent } from '../events/queue-store.ts';
 import { alg, type SignalKeys } from './signal-keys.ts';
 
@@ -12,7 +14,7 @@ export const createSignSet =
     return new SignJWT({
       iss: issuer,
       jti: event.jti,
-      iat: Math.floor(event.created.getTime() / 1000),
+      iat: unixSeconds(event.created),
       aud: clientId,
       txn: event.txn,
       sub_id: event.subject,

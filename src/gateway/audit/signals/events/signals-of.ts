@@ -1,4 +1,5 @@
 /** The security events that an event of the audit means for receivers. */
+import { unixSeconds } from '#src/platform/clock.ts';
 import { type AuditAction, auditActions, leakReporters, type NewAuditEvent } from '../../event/event.ts';
 import { credentialChange, sessionRevoked, tokenClaimsChange } from './event-types.ts';
 
@@ -26,7 +27,7 @@ type Details = { state?: string; all?: boolean; may_use_tokens?: boolean; certif
 
 export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
   const common = {
-    event_timestamp: Math.floor(at.getTime() / 1000),
+    event_timestamp: unixSeconds(at),
     initiating_entity: initiatorOf(event),
     reason_admin: { en: event.reason ?? auditActions[event.action] },
   };
