@@ -18,7 +18,8 @@ const fewCores = 2;
  * threads beside the main one. Where few cores are busy, these take turns with it, and every delivery waits for a tenth of a
  * second every few seconds. The main thread marks in short steps instead. For the same reason it collects young objects
  * alone. It also marks less often: V8 starts when the old objects have about doubled, here when there are four times as many.
- * They are few in a worker, since its caches are bounded.
+ * They are few in a worker, since its caches are bounded. After each of these times V8 would mark up to two times more, from
+ * 100 s on and also during work, to free the memory of a program that has become quiet. A quiet worker keeps that memory.
  *
  * measured: `node test/bench/webhooks.ts latency` on two cores.
  */
@@ -27,4 +28,5 @@ export const tuneForFewCores = (): void => {
   setFlagsFromString('--no-concurrent-marking');
   setFlagsFromString('--no-parallel-scavenge');
   setFlagsFromString('--heap-growing-percent=300');
+  setFlagsFromString('--memory-reducer-gc-count=0');
 };

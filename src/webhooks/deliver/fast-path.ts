@@ -7,6 +7,7 @@
  * is neither slow nor held by the breaker. Everything else is left to a claim (`deliver.ts`).
  */
 import type { Kysely } from 'kysely';
+import { withCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { startWait, type Wait } from '#src/platform/wake.ts';
 import { claiming, dispatching, fastPath, scheduling } from '../pacing/bounds.ts';
@@ -192,10 +193,8 @@ const lookAgain = async (
   now: Date,
 ): Promise<OpenEndpoints> => {
   if (open.due.size === 0) return open;
-  await lockSchedule(
-    tx,
-    subscribed.map(({ endpointUid }) => endpointUid),
-  );
+  const uids = subscribed.map(({ endpointUid }) => endpointUid);
+  await withCommit(tx, lockSchedule(tx, uids));
   const dueAt = await reschedule(tx, [...open.due, ...open.unsettled], now);
   const due = [...dueAt].flatMap(([uid, at]) => (at > now ? [] : [uid]));
   return { ...open, due: new Set(due), unsettled: new Set() };
@@ -224,7 +223,7 @@ const settle = async (
   for (const { leased, endpointUid } of made) if (leased && unsettled.has(endpointUid)) uids.add(endpointUid);
   if (uids.size === 0) return made;
   const claimed = made.flatMap(({ first, leased, endpointUid }) => (first && !leased ? [endpointUid] : []));
-  await lockSchedule(tx, [...new Set([...uids, ...claimed])]);
+  await withCommit(tx, lockSchedule(tx, [...new Set([...uids, ...claimed])]));
   const dueAt = await reschedule(tx, [...uids], now);
   const isDue = (uid: string): boolean => uids.has(uid) && !((dueAt.get(uid) ?? now) > now);
   return made.map((one) => (one.leased && isDue(one.endpointUid) ? { ...one, leased: false } : one));
