@@ -13,7 +13,6 @@
  * - `extraTokenClaims` is asked with the token, without a request;
  * - an `ExternalSigningKey` (experimental: `ack: 'experimental-01'`) signs through its method `sign` and nothing else.
  */
-
 import Provider, { type Adapter, type ClientMetadata, type Configuration } from 'oidc-provider';
 import { isSandboxId } from '#src/contract/sandbox.ts';
 import { unixSeconds } from '#src/platform/clock.ts';

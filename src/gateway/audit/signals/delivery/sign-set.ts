@@ -1,5 +1,4 @@
 /** Signs Security Event Tokens (RFC 8417). */
-
 import { SignJWT } from 'jose';
 import { unixSeconds } from '#src/platform/clock.ts';
 import type { QueuedEvent } from '../events/queue-store.ts';
