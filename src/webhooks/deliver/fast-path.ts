@@ -7,7 +7,6 @@
  * is neither slow nor held by the breaker. Everything else is left to a claim (`deliver.ts`).
  */
 import type { Kysely } from 'kysely';
-import { withCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { startWait, type Wait } from '#src/platform/wake.ts';
 import { claiming, dispatching, fastPath, scheduling } from '../pacing/bounds.ts';
@@ -16,7 +15,7 @@ import { quick, slow } from '../pacing/concurrency-limit.ts';
 import type { Full, Slot } from '../pacing/slots.ts';
 import type { DueEndpoint } from '../queue/claim-store.ts';
 import type { FirstLease, NewDelivery, Subscribed } from '../queue/delivery-store.ts';
-import { lockSchedule, reschedule, scheduleLookSoon } from '../queue/schedule-store.ts';
+import { reschedule, scheduleLookSoon } from '../queue/schedule-store.ts';
 import { type Leased, leasedTo } from './leased.ts';
 import type { Sender } from './sender.ts';
 import { createSignAhead } from './sign-ahead.ts';
@@ -183,8 +182,7 @@ const openEndpoints = (subscribed: readonly Subscribed[], now: Date): OpenEndpoi
 /**
  * A claim that leased as many deliveries as it had room for leaves the endpoint due, since there may be more. Without a second
  * look the next delivery to it would be claimed too, and then all of them, at nearly twice the cost. So the schedule is
- * written anew where it is due, and only endpoints with due deliveries stay due. Locks all schedule rows that the transaction
- * may write, in the order that every transaction uses.
+ * written anew where it is due, and only endpoints with due deliveries stay due.
  */
 const lookAgain = async (
   tx: Kysely<unknown>,
@@ -193,9 +191,8 @@ const lookAgain = async (
   now: Date,
 ): Promise<OpenEndpoints> => {
   if (open.due.size === 0) return open;
-  const uids = subscribed.map(({ endpointUid }) => endpointUid);
-  await withCommit(tx, lockSchedule(tx, uids));
-  const dueAt = await reschedule(tx, [...open.due, ...open.unsettled], now);
+  const alsoWritten = subscribed.map(({ endpointUid }) => endpointUid);
+  const dueAt = await reschedule(tx, [...open.due, ...open.unsettled], { alsoWritten, now });
   const due = [...dueAt].flatMap(([uid, at]) => (at > now ? [] : [uid]));
   return { ...open, due: new Set(due), unsettled: new Set() };
 };
@@ -211,7 +208,6 @@ const isPlain = (one: Subscribed): one is Subscribed & DueEndpoint =>
 
 /**
  * Writes the schedule of unsettled endpoints. Where something turns out to be due, the new deliveries are left to a claim.
- * Locks all schedule rows that the transaction may write in the order that every transaction uses.
  */
 const settle = async (
   tx: Kysely<unknown>,
@@ -222,9 +218,8 @@ const settle = async (
   const uids = new Set<string>();
   for (const { leased, endpointUid } of made) if (leased && unsettled.has(endpointUid)) uids.add(endpointUid);
   if (uids.size === 0) return made;
-  const claimed = made.flatMap(({ first, leased, endpointUid }) => (first && !leased ? [endpointUid] : []));
-  await withCommit(tx, lockSchedule(tx, [...new Set([...uids, ...claimed])]));
-  const dueAt = await reschedule(tx, [...uids], now);
+  const alsoWritten = made.flatMap(({ first, leased, endpointUid }) => (first && !leased ? [endpointUid] : []));
+  const dueAt = await reschedule(tx, [...uids], { alsoWritten, now });
   const isDue = (uid: string): boolean => uids.has(uid) && !((dueAt.get(uid) ?? now) > now);
   return made.map((one) => (one.leased && isDue(one.endpointUid) ? { ...one, leased: false } : one));
 };

@@ -3,6 +3,7 @@
  * makes deliveries pending brings the look forward. For inserted deliveries a trigger does that.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { withCommit } from '#src/platform/db/transaction.ts';
 import { scheduling } from '../pacing/bounds.ts';
 
 const { lookMs } = scheduling;
@@ -23,14 +24,16 @@ export const lockSchedule = async (tx: Kysely<unknown>, endpointUids: readonly s
 };
 
 /**
- * Schedules the next look at each endpoint anew, `lookMs` from now at most. Call with the locks of the rows. Returns the
- * time of each look; a time that is not after `now` means that deliveries are due.
+ * Schedules the next look at each endpoint anew, `lookMs` from now at most. Returns the time of each look; a time that is not
+ * after `now` means that deliveries are due. `alsoWritten`: endpoints whose schedule the transaction writes later. The rows of
+ * all are locked first, in the order that every transaction uses, without waiting for the answer.
  */
 export const reschedule = async (
   tx: Kysely<unknown>,
   endpointUids: readonly string[],
-  now: Date,
+  { alsoWritten, now }: { alsoWritten: readonly string[]; now: Date },
 ): Promise<Map<string, Date>> => {
+  await withCommit(tx, lockSchedule(tx, [...new Set([...endpointUids, ...alsoWritten])]));
   const { rows } = await sql<{ uid: string; dueAt: Date }>`
     update webhooks.ready as known set due_at = least(${new Date(now.getTime() + lookMs)}::timestamptz, (
       select next_attempt_at from webhooks.deliveries as delivery

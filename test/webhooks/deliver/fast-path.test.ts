@@ -196,6 +196,40 @@ test('a delivery goes behind an earlier one that is due at its endpoint', async 
   expect(last).toEqual(['cus_known_1', 'cus_behind']);
 });
 
+testFast.each(['at rest', 'due'])(
+  'with one endpoint %s and one whose deliveries are claimed, a dispatch locks schedules in the order of their uids',
+  async (schedule) => {
+    const { endpointUid } = await engine.addEndpoint(receiver.url);
+    const [lower, higher] = [uid, endpointUid].sort();
+    engine.startWorker();
+    await engine.record({ entity: 'cus_known_1', seq: 1 });
+    await until(() => finished(2));
+    await untilAtRest(engine, 2);
+    await sql`update webhooks.endpoints set max_per_second = 1000 where uid = ${lower}`.execute(engine.db);
+    if (schedule === 'due')
+      await sql`update webhooks.ready set due_at = ${engine.clock.now()} where endpoint_uid = ${higher}`.execute(
+        engine.db,
+      );
+    const client = await engine.pool.connect();
+    try {
+      await client.query('begin');
+      await client.query('select from webhooks.ready where endpoint_uid = $1 for no key update', [lower]);
+      await engine.record({ entity: 'cus_both', seq: 1 });
+      await untilDispatcherWaits(engine);
+      // Held by it, the higher one would never become free, and two such transactions could deadlock. A claim holds it briefly.
+      await until(async () => {
+        const { rows } = await sql`
+          select from webhooks.ready where endpoint_uid = ${higher} for no key update skip locked`.execute(engine.db);
+        return rows.length === 1;
+      });
+      await client.query('commit');
+    } finally {
+      client.release(true);
+    }
+    await until(() => receivedOf('cus_both').length === 2);
+  },
+);
+
 testFast('a fast delivery that fails after its endpoint was disabled is cancelled, not retried', async () => {
   engine.startWorker();
   await becomeKnown();
