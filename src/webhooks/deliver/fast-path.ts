@@ -47,14 +47,21 @@ export type FastBatch = {
   assign(delivery: Pick<NewDelivery, 'uid' | 'endpointUid'>): Assignment;
   /** Releases the slots of deliveries that are not made after all. */
   release(deliveryUids: readonly string[]): void;
-  /** Makes sure that a worker looks at the endpoints in time, also if this one dies. May leave deliveries to a claim. */
-  settle(tx: Kysely<unknown>, made: readonly NewDelivery[]): Promise<readonly NewDelivery[]>;
+  /** Makes sure that a worker looks at the endpoints in time, also if this one dies. Call it right before the insertion. */
+  settle(tx: Kysely<unknown>, planned: readonly NewDelivery[]): Settling;
   /** Right before the commit is sent: signs the deliveries of a small batch meanwhile. */
   sign(made: readonly NewDelivery[]): void;
   /** After the commit: starts the attempts of the leased deliveries. */
   start(db: Kysely<unknown>, made: readonly NewDelivery[]): Promise<void>;
   /** Releases slots that were not used. */
   close(): void;
+};
+
+/** The schedules of `unsettled` endpoints are being written. */
+export type Settling = {
+  unsettled: ReadonlySet<string>;
+  /** The deliveries as they are inserted: where something turns out to be due, they are left to a claim. */
+  made: Promise<readonly NewDelivery[]>;
 };
 
 export const createFastPath = ({ sender, log }: { sender: Sender; log: Logger }): FastPath => {
@@ -122,12 +129,12 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
       return 'claim';
     },
     release,
-    settle: (tx, made) => settle(tx, made, open, now),
+    settle: (tx, planned) => settle(tx, planned, open, now),
     sign: signAhead.begin,
     start: async (db, made) => {
       const started = new Set<string>();
       for (const one of made) {
-        const leased = signAhead.signed(one.uid) ?? leasedOf(one);
+        const leased = one.leased ? (signAhead.signed(one.uid) ?? leasedOf(one)) : undefined;
         const slot = slots.get(one.uid);
         if (leased === undefined || slot === undefined) continue;
         slots.delete(one.uid);
@@ -192,9 +199,9 @@ const lookAgain = async (
 ): Promise<OpenEndpoints> => {
   if (open.due.size === 0) return open;
   const alsoWritten = subscribed.map(({ endpointUid }) => endpointUid);
-  const dueAt = await reschedule(tx, [...open.due, ...open.unsettled], { alsoWritten, now });
-  const due = [...dueAt].flatMap(([uid, at]) => (at > now ? [] : [uid]));
-  return { ...open, due: new Set(due), unsettled: new Set() };
+  const looked = [...open.due, ...open.unsettled];
+  const resting = await reschedule(tx, looked, { alsoWritten, now });
+  return { ...open, due: new Set(looked.filter((uid) => !resting.has(uid))), unsettled: new Set() };
 };
 
 const isPlain = (one: Subscribed): one is Subscribed & DueEndpoint =>
@@ -206,22 +213,20 @@ const isPlain = (one: Subscribed): one is Subscribed & DueEndpoint =>
   !one.cancelling &&
   one.failuresCount < failuresToHold;
 
-/**
- * Writes the schedule of unsettled endpoints. Where something turns out to be due, the new deliveries are left to a claim.
- */
-const settle = async (
-  tx: Kysely<unknown>,
-  made: readonly NewDelivery[],
-  { unsettled }: OpenEndpoints,
-  now: Date,
-): Promise<readonly NewDelivery[]> => {
-  const uids = new Set<string>();
-  for (const { leased, endpointUid } of made) if (leased && unsettled.has(endpointUid)) uids.add(endpointUid);
-  if (uids.size === 0) return made;
-  const alsoWritten = made.flatMap(({ first, leased, endpointUid }) => (first && !leased ? [endpointUid] : []));
-  const dueAt = await reschedule(tx, [...uids], { alsoWritten, now });
-  const isDue = (uid: string): boolean => uids.has(uid) && !((dueAt.get(uid) ?? now) > now);
-  return made.map((one) => (one.leased && isDue(one.endpointUid) ? { ...one, leased: false } : one));
+/** The schedules are written in the same round trip as the deliveries, so their insertion decides by itself where it leases. */
+const settle = (tx: Kysely<unknown>, planned: readonly NewDelivery[], open: OpenEndpoints, now: Date): Settling => {
+  const unsettled = new Set<string>();
+  for (const { leased, endpointUid } of planned)
+    if (leased && open.unsettled.has(endpointUid)) unsettled.add(endpointUid);
+  if (unsettled.size === 0) return { unsettled, made: Promise.resolve(planned) };
+  const alsoWritten = planned.flatMap(({ first, leased, endpointUid }) => (first && !leased ? [endpointUid] : []));
+  const made = reschedule(tx, [...unsettled], { alsoWritten, now }).then((resting) =>
+    planned.map((one) => {
+      const isDue = unsettled.has(one.endpointUid) && !resting.has(one.endpointUid);
+      return one.leased && isDue ? { ...one, leased: false } : one;
+    }),
+  );
+  return { unsettled, made };
 };
 
 /** A wait until so many attempts have ended, or for a moment. */

@@ -154,27 +154,32 @@ const dispatchBatch = async (
   const now = clock.now();
   const fast = fastPath?.open(now);
   try {
-    const { made, inserted, ahead, ...dispatched } = await inTransaction(db, (tx) => dispatchIn(tx, batch, now, fast));
+    const result = await inTransaction(db, (tx) => dispatchIn(tx, batch, now, fast));
+    const { made: settled, inserted, ahead, ...dispatched } = result;
+    const made = await settled;
     if (fast !== undefined) await fast.start(db, await onlyInserted(db, made, await inserted));
-    return { ...dispatched, ahead: await ahead };
+    const isToClaim = dispatched.isToClaim || made.some(({ leased }) => !leased);
+    return { ...dispatched, isToClaim, ahead: await ahead };
   } finally {
     fast?.close();
   }
 };
 
 type Made = Omit<Dispatched, 'ahead'> & {
-  made: readonly NewDelivery[];
+  made: Promise<readonly NewDelivery[]>;
   /** How many of them were inserted; the others existed. */
   inserted: Promise<number>;
   ahead: Promise<readonly ClaimedEvent[]>;
 };
+
+const none: ReadonlySet<string> = new Set();
 
 const nothing: Made = {
   taken: 0,
   isRest: false,
   isMore: false,
   isToClaim: false,
-  made: [],
+  made: Promise.resolve([]),
   inserted: Promise.resolve(0),
   ahead: Promise.resolve([]),
 };
@@ -188,26 +193,27 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch, now: Date, fast: Fa
   if (recipients === undefined) return { ...nothing, isMore: true };
   await fast?.begin(tx, recipients.subscribed);
   const isAnyDue = fast?.isAnyDue() ?? false;
-  const { made: planned, taken } = planDeliveries(recipients, fast);
+  const { planned, taken } = planDeliveries(recipients, fast);
   const isRest = taken < events.length;
   const isMore = isAhead || events.length === limit;
   if (taken === 0) return { ...nothing, isRest, isMore, isToClaim: isAnyDue, ahead: Promise.resolve(events) };
   const positions = events.slice(0, taken).map(({ position }) => position);
   await withCommit(tx, markDispatched(tx, positions, { areNew }));
-  const made = fast === undefined ? planned : await fast.settle(tx, planned);
-  const inserted = insertDeliveries(tx, made, { lease: fast?.lease(), areNew, now });
+  const { unsettled, made } = fast?.settle(tx, planned) ?? { unsettled: none, made: Promise.resolve(planned) };
+  const inserted = insertDeliveries(tx, planned, { lease: fast?.lease(), unsettled, areNew, now });
+  await withCommit(tx, made);
   await withCommit(tx, inserted);
-  await withCommit(tx, markFollowed(tx, made.filter(({ first }) => !first).map(entityQueueOf)));
+  await withCommit(tx, markFollowed(tx, planned.filter(({ first }) => !first).map(entityQueueOf)));
   // A delivery that existed may be finished already. Then only this releases what was inserted behind it.
-  if (!areNew) await withCommit(tx, releaseNext(tx, made.map(entityQueueOf), now));
+  if (!areNew) await withCommit(tx, releaseNext(tx, planned.map(entityQueueOf), now));
   const ahead = isMore && !isRest ? claimEvents(tx, queue, { limit: batchMax, floor: floor.get() }) : undefined;
   if (ahead !== undefined) await withCommit(tx, ahead);
-  fast?.sign(made);
+  fast?.sign(planned);
   return {
     taken,
     isRest,
     isMore,
-    isToClaim: isAnyDue || !areNew || made.some(({ leased }) => !leased),
+    isToClaim: isAnyDue || !areNew,
     made,
     inserted,
     ahead: ahead ?? Promise.resolve(events.slice(taken)),
@@ -269,21 +275,21 @@ const onlyInserted = async (
 const planDeliveries = (
   { targets, unfinished }: Recipients,
   fast: FastBatch | undefined,
-): { made: NewDelivery[]; taken: number } => {
-  const made: NewDelivery[] = [];
+): { planned: NewDelivery[]; taken: number } => {
+  const planned: NewDelivery[] = [];
   for (const [taken, ofEvent] of targets.entries()) {
-    const before = made.length;
+    const before = planned.length;
     for (const target of ofEvent) {
       const name = entityQueueName(entityQueueOf(target));
       const first = !unfinished.has(name);
       const assignment = first && fast !== undefined ? fast.assign(target) : 'claim';
       if (assignment === 'wait') {
-        fast?.release(made.splice(before).map(({ uid }) => uid));
-        return { made, taken };
+        fast?.release(planned.splice(before).map(({ uid }) => uid));
+        return { planned, taken };
       }
-      made.push({ ...target, first, leased: assignment === 'lease' });
+      planned.push({ ...target, first, leased: assignment === 'lease' });
       unfinished.add(name);
     }
   }
-  return { made, taken: targets.length };
+  return { planned, taken: targets.length };
 };

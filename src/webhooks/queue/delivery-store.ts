@@ -68,14 +68,22 @@ export type NewDelivery = {
 
 export type FirstLease = { token: string; until: Date };
 
+type Insertion = {
+  lease: FirstLease | undefined;
+  unsettled: ReadonlySet<string>;
+  areNew: boolean;
+  now: Date;
+};
+
 /**
  * One delivery for each event and endpoint, however often the event is dispatched: a delivery that exists stays as it is.
- * Returns how many were inserted. With `areNew`, which costs less, a delivery that exists is a unique violation.
+ * Returns how many were inserted. With `areNew`, which costs less, a delivery that exists is a unique violation. At `unsettled`
+ * endpoints a delivery is leased only if none is due there, by the schedule that the transaction has written.
  */
 export const insertDeliveries = async (
   tx: Kysely<unknown>,
   made: readonly NewDelivery[],
-  { lease, areNew, now }: { lease: FirstLease | undefined; areNew: boolean; now: Date },
+  { lease, unsettled, areNew, now }: Insertion,
 ): Promise<number> => {
   if (made.length === 0) return 0;
   // Columns of the event are repeated for each delivery: a join of two arrays would compare every pair of their rows.
@@ -87,16 +95,21 @@ export const insertDeliveries = async (
       next_attempt_at, lease_token, lease_until, created, followed)
     select tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position,
       case when first then 'pending' else 'waiting' end, case when first then ${now}::timestamptz end,
-      case when leased then ${lease?.token ?? null} end,
-      case when leased then ${lease?.until ?? null}::timestamptz end,
+      case when may_start then ${lease?.token ?? null} end,
+      case when may_start then ${lease?.until ?? null}::timestamptz end,
       ${now}::timestamptz, not first
     from unnest(${texts(({ event }) => event.tenant)}::text[], ${texts(({ uid }) => uid)}::text[],
       ${texts(({ endpointUid }) => endpointUid)}::text[], ${texts(({ event }) => event.id)}::text[],
       ${texts(({ event }) => event.event)}::text[], ${texts(({ event }) => event.kind)}::text[],
       ${texts(({ event }) => event.entity)}::text[], ${numbers(({ event }) => event.seq)}::bigint[],
       ${numbers(({ event }) => event.position)}::bigint[], ${flags(({ first }) => first)}::boolean[],
-      ${flags(({ leased }) => leased)}::boolean[])
-      as target (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, first, leased)
+      ${flags(({ leased }) => leased)}::boolean[], ${flags(({ endpointUid }) => unsettled.has(endpointUid))}::boolean[])
+      as target (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, first, leased, unsettled)
+    cross join lateral (
+      select leased and (not unsettled or exists (
+        select from webhooks.ready as known where known.endpoint_uid = target.endpoint_uid and due_at > ${now}
+      )) as may_start offset 0
+    ) as way
     ${areNew ? sql`` : sql`on conflict do nothing`}`.execute(tx);
   return Number(numAffectedRows ?? 0n);
 };

@@ -24,17 +24,17 @@ export const lockSchedule = async (tx: Kysely<unknown>, endpointUids: readonly s
 };
 
 /**
- * Schedules the next look at each endpoint anew, `lookMs` from now at most. Returns the time of each look; a time that is not
- * after `now` means that deliveries are due. `alsoWritten`: endpoints whose schedule the transaction writes later. The rows of
- * all are locked first, in the order that every transaction uses, without waiting for the answer.
+ * Schedules the next look at each endpoint anew, `lookMs` from now at most. Returns those at which no delivery is due at `now`.
+ * `alsoWritten`: endpoints whose schedule the transaction writes later. The rows of all are locked first, in the order that every
+ * transaction uses. Both statements are sent at once, before those of later calls.
  */
 export const reschedule = async (
   tx: Kysely<unknown>,
   endpointUids: readonly string[],
   { alsoWritten, now }: { alsoWritten: readonly string[]; now: Date },
-): Promise<Map<string, Date>> => {
-  await withCommit(tx, lockSchedule(tx, [...new Set([...endpointUids, ...alsoWritten])]));
-  const { rows } = await sql<{ uid: string; dueAt: Date }>`
+): Promise<Set<string>> => {
+  const locked = withCommit(tx, lockSchedule(tx, [...new Set([...endpointUids, ...alsoWritten])]));
+  const { rows } = await sql<{ uid: string; isDue: boolean }>`
     update webhooks.ready as known set due_at = least(${new Date(now.getTime() + lookMs)}::timestamptz, (
       select next_attempt_at from webhooks.deliveries as delivery
       where state = 'pending' and delivery.endpoint_uid = known.endpoint_uid
@@ -42,8 +42,9 @@ export const reschedule = async (
       order by delivery.endpoint_uid, next_attempt_at limit 1
     ))
     where known.endpoint_uid = any(${endpointUids}::text[])
-    returning endpoint_uid as uid, due_at as "dueAt"`.execute(tx);
-  return new Map(rows.map(({ uid, dueAt }) => [uid, dueAt]));
+    returning endpoint_uid as uid, due_at <= ${now} as "isDue"`.execute(tx);
+  await locked;
+  return new Set(rows.flatMap(({ uid, isDue }) => (isDue ? [] : [uid])));
 };
 
 /** Brings the next look at endpoints forward to `lookMs` from now at most. */

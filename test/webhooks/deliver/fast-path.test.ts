@@ -196,6 +196,22 @@ test('a delivery goes behind an earlier one that is due at its endpoint', async 
   expect(last).toEqual(['cus_known_1', 'cus_behind']);
 });
 
+testFast(
+  'a delivery is claimed after an earlier one that is due at its endpoint, also when the schedule does not know that',
+  async () => {
+    engine.startWorker({ settings: { endpoint_concurrency_max: 1 } });
+    await becomeKnown();
+    receiver.behave(() => undefined);
+    await sql`
+    update webhooks.deliveries set state = 'pending', next_attempt_at = ${engine.clock.now()}, finished = null
+    where entity = 'cus_known_1'`.execute(engine.db);
+    await engine.record({ entity: 'cus_behind', seq: 1 });
+    await until(() => receivedOf('cus_known_1').length === 2);
+    expect(await wayOf('cus_behind')).not.toBe('leased');
+    expect(receivedOf('cus_behind')).toEqual([]);
+  },
+);
+
 testFast.each(['at rest', 'due'])(
   'with one endpoint %s and one whose deliveries are claimed, a dispatch locks schedules in the order of their uids',
   async (schedule) => {
