@@ -58,7 +58,7 @@ export type FastBatch = {
 };
 
 /** The schedules of `unsettled` endpoints are being written. */
-export type Settling = {
+type Settling = {
   unsettled: ReadonlySet<string>;
   /** The deliveries as they are inserted: where something turns out to be due, they are left to a claim. */
   made: Promise<readonly NewDelivery[]>;
