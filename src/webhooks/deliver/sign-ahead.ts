@@ -8,7 +8,7 @@ import type { Leased } from './leased.ts';
 import type { Sender } from './sender.ts';
 
 export type SignAhead = {
-  /** Call it right before the commit is sent. Where the commit fails, the signatures are not used. */
+  /** Call it right before the commit is sent. Where that fails, or a delivery is left to a claim, signatures are not used. */
   begin(made: readonly NewDelivery[]): void;
   /** The delivery with its headers, if it was signed. */
   signed(deliveryUid: string): Leased | undefined;

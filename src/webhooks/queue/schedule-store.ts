@@ -44,7 +44,7 @@ export const reschedule = async (
     where known.endpoint_uid = any(${endpointUids}::text[])
     returning endpoint_uid as uid, due_at <= ${now} as "isDue"`.execute(tx);
   await locked;
-  return new Set(rows.flatMap(({ uid, isDue }) => (isDue ? [] : [uid])));
+  return new Set(rows.filter(({ isDue }) => !isDue).map(({ uid }) => uid));
 };
 
 /** Brings the next look at endpoints forward to `lookMs` from now at most. */

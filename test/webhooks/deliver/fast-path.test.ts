@@ -203,8 +203,8 @@ testFast(
     await becomeKnown();
     receiver.behave(() => undefined);
     await sql`
-    update webhooks.deliveries set state = 'pending', next_attempt_at = ${engine.clock.now()}, finished = null
-    where entity = 'cus_known_1'`.execute(engine.db);
+      update webhooks.deliveries set state = 'pending', next_attempt_at = ${engine.clock.now()}, finished = null
+      where entity = 'cus_known_1'`.execute(engine.db);
     await engine.record({ entity: 'cus_behind', seq: 1 });
     await until(() => receivedOf('cus_known_1').length === 2);
     expect(await wayOf('cus_behind')).not.toBe('leased');
