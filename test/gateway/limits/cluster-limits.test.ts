@@ -167,12 +167,15 @@ describe.skipIf(!hasRedis)('limits of two gateways over a Redis Cluster', () => 
     replica.resume();
     await untilShared([second, third, replica]);
     expect(String(await replica.ask('ROLE'))).toContain('master');
-    await until(() => logged.slice(0, 2).every((lines) => lines.length === 2));
-    for (const lines of logged.slice(0, 2))
-      expect(lines).toEqual([
+    await until(() => logged.slice(0, 2).every((lines) => lines.at(-1)?.includes('reachable again')));
+    for (const lines of logged.slice(0, 2)) {
+      // On a busy machine a question may be late before the end of its connection is seen, and the reason follows.
+      const named = lines.filter((line) => !line.includes('it does not answer'));
+      expect(named).toEqual([
         expect.stringMatching(/not reachable \(REDIS_URL\): (?:it closed|connect ECONNREFUSED|CLUSTERDOWN)/),
         expect.stringContaining('reachable again'),
       ]);
+    }
   });
 
   test('A-265 a node that stands still costs each question at most one wait, and its replica is found', async () => {
