@@ -72,8 +72,8 @@ const openServer = async (): Promise<{ url: string; close(): Promise<void> }> =>
 const memory = { folder: '/dev/shm', type: 0x01_02_19_94, roomBytes: 4 * 1024 ** 3 };
 
 /**
- * In memory where there is room. Each test has a database of its own, and the thousand files of one cost a disk's file system
- * a third of a second of processor time.
+ * In memory where there is room. Tests have databases of their own, and the thousand files of one cost a disk's file system a
+ * tenth to a third of a second of processor time.
  */
 const folderForData = async (): Promise<string> => {
   const found = await statfs(memory.folder).catch(() => undefined);

@@ -50,7 +50,7 @@ export type FastBatch = {
   /** Makes sure that a worker looks at the endpoints in time, also if this one dies. Call it right before the insertion. */
   settle(tx: Kysely<unknown>, planned: readonly NewDelivery[]): Settling;
   /** Right before the commit is sent: signs the deliveries of a small batch meanwhile. */
-  sign(made: readonly NewDelivery[]): void;
+  sign(planned: readonly NewDelivery[]): void;
   /** After the commit: starts the attempts of the leased deliveries. */
   start(db: Kysely<unknown>, made: readonly NewDelivery[]): Promise<void>;
   /** Releases slots that were not used. */

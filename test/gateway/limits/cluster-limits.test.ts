@@ -171,6 +171,7 @@ describe.skipIf(!hasRedis)('limits of two gateways over a Redis Cluster', () => 
     for (const lines of logged.slice(0, 2)) {
       // On a busy machine a question may be late before the end of its connection is seen, and the reason follows.
       const named = lines.filter((line) => !line.includes('it does not answer'));
+      expect(lines.length - named.length).toBeLessThanOrEqual(1);
       expect(named).toEqual([
         expect.stringMatching(/not reachable \(REDIS_URL\): (?:it closed|connect ECONNREFUSED|CLUSTERDOWN)/),
         expect.stringContaining('reachable again'),
