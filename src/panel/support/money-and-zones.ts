@@ -1,18 +1,23 @@
 /** Currencies and time zones for the form of a new restaurant. The ordering core validates them again. */
 import type { Language } from '../texts/texts.ts';
 
-/** Amounts are stored in hundredths, so currencies with three decimal places are left out. Of the dinar of Iraq Intl says none. */
-export const currencyCodes: readonly string[] = Intl.supportedValuesOf('currency').filter(
-  (code) =>
-    code !== 'IQD' &&
-    (new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions().maximumFractionDigits ?? 2) <=
-      2,
-);
+// Made when a page first needs them: Intl takes some 16 ms for them, by which each start would be later.
+let currencies: readonly string[] | undefined;
+let zones: readonly string[] | undefined;
 
-export const timeZones: readonly string[] = [
-  'UTC',
-  ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC'),
-];
+/** Amounts are stored in hundredths, so currencies with three decimal places are left out. Of the dinar of Iraq Intl says none. */
+export const currencyCodes = (): readonly string[] => {
+  currencies ??= Intl.supportedValuesOf('currency').filter((code) => code !== 'IQD' && decimalPlaces(code) <= 2);
+  return currencies;
+};
+
+const decimalPlaces = (currency: string): number =>
+  new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
+
+export const timeZones = (): readonly string[] => {
+  zones ??= ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
+  return zones;
+};
 
 const namesBy: Partial<Record<Language, Intl.DisplayNames>> = {};
 

@@ -121,8 +121,8 @@ const create = async (view: View): Promise<Answer> => {
   };
   const problems: Problems = {
     ...(given.name === '' || [...given.name].length > 255 ? { name: t.nameProblem } : undefined),
-    ...(currencyCodes.includes(given.currency) ? undefined : { currency: t.currencyProblem }),
-    ...(timeZones.includes(given.timeZone) ? undefined : { timeZone: t.timeZoneProblem }),
+    ...(currencyCodes().includes(given.currency) ? undefined : { currency: t.currencyProblem }),
+    ...(timeZones().includes(given.timeZone) ? undefined : { timeZone: t.timeZoneProblem }),
   };
   if (Object.keys(problems).length > 0) return showForm(view, given, problems);
   const restuid = await ports.support.createRestaurant(actor, given);
@@ -146,12 +146,12 @@ const showForm = (
 <form method="post" action="${listPath}/new" class="card narrow" data-once>${csrfField}
 <label>${t.name}<input name="name" required maxlength="255" autocomplete="off" value="${name}"${nameNote.attributes}></label>
 ${nameNote.line}
-<label>${t.currency}<select name="currency"${currencyNote.attributes}>${currencyCodes.map(
+<label>${t.currency}<select name="currency"${currencyNote.attributes}>${currencyCodes().map(
       (code) =>
         html`<option value="${code}"${code === currency && html` selected`}>${code} – ${nameOfCurrency(code, language)}</option>`,
     )}</select></label>
 ${currencyNote.line}
-<label>${t.timeZone}<select name="time_zone"${timeZone === '' && html` data-own-zone`}${zoneNote.attributes}>${timeZones.map(
+<label>${t.timeZone}<select name="time_zone"${timeZone === '' && html` data-own-zone`}${zoneNote.attributes}>${timeZones().map(
       (zone) =>
         html`<option${(zone === timeZone || (timeZone === '' && zone === 'UTC')) && html` selected`}>${zone}</option>`,
     )}</select></label>
