@@ -7,6 +7,7 @@ import type { Logger } from './log.ts';
 
 export type Service = {
   name: string;
+  /** `signal` is aborted when the program stops, and when this run has failed. */
   run(signal: AbortSignal): Promise<void>;
   /** Called once after the last run, whether that failed or not. */
   end?(): Promise<void>;
@@ -28,7 +29,7 @@ const keepRunning = async (service: Service, signal: AbortSignal, log: Logger): 
   while (!signal.aborted) {
     const startedAt = performance.now();
     try {
-      await service.run(signal);
+      await runOnce(service, signal);
     } catch (error) {
       log.error({ service: service.name, err: error }, 'service failed');
     }
@@ -40,6 +41,19 @@ const keepRunning = async (service: Service, signal: AbortSignal, log: Logger): 
     await service.end?.();
   } catch (error) {
     log.error({ service: service.name, err: error }, 'service failed');
+  }
+};
+
+/** What a run began on its signal ends with it. Loops and listeners of failed runs would else add up while the store is away. */
+const runOnce = async (service: Service, signal: AbortSignal): Promise<void> => {
+  const run = new AbortController();
+  const end = (): void => run.abort();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    await service.run(run.signal);
+  } finally {
+    signal.removeEventListener('abort', end);
+    end();
   }
 };
 

@@ -5,10 +5,11 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { freePort } from '../../support/free-port.ts';
 import { type RunningProgram, runCommand, runJson, startProgram } from '../../support/program.ts';
+import { run } from '../../support/test-server.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { event, pushMethod, type SecurityEvent } from './ssf-harness.ts';
@@ -261,6 +262,35 @@ test('A-594 the orderly end of a worker during a push is no failure of the recei
   worker = await startWorker();
   await until(() => requests().length === 2);
   await until(async () => (await stateOf(id)).failures === 0);
+  receiver.behave(status(202));
+});
+
+test('A-605 the store is away for longer than a lease while a push is in flight: the event is sent once', async () => {
+  const { client, id, requests } = await newStream();
+  let held: ServerResponse | undefined;
+  receiver.behave((response, request) => {
+    if (request.path.endsWith(client.client_id)) held = response;
+    else response.writeHead(202).end();
+  });
+  await changeOf(client, 'before the outage');
+  await until(() => requests().length === 1);
+  const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
+  const server = inject('testServer').url;
+  await run(server, `alter database ${rows[0]?.name} allow_connections false`);
+  try {
+    await run(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${rows[0]?.name}'`);
+    await until(() => /"service":"signal-push".*service failed/.test(worker.errors()));
+    // A lease lasts 8 s.
+    await new Promise((resolve) => setTimeout(resolve, 8_500));
+  } finally {
+    await run(server, `alter database ${rows[0]?.name} allow_connections true`);
+  }
+  const leased = 'select from gateway.signal_streams where stream_id = $1 and lease_until > now()';
+  await until(async () => (await database.pool.query(leased, [id])).rowCount === 1);
+  held?.writeHead(202).end();
+  const waiting = 'select from gateway.signal_events where stream_id = $1';
+  await until(async () => (await database.pool.query(waiting, [id])).rowCount === 0);
+  expect(requests().length).toBe(1);
   receiver.behave(status(202));
 });
 

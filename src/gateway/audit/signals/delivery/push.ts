@@ -58,28 +58,38 @@ const streamsMax = 50;
 const eventsMax = 50;
 const pauseMsMax = 300_000;
 
-export const createSignalPush = (deps: PushDeps): Service => ({
-  name: 'signal-push',
-  run: async (signal) => {
-    const by = newId('wrk');
-    const running = new Map<string, Promise<void>>();
-    const renewing = renewWhile(deps, by, running, signal);
+export const createSignalPush = (deps: PushDeps): Service => {
+  const by = newId('wrk');
+  /** They outlive a failed run; the next one renews their leases. */
+  const running = new Map<string, Promise<void>>();
+  const ended = new AbortController();
+  const push = (stream: Leased): void => {
+    const { streamId } = stream;
+    const pushing = pushStream(deps, by, stream, ended.signal)
+      .catch((err: unknown) => deps.log.warn({ err, stream_id: streamId }, 'a stream of signals was not pushed'))
+      .finally(() => running.delete(streamId));
+    running.set(streamId, pushing);
+  };
+  const lease = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       const free = streamsMax - running.size;
       const leased = free > 0 ? await leaseStreams(deps.db, leaseOf(deps, by), free) : [];
-      for (const stream of leased) {
-        const { streamId } = stream;
-        const pushing = pushStream(deps, by, stream, signal)
-          .catch((err: unknown) => deps.log.warn({ err, stream_id: streamId }, 'a stream of signals was not pushed'))
-          .finally(() => running.delete(streamId));
-        running.set(streamId, pushing);
-      }
+      // The lease of a running one has ended when the store was away for long; it goes on under the new lease.
+      for (const stream of leased) if (!running.has(stream.streamId)) push(stream);
       await pause(lookEveryMs, signal);
     }
-    await Promise.all(running.values());
-    await renewing;
-  },
-});
+  };
+  return {
+    name: 'signal-push',
+    run: async (signal) => {
+      await Promise.all([lease(signal), renewWhile(deps, by, running, signal)]);
+    },
+    end: async () => {
+      ended.abort();
+      await Promise.all(running.values());
+    },
+  };
+};
 
 /** An attempt may last longer than a lease, so the leases of all running ones are renewed together. */
 const renewWhile = async (
