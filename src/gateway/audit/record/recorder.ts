@@ -86,7 +86,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     },
     waiting: events.count,
     lag: () => Math.max(0, deps.clock.now().getTime() - (events.oldestMs() ?? Number.POSITIVE_INFINITY)) / 1000,
-    service: { name: 'audit', run: createRun(deps, chain, flush, ended) },
+    service: { name: 'audit', run: createRun(deps, chain, flush, ended), end: async () => ended.abort() },
   };
 };
 
@@ -193,19 +193,25 @@ const createRun =
     ended: AbortController,
   ) =>
   async (signal: AbortSignal): Promise<void> => {
-    signal.addEventListener('abort', () => ended.abort(), { once: true });
-    let signedAtMs = performance.now();
-    while (!signal.aborted) {
-      await pause(writeEveryMs, signal);
+    const stop = (): void => ended.abort();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      let signedAtMs = performance.now();
+      while (!signal.aborted) {
+        await pause(writeEveryMs, signal);
+        await flush();
+        if (performance.now() - signedAtMs < signEveryMs) continue;
+        signedAtMs = performance.now();
+        await chain
+          .sign(false)
+          .catch((error: unknown) => log.warn({ err: error }, 'the head of the audit chain could not be signed'));
+      }
       await flush();
-      if (performance.now() - signedAtMs < signEveryMs) continue;
-      signedAtMs = performance.now();
-      await chain
-        .sign(false)
-        .catch((error: unknown) => log.warn({ err: error }, 'the head of the audit chain could not be signed'));
+      await chain.sign(true);
+    } finally {
+      // A run that failed has not ended the recorder: the next one goes on.
+      signal.removeEventListener('abort', stop);
     }
-    await flush();
-    await chain.sign(true);
   };
 
 const auditUnavailable = (): Fault => overloaded('the audit cannot be written');
