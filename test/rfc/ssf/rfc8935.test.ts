@@ -276,13 +276,19 @@ test('A-605 the store is away for longer than a lease while a push is in flight:
   await until(() => requests().length === 1);
   const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
   const server = inject('testServer').url;
+  const own = await database.pool.connect();
   await run(server, `alter database ${rows[0]?.name} allow_connections false`);
   try {
-    await run(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${rows[0]?.name}'`);
+    await own.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()',
+      [rows[0]?.name],
+    );
+    await own.query(`update gateway.signal_streams set lease_until = now() - interval '1 s' where stream_id = $1`, [
+      id,
+    ]);
     await until(() => /"service":"signal-push".*service failed/.test(worker.errors()));
-    // A lease lasts 8 s.
-    await new Promise((resolve) => setTimeout(resolve, 8_500));
   } finally {
+    own.release();
     await run(server, `alter database ${rows[0]?.name} allow_connections true`);
   }
   const leased = 'select from gateway.signal_streams where stream_id = $1 and lease_until > now()';
