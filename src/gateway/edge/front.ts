@@ -13,7 +13,7 @@ import type { WantsUpgrade } from '../upstream/upgrade.ts';
 import type { OnClientError } from './client-error.ts';
 import type { InnerHandler } from './mcp/inner-requests.ts';
 import type { McpTable, ServeMcp } from './mcp/serve-mcp.ts';
-import { responseOn } from './node-http/responses.ts';
+import { currentResponseOf, responseOn } from './node-http/responses.ts';
 import type { OwnPaths } from './own-paths.ts';
 import type { TraceRequest } from './trace-request.ts';
 
@@ -156,6 +156,9 @@ export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
     const socket = stream as Socket;
     // A broken connection needs no answer; `close` follows and releases everything.
     socket.on('error', () => undefined);
+    // It came without waiting for the answer to an earlier request (pipelining). Node carries that answer no longer as it should:
+    // it would not go on after the client was slow to read. No client that works does this.
+    if (currentResponseOf(socket) !== undefined) return void socket.destroy();
     // Node has no timeouts for a connection that has left its HTTP server.
     socket.on('timeout', () => socket.destroy());
     socket.setTimeout(handshakeIdleMs);

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { tenantHeader } from '#src/contract/headers.ts';
+import { resetConnection } from '#src/platform/http/tls/reset-connection.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import { type Exchange, isAnonymous } from '../request/exchange.ts';
 import { publicHostOf } from '../request/public-host.ts';
@@ -339,7 +340,7 @@ const endWith = (res: ServerResponse, chunk: Buffer): void => {
 const cut = ({ req, res }: Exchange): void => {
   const { socket } = res;
   // HTTP/1.0 reads to the end of the connection, so only a reset shows that the answer is incomplete.
-  if (req.httpVersionMinor === 0 && socket !== null) socket.resetAndDestroy();
+  if (req.httpVersionMinor === 0 && socket !== null) resetConnection(socket);
   else res.destroy();
 };
 

@@ -224,6 +224,26 @@ test('F-36 CONNECT is refused like an operation that does not exist', async () =
   expect((await sendRequest(door.url, 'GET', '/healthz')).status).toBe(200);
 });
 
+test('A-648 a CONNECT behind requests that wait for their answers ends their connection and each of them, and nothing else', async () => {
+  const { answer } = upstream;
+  upstream.answer = (req) => void req.resume();
+  try {
+    const key = `X-Api-Key: ${door.asKey['x-api-key']}`;
+    const ids = ['first', 'second', 'third'];
+    const get = (id: string): string =>
+      ['GET /api/orders/list HTTP/1.1', 'Host: x', `X-Request-Id: ${id}`, key, '', ''].join('\r\n');
+    const cut = () => lines.filter((line) => line.complete === false).map((line) => line.request_id);
+    lines.length = 0;
+    const tunnel = 'CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n';
+    expect(await sendRaw(door.port, `${ids.map(get).join('')}${tunnel}`).catch(() => '')).toBe('');
+    await until(() => cut().length === ids.length);
+    expect(cut().toSorted()).toEqual(ids.toSorted());
+    expect((await sendRequest(door.url, 'GET', '/healthz')).status).toBe(200);
+  } finally {
+    upstream.answer = answer;
+  }
+});
+
 const broken: [string, string, number, string][] = [
   [
     'two lengths',

@@ -187,6 +187,15 @@ test('on a route without the flag, and for another protocol, the wish to upgrade
   expect([offer.status, offer.json.success]).toEqual([200, true]);
 });
 
+test('A-648 a handshake behind a request that waits for its answer ends their connection, and nothing else', async () => {
+  const key = `X-Api-Key: ${door.asKey['x-api-key']}\r\n`;
+  const handshake = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${key}\r\n`;
+  const both = `GET ${path} HTTP/1.1\r\nHost: x\r\n${key}\r\n${handshake}`;
+  expect(await sendRaw(door.port, both).catch(() => '')).toBe('');
+  expect(seen).toEqual([]);
+  await opened(open(door.asKey));
+});
+
 test('an upgrade with a body is refused, since its end could be understood in two ways', async () => {
   const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\n`;
   const answer = await sendRaw(door.port, `${head}Content-Length: 5\r\n\r\nhello`);

@@ -71,11 +71,12 @@ export const shake = (port: number, options: ConnectionOptions): Promise<TLSSock
     socket.once('error', reject);
   });
 
-/** Answers `data: N` events with `?events`, WebSockets with what they send, and everything else with its own head. */
+/** Answers `data: N` events with `?events`, the start of an answer with `?cut`, WebSockets with what they send, and everything else with its own head. */
 const startEcho = async (seen: IncomingHttpHeaders[]): Promise<{ url: string; server: Server }> => {
   const server = createServer((req, res) => {
     seen.push(req.headers);
     req.resume();
+    if (req.url?.includes('cut')) return void res.write('the start', () => res.destroy());
     if (!req.url?.includes('events')) return void res.setHeader('content-type', 'application/json').end('{"ok":true}');
     res.writeHead(200, { 'content-type': 'text/event-stream' });
     let count = 0;

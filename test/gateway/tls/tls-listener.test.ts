@@ -129,6 +129,18 @@ test('A-175 a WebSocket and an event stream work over TLS', async () => {
   client.destroy();
 });
 
+test('A-649 a client of HTTP/1.0 over TLS gets a reset instead of a short answer without a length, and the program goes on', async () => {
+  const socket = await shake(stand.port, { ca: stand.authority.cert });
+  const fields = Object.entries(stand.asClient).map(([name, value]) => `${name}: ${value}\r\n`);
+  const end = new Promise<string>((resolve) => {
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+    socket.on('data', () => undefined).on('end', () => resolve('whole'));
+  });
+  socket.write(`GET ${echoPath}?cut HTTP/1.0\r\n${fields.join('')}\r\n`);
+  expect(await end).toBe('ECONNRESET');
+  expect((await stand.send('GET', '/healthz')).status).toBe(200);
+});
+
 test('A-176 a handshake and a head that do not come end after 10 and 15 s, and a broken request over TLS is answered', async () => {
   const startedMs = performance.now();
   const silent = new Promise<number>((resolve) => {

@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { currentResponseOf, responseOn } from '#src/gateway/edge/node-http/responses.ts';
+import { closeWithConnection, currentResponseOf, responseOn } from '#src/gateway/edge/node-http/responses.ts';
 import { until } from '../../support/until.ts';
 
 const changed = (what: string): string => `node:http changed what src/gateway/edge/node-http leans on: ${what}`;
@@ -40,6 +40,42 @@ test('a connection knows the response that it is to carry, and no response betwe
     expect(closed, changed('a response emits close once, answered or cut')).toEqual(responses);
   } finally {
     client.destroy();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+test('a response that waits behind another one is closed when its connection ends, also one that an upgrade has taken', async () => {
+  const open = new Set<ServerResponse>();
+  const server = createServer((request, response) => {
+    closeWithConnection(request, response);
+    open.add(response);
+    response.once('close', () => open.delete(response));
+  });
+  let upgraded: Socket | undefined;
+  server.on('upgrade', (_, socket) => {
+    upgraded = socket as Socket;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const clients: Socket[] = [];
+  const send = (text: string): void => {
+    const client = connect(port, '127.0.0.1', () => client.write(text));
+    clients.push(client.on('error', () => undefined));
+  };
+  const two = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(2);
+  try {
+    send(two);
+    await until(() => open.size === 2);
+    clients[0]?.destroy();
+    await until(() => open.size === 0);
+    send(`${two}GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`);
+    await until(() => upgraded !== undefined);
+    expect(open.size).toBe(2);
+    upgraded?.destroy();
+    await until(() => open.size === 0);
+  } finally {
+    for (const client of clients) client.destroy();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   }
