@@ -63,6 +63,9 @@ const tlsRemedy = (error: unknown): string | undefined => {
   return /does not support SSL/.test(error.message) ? 'set sslmode=disable, or turn TLS on there' : undefined;
 };
 
-/** For messages and files. A password in the address stands between the user and `@`, or is a parameter. */
+/**
+ * For messages and files. A password in the address stands between the user and `@`, or is a parameter. Both it and the user may have
+ * an `@` that is not encoded, since the last one before the host counts.
+ */
 export const withoutPassword = (address: string): string =>
-  address.replace(/^(postgres(?:ql)?:\/\/[^:@/?#]*):[^@]*@/, '$1@').replace(/([?&]password=)[^&]*/gi, '$1…');
+  address.replace(/^(postgres(?:ql)?:\/\/[^:/?#]*):[^/?#]*@/, '$1@').replace(/([?&]password=)[^&]*/gi, '$1…');

@@ -24,7 +24,7 @@ import {
   startProgram,
 } from '../../support/program.ts';
 import { query, startOwner, untilNoServer } from '../../support/store-owner.ts';
-import { roleUrl, run } from '../../support/test-server.ts';
+import { databaseNameOf, roleUrl, run } from '../../support/test-server.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
@@ -259,7 +259,10 @@ test('A-276 a data folder whose restore was killed is not started', async () => 
   expect([code, stderr]).toEqual([1, expect.stringContaining('has not finished')]);
 });
 
-test('A-277 a move needs a stopped program and an empty database of a server, and afterwards the program runs there with the same orders, credentials, tokens and webhook secrets', async () => {
+/** A password with an `@` that is not encoded, where the server asks for none. */
+const withPassword = (url: string): string => url.replace(/^([a-z]+:\/\/[^:@/?#]*)@/, '$1:an-unencoded@at-sign@');
+
+test('A-277 A-651 a move needs a stopped program and an empty database of a server, and afterwards the program runs there with the same orders, credentials, tokens and webhook secrets', async () => {
   const target = await createEmptyDatabase();
   closers.push(target.drop);
   const token = await fetch(`${program.url}/api/oauth/token`, {
@@ -285,7 +288,7 @@ test('A-277 a move needs a stopped program and an empty database of a server, an
     expect.stringContaining('give the address with the role that owns'),
   ]);
   expect(denied.stderr).not.toContain('ORDERPASS_MIGRATE');
-  const moved = await runWithInput([...move, '--json'], env, target.url);
+  const moved = await runWithInput([...move, '--json'], env, withPassword(target.url));
   expect([moved.code, moved.stderr]).toEqual([0, '']);
   expect(JSON.parse(moved.stdout).rows).toBeGreaterThan(before);
 
@@ -304,6 +307,9 @@ test('A-277 a move needs a stopped program and an empty database of a server, an
     new Webhook(endpoint.secret ?? '').verify(delivery?.body ?? '', delivery?.headers as Record<string, string>),
   ).not.toThrow();
   expect((await runCommand(['audit', 'verify'], there)).code).toBe(0);
+  const recorded = await runCommand(['audit', 'search', '--action', 'store.moved', '--json'], there);
+  expect(recorded.stdout).toContain(databaseNameOf(target.url));
+  for (const text of [moved.stdout, old.stderr, recorded.stdout]) expect(text).not.toMatch(/an-unencoded|at-sign/);
   await started.stop();
 
   await runJson(['move', '--undo'], env);

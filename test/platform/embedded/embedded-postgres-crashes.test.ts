@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
@@ -17,6 +18,11 @@ beforeEach(async () => {
   folder = await makeFolder();
 });
 afterEach(() => folder.remove());
+
+const withLongPath = (short: Folder): Folder => {
+  const dataDir = path.join(short.path, 'x'.repeat(90), 'data');
+  return { ...short, dataDir, cluster: path.join(dataDir, 'postgres') };
+};
 
 const postmaster = async (): Promise<number | undefined> => (await readPidFile(folder.cluster))?.pid;
 
@@ -86,38 +92,41 @@ describe('kill -9 of the process that owns the store', () => {
 });
 
 describe('PostgreSQL that ends while Orderpass runs', () => {
-  test.each(['SIGKILL', 'SIGTERM', 'SIGQUIT'] as const)(
-    'by %s is started again and the pool recovers by itself',
-    async (signal) => {
-      const embedded = await startEmbedded({ dataDir: folder.dataDir, log });
-      const pool = createPool({ connection: embedded.connection, applicationName: 'test' }, log);
-      try {
-        await pool.query('create table dishes (name text)');
-        const before = await postmaster();
-        signalOne(before, signal);
-        const failures: unknown[] = [];
-        await until(async () => {
-          // Read before the insert: the old server may answer an insert and then end, before its pid is read.
-          const isStartedAgain = (await postmaster()) !== before;
-          const inserted = await pool.query(`insert into dishes values ('soup')`).then(
-            () => true,
-            (error: unknown) => {
-              failures.push(error);
-              return false;
-            },
-          );
-          return isStartedAgain && inserted;
-        });
-        expect(failures.filter((error) => !isTransient(error))).toEqual([]);
-        const { rows } = await pool.query<{ dishes: number }>('select count(*) as dishes from dishes');
-        expect(rows[0]?.dishes).toBeGreaterThan(0);
-      } finally {
-        await pool.end();
-        await embedded.stop();
-      }
-      expect(await serversOf(folder.cluster)).toEqual([]);
-    },
-  );
+  test.each([
+    ['SIGKILL', ''],
+    ['SIGTERM', ''],
+    ['SIGQUIT', ''],
+    ['SIGKILL', ' whose socket is elsewhere, since the path of the data is long (A-650),'],
+  ] as const)('by %s%s is started again and the pool recovers by itself', async (signal, where) => {
+    if (where !== '') folder = withLongPath(folder);
+    const embedded = await startEmbedded({ dataDir: folder.dataDir, log });
+    const pool = createPool({ connection: embedded.connection, applicationName: 'test' }, log);
+    try {
+      await pool.query('create table dishes (name text)');
+      const before = await postmaster();
+      signalOne(before, signal);
+      const failures: unknown[] = [];
+      await until(async () => {
+        // Read before the insert: the old server may answer an insert and then end, before its pid is read.
+        const isStartedAgain = (await postmaster()) !== before;
+        const inserted = await pool.query(`insert into dishes values ('soup')`).then(
+          () => true,
+          (error: unknown) => {
+            failures.push(error);
+            return false;
+          },
+        );
+        return isStartedAgain && inserted;
+      });
+      expect(failures.filter((error) => !isTransient(error))).toEqual([]);
+      const { rows } = await pool.query<{ dishes: number }>('select count(*) as dishes from dishes');
+      expect(rows[0]?.dishes).toBeGreaterThan(0);
+    } finally {
+      await pool.end();
+      await embedded.stop();
+    }
+    expect(await serversOf(folder.cluster)).toEqual([]);
+  });
 
   test('is not ended by Ctrl-C: Orderpass finishes its work first', async () => {
     const owner = await startOwner(folder);

@@ -15,16 +15,19 @@ const immediateMs = 6_000;
 const orphansMs = 2_000;
 const pollMs = 20;
 
-export const clearLeftovers = async (cluster: string, log: Logger): Promise<void> => {
+/** `socketFolder`: where the next server will have its socket. It stays, without the files of the server before. */
+export const clearLeftovers = async (cluster: string, log: Logger, socketFolder = cluster): Promise<void> => {
   const pidFile = await readPidFile(cluster);
   if (pidFile === undefined) return;
   await endServer(cluster, pidFile.pid, log);
   // A server that ended removed its file; a killed server left it.
   if (isAlive(pidFile.pid)) await disownPidFile(cluster);
+  const { socketFolder: before } = pidFile;
   // The pid file in a copy of the cluster names the folder of another server.
-  if (pidFile.cluster === (await realpath(cluster)) && (await isOwnSocketFolder(pidFile.socketFolder, cluster)))
-    await rm(pidFile.socketFolder, { recursive: true, force: true });
-  for (const name of ['.s.PGSQL.5432', '.s.PGSQL.5432.lock']) await rm(path.join(cluster, name), { force: true });
+  const isOfCluster = pidFile.cluster === (await realpath(cluster));
+  if (before !== socketFolder && isOfCluster && (await isOwnSocketFolder(before, cluster)))
+    await rm(before, { recursive: true, force: true });
+  for (const name of ['.s.PGSQL.5432', '.s.PGSQL.5432.lock']) await rm(path.join(socketFolder, name), { force: true });
 };
 
 const endServer = async (cluster: string, postmaster: number, log: Logger): Promise<void> => {

@@ -76,7 +76,7 @@ const postgresSettings = (settings: ServerSettings): Record<string, string> => (
 export const startServer = async (settings: ServerSettings, signal: AbortSignal): Promise<Server> => {
   const deadline = performance.now() + startMs;
   for (;;) {
-    await clearLeftovers(settings.cluster, settings.log);
+    await clearLeftovers(settings.cluster, settings.log, settings.socketFolder);
     await settings.serverLog.bound();
     const offset = await settings.serverLog.size();
     const child = await launch(settings);
