@@ -218,22 +218,34 @@ describe.skipIf(!hasRedis)('Redis that fails', () => {
     }
   });
 
-  test('a Redis that closes the connection and refuses the next one is away, and the log names the refusal', async () => {
+  test('A-652 a Redis that closes the connection and refuses the next one is away, and the log names the refusal and no password', async () => {
     const lines: string[] = [];
-    const write = (line: string) => void lines.push(JSON.parse(line).msg);
+    let all = '';
+    const write = (line: string): void => {
+      all += line;
+      const { level, msg } = JSON.parse(line);
+      if (level > debug) lines.push(msg);
+    };
+    const debug = pino.levels.values.debug ?? 0;
     const admin = new Redis(redis.url);
-    await admin.call('ACL', 'SETUSER', 'turned', 'on', '>before', '~*', '&*', '+@all');
+    await admin.call('ACL', 'SETUSER', 'turned', 'on', '>pass-before', '~*', '&*', '+@all');
     const { host } = new URL(redis.url);
-    const turned = createRedisKv({ url: `redis://turned:before@${host}`, log: pino({}, { write }), waitMsMax: 2_000 });
+    const turned = createRedisKv({
+      url: `redis://turned:pass-before@${host}`,
+      log: pino({ level: 'debug' }, { write }),
+      waitMsMax: 2_000,
+    });
     try {
       await until(() => turned.health() === 'up');
-      await admin.call('ACL', 'SETUSER', 'turned', 'resetpass', '>after');
+      await admin.call('ACL', 'SETUSER', 'turned', 'resetpass', '>pass-after');
       await admin.call('CLIENT', 'KILL', 'USER', 'turned');
       await until(() => lines.some((line) => line.includes('WRONGPASS')));
-      await admin.call('ACL', 'SETUSER', 'turned', 'resetpass', '>before');
+      await admin.call('ACL', 'SETUSER', 'turned', 'resetpass', '>pass-before');
       await until(() => lines.at(-1)?.includes('reachable again') === true);
       expect(lines.filter((line) => line.includes('WRONGPASS'))).toHaveLength(1);
       expect(lines.filter((line) => line.includes('does not answer'))).toEqual([]);
+      expect(all).toContain('"reason":"WRONGPASS');
+      expect(all).not.toContain('pass-before');
     } finally {
       await turned.close();
       admin.disconnect();

@@ -141,8 +141,9 @@ const createReport = (log: Logger, isOpen: () => boolean): Report => {
       else reportAway();
     },
     learnReason: (error) => {
-      log.debug({ err: error }, 'Redis connection');
       const said = reasonOf(error);
+      // The error itself has the command that Redis refused, and the one of a login has the password.
+      log.debug({ reason: said }, 'Redis connection');
       // The library says this also where the system named the cause just before.
       if (said === 'Connection is closed') reason ??= closed;
       else if (error instanceof Late) reason ??= silence;
