@@ -8,6 +8,7 @@ import { profiles } from '../dpop/profile.ts';
 import { ProofFault } from '../dpop/proof-fault.ts';
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
 import { CheckFault } from './check-fault.ts';
+import { scopeTokensOf } from './scope-tokens.ts';
 
 /**
  * `dpop`: tokens may be bound to keys (RFC 9449), so challenges offer that too. `algs`: of their proofs. `resource`: path of a resource with metadata of
@@ -93,10 +94,8 @@ const metadataOf = ({ origin, resource = '' }: DialectSettings): string =>
   `${origin}/.well-known/oauth-protected-resource${resource}`;
 
 /** The scopes that a refusal demands; empty for every other refusal. */
-export const missingScopesOf = (fault: Fault): readonly string[] => {
-  const missing = fault.extra?.missing_scopes;
-  return fault.status === 403 && Array.isArray(missing) ? missing.filter((scope) => typeof scope === 'string') : [];
-};
+export const missingScopesOf = ({ status, extra }: Fault): readonly string[] =>
+  status === 403 ? scopeTokensOf(extra?.missing_scopes) : [];
 
 type OAuthRendering = {
   /** False for a refusal of an upstream without a code of this interface: no page describes it, so there is no `error_uri`. */

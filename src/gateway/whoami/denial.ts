@@ -1,5 +1,6 @@
 /** Pure: one refusal as its caller may read it later (interface 11.5). Ids and names only, no part of the request. */
 import type { Fault, FaultDetail } from '#src/contract/fault.ts';
+import { scopeTokensOf } from '../answer/scope-tokens.ts';
 import type { RefusedBy } from '../answer/write-answer.ts';
 import { type DenialReason, isoSeconds, SimulatedFault, TracedFault } from '../model/traced-fault.ts';
 import type { Exchange } from '../request/exchange.ts';
@@ -50,7 +51,7 @@ export const denialOf = (
       status: fault.status,
       code: fault.code,
       reason,
-      missing_scopes: missingScopesOf(fault),
+      missing_scopes: scopeTokensOf(fault.extra?.missing_scopes),
       detail: trace?.detail ?? detailOf(fault),
       hint: hints[reason],
       errors: (fault.errors ?? []).slice(0, errorsMax).map(({ pointer, code, message }) => ({
@@ -102,11 +103,6 @@ export const denialReasonOf = (fault: Fault, by: RefusedBy): DenialReason => {
     default:
       return fault.status === 400 ? 'parameters' : 'upstream';
   }
-};
-
-const missingScopesOf = ({ extra }: Fault): string[] => {
-  const missing = extra?.missing_scopes;
-  return Array.isArray(missing) ? missing.filter((scope) => typeof scope === 'string') : [];
 };
 
 const detailOf = ({ extra }: Fault): Record<string, unknown> =>

@@ -1,9 +1,10 @@
 /** What an agent gets of the answer of an operation. */
 import { Fault, isFaultCode } from '#src/contract/fault.ts';
+import { scopeTokensOf } from '../../answer/scope-tokens.ts';
 import { insufficientScope } from '../../model/faults.ts';
 import type { Tool } from './describe-tools.ts';
 import type { InnerAnswer } from './inner-requests.ts';
-import { listOf, objectOf, textOf } from './json-node.ts';
+import { objectOf, textOf } from './json-node.ts';
 
 export type ToolResult = {
   content: { type: 'text'; text: string }[];
@@ -21,7 +22,8 @@ export const errorResult = (text: string): ToolResult => ({ content: [{ type: 't
 export const credentialRefusal = ({ status, body, isOfOperation }: InnerAnswer): Fault | undefined => {
   if (status !== 403 && (status !== 401 || isOfOperation)) return undefined;
   const refusal = parsed(body) ?? {};
-  const missing = listOf(refusal.missing_scopes).filter((scope) => typeof scope === 'string');
+  // An envelope of the service, whose body is not filtered.
+  const missing = scopeTokensOf(refusal.missing_scopes);
   if (status === 403) return missing.length === 0 ? undefined : insufficientScope(missing);
   const code = [refusal.code, refusal.error].find(isFaultCode) ?? 'INVALID_AUTH';
   const text = textOf(refusal.error_description) || textOf(refusal.message) || 'The credential is not accepted';

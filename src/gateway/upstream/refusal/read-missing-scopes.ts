@@ -4,6 +4,7 @@
  * name all that it requires (RFC 6750 section 3), so the scopes that the caller has are removed, as from `required_scopes`.
  * Text that is no scope token of RFC 6749 is left out, since scopes are quoted in a header.
  */
+import { isScopeToken } from '../../answer/scope-tokens.ts';
 import type { Challenge } from './parse-challenges.ts';
 import { isObject } from './read-details.ts';
 import { innerOf } from './read-message.ts';
@@ -17,8 +18,6 @@ type Parts = {
   granted: ReadonlySet<string>;
 };
 
-const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/;
-const isScope = (name: unknown): name is string => typeof name === 'string' && scopeToken.test(name);
 const scopesMax = 32;
 const listCharactersMax = 4 * 1024;
 
@@ -55,7 +54,7 @@ const lackedOf = (names: readonly string[], granted: ReadonlySet<string>): reado
 const tokensIn = (value: unknown): readonly string[] => {
   const isText = typeof value === 'string' && value.length <= listCharactersMax;
   const names: readonly unknown[] = isText ? value.split(' ') : Array.isArray(value) ? value : [];
-  return [...new Set(names.filter(isScope))];
+  return [...new Set(names.filter(isScopeToken))];
 };
 
 /** `scope` beside another error does not name missing scopes. */

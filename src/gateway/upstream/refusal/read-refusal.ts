@@ -147,11 +147,14 @@ const foreignCodeOf = ({ code, error }: Readonly<Record<string, unknown>>, statu
       isCode(value) && !oauthTexts.has(value) && !isReasonPhrase(value, status) && !revealsInternals(value),
   );
 
-/** The members that 6.1 adds to an envelope. */
-const membersOf = (json: Readonly<Record<string, unknown>>): Record<string, unknown> => {
-  const { success: _success, error: _error, message: _message, errors: _errors, request_id: _id, ...others } = json;
-  return others;
-};
+/** Members of an envelope that are read on their own. `missing_scopes` may name what is no scope. */
+const readMembers: ReadonlySet<string> = new Set([
+  ...['success', 'error', 'message', 'errors', 'request_id', 'missing_scopes'],
+]);
+
+/** The other members that 6.1 adds to an envelope. */
+const membersOf = (json: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(json).filter(([name]) => !readMembers.has(name)));
 
 const waitOf = ({ status, retryAfter }: RefusalParts): Record<string, unknown> =>
   status === 429 ? { retry_after: /^\d{1,9}$/.test(retryAfter ?? '') ? Number(retryAfter) : 1 } : {};
