@@ -3,7 +3,7 @@
  * the bound on heads, the access log and the trace of the gateway. The gateway is the last handler and owns every path; the
  * documentation is among its pages (`createReference`).
  */
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import {
   attachDoor,
   createRedirectDoor,
@@ -63,12 +63,7 @@ export const openPublicListener = async (
   const localOrigin = `${new URL(url).protocol}//127.0.0.1:${first?.port ?? settings.port}`;
   const origin = settings.origin ?? localOrigin;
   const starting = createStartingDoor({ settings: settings.gateway, origin, log });
-  let handle: RequestListener = starting.handler;
-  attachDoor(
-    server,
-    () => door ?? starting,
-    (request, response) => handle(request, response),
-  );
+  attachDoor(server, () => door ?? starting);
   const openRest = async (): Promise<void> => {
     try {
       if (first === undefined) ports.push(await listen(server, settings.host, settings.port));
@@ -89,8 +84,7 @@ export const openPublicListener = async (
     localOrigin,
     origin,
     serve: async (gateway, handlers) => {
-      handle = firstOf(handlers, gateway);
-      door = gateway;
+      door = inFrontOf(gateway, handlers);
       if (opensLate) await openRest();
     },
   };
@@ -106,14 +100,23 @@ const openRedirect = (settings: Settings, origin: string, log: Logger): Promise<
   return listen(server, settings.host, port);
 };
 
-const firstOf = (handlers: readonly PublicHandler[], gateway: Gateway): RequestListener => {
-  return (request, response) => {
-    const target = request.url ?? '';
-    for (const { owns, handle } of handlers)
-      if (owns(target)) {
-        if (!gateway.refuseHead(request, response)) handle(request, response);
-        return;
-      }
-    gateway.handler(request, response);
+/** The gateway's door with the handlers before it, for requests with and without `Expect`. */
+const inFrontOf = (gateway: Gateway, handlers: readonly PublicHandler[]): DoorHandlers => {
+  const firstOf = (last: RequestListener, begin?: (response: ServerResponse) => void): RequestListener => {
+    return (request, response) => {
+      const target = request.url ?? '';
+      const first = handlers.find(({ owns }) => owns(target));
+      if (first === undefined) return last(request, response);
+      if (gateway.refuseHead(request, response)) return;
+      begin?.(response);
+      first.handle(request, response);
+    };
+  };
+  return {
+    ...gateway,
+    handler: firstOf(gateway.handler),
+    // The handlers know nothing of `Expect`, so the body is asked for as Node does it by itself. Other expectations are
+    // refused by the gateway on every path.
+    continueHandler: firstOf(gateway.continueHandler, (response) => response.writeContinue()),
   };
 };

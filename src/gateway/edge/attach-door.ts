@@ -7,8 +7,9 @@ import { closeWithConnection } from './node-http/responses.ts';
 
 /**
  * `door`: called at each event, since the door may change while the server runs. `request`: the handler of ordinary
- * requests, where other parts answer on the same server; default: the door. The server's `shouldUpgradeCallback` is the
- * caller's to set.
+ * requests, for the server of tool calls; default: the door. Parts that answer on the door's own server are not given here, since
+ * `checkContinue` would pass them by: they stand in `handler` and `continueHandler` of `door`. The server's
+ * `shouldUpgradeCallback` is the caller's to set.
  */
 export const attachDoor = (server: Server, door: () => DoorHandlers, request?: RequestListener): void => {
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, prepare);
