@@ -155,9 +155,8 @@ export const renderEnvelope = (fault: Fault, requestId: string, settings: Dialec
 });
 
 /** Dialect c, RFC 9457. */
-export const renderProblem = (fault: Fault, requestId: string, settings: DialectSettings): RenderedFault => ({
-  contentType: problemType,
-  body: JSON.stringify({
+export const renderProblem = (fault: Fault, requestId: string, settings: DialectSettings): RenderedFault => {
+  const own = {
     type: `${settings.origin}/docs/errors#${fault.code}`,
     title: faultTitle(fault.code),
     status: fault.status,
@@ -165,11 +164,14 @@ export const renderProblem = (fault: Fault, requestId: string, settings: Dialect
     instance: `urn:orderpass:request:${requestId}`,
     code: fault.code,
     ...(fault.errors === undefined ? undefined : { errors: fault.errors }),
-    ...fault.extra,
-    request_id: requestId,
-  }),
-  challenge: challengeFor(fault.status, settings),
-});
+  };
+  return {
+    contentType: problemType,
+    // Members of a service's envelope may have the names of these, in another sense: its `status` may be a word.
+    body: JSON.stringify({ ...own, ...fault.extra, ...own, request_id: requestId }),
+    challenge: challengeFor(fault.status, settings),
+  };
+};
 
 export const wantsProblem = (accept: string | undefined): boolean => namesType(accept, problemType);
 

@@ -430,6 +430,17 @@ test('A-184 only scopes of RFC 6749 are passed on, at most 32 of at most 64 char
   expect((await get(reader)).json.missing_scopes).toBeUndefined();
 });
 
+test('A-653 members of an envelope of the service never replace those of a problem document', async () => {
+  const own = { type: 'x', title: 1, status: 'failed', detail: {}, instance: null, code: 7, order: { uid: 'ord_1' } };
+  answerJson(409, { success: false, error: 'CONFLICT', message: 'Taken', ...own });
+  const { status, json } = await get({ ...door.asKey, accept: 'application/problem+json' });
+  expect(status).toBe(409);
+  expect(json).toMatchObject({ status: 409, code: 'CONFLICT', detail: 'Taken', order: { uid: 'ord_1' } });
+  expect(json.type).toMatch(/\/docs\/errors#CONFLICT$/);
+  expect(json.instance).toMatch(/^urn:orderpass:request:/);
+  expect(typeof json.title).toBe('string');
+});
+
 test('A-185 a body of any size and depth is read within bounds', async () => {
   const deep = `${'{"a":'.repeat(10_000)}["x"]${'}'.repeat(10_000)}`;
   answerWith(400, { 'content-type': 'application/json' }, deep);
