@@ -49,7 +49,9 @@ export const timeOutOnce = async (deps: TimeOutDeps, signal?: AbortSignal): Prom
   const failures: unknown[] = [];
   const left: string[] = [];
   let count = 0;
-  for (let found = batchMax; found === batchMax && signal?.aborted !== true; ) {
+  // A look has up to `batchMax` orders of each of its two parts, so with fewer altogether no part was cut off. It ends, because
+  // an order that was looked at is either timed out or left out of the next look.
+  for (let found = batchMax; found >= batchMax && signal?.aborted !== true; ) {
     const batch = await listOverdueOrders(db, clock.now(), { limit: batchMax, except: left });
     for (const overdue of batch) {
       const outcome = await tryTimeOut(deps, overdue);

@@ -171,6 +171,17 @@ test('A-504 each order is changed at the time of its own step, so that a reader 
   expect(changed.sort()).toEqual(['2026-03-01T12:10:02+01:00', '2026-03-01T12:10:03+01:00']);
 });
 
+test('A-622 one call times out more orders than fit one look, those of sandboxes whose clock is ahead among them', async () => {
+  for (let count = 0; count < 60; count += 1) await shop.placed();
+  core.clock.set('2026-03-01T11:05:00.000Z');
+  const sandbox = await openShop(core, { sandbox: true, countdownMinutes: 10 });
+  const { uid } = await sandbox.placed();
+  expect((await sandbox.call('POST', '/sandbox/clock', { body: { advance_seconds: 600 } })).status).toBe(200);
+  expect(await timeOutAt(end)).toBe(61);
+  expect((await sandbox.read(uid)).status).toBe('timed_out');
+  expect(await timeOutAt(end)).toBe(0);
+});
+
 /** Holds the row of the order until a move waits for it, sets the clock, and lets the move go on. */
 const movedAfterWait = <T>(uid: unknown, to: string, move: () => Promise<T>): Promise<T> => {
   const row = sql`select 1 from ordering.orders where restuid = ${shop.restuid} and uid = ${uid} for update`;

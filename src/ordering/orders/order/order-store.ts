@@ -142,8 +142,8 @@ export const forgetClient = async (tx: Kysely<unknown>, restuid: string, custome
 export type OverdueOrder = { restuid: string; uid: string; aheadMs: number };
 
 /**
- * New orders whose countdown has ended, the oldest end first, and those of sandboxes whose clock is beyond the end, without those
- * with the uids `except`. `aheadMs`: how far the clock of the restaurant is ahead. They are not locked, so the caller checks each
+ * New orders whose countdown has ended, the oldest end first, and those of sandboxes whose clock is beyond the end, `limit` of
+ * each at most, without those with the uids `except`. `aheadMs`: how far the clock of the restaurant is ahead. They are not locked, so the caller checks each
  * one again.
  */
 export const listOverdueOrders = async (
