@@ -94,8 +94,8 @@ const removeOperation = operation({
   emits: ['customer.changed'],
   params: removeParams,
   answer: z.object({}),
-  handle: async ({ db, restuid, params, now }) => {
-    if (!(await removeCustomer(db, restuid, params, now))) throw customerNotFound();
+  handle: async ({ db, restuid, params, readNow }) => {
+    if (!(await removeCustomer(db, restuid, params, readNow))) throw customerNotFound();
     return { body: {} };
   },
 });

@@ -1,8 +1,10 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countOrder, uncountOrder } from '#src/ordering/customers/customer-statistics.ts';
 import { matchOrCreateCustomer } from '#src/ordering/customers/match-customer.ts';
 import { updateRestaurant } from '#src/ordering/restaurants/restaurant-store.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import { whileLocked } from '../../support/contention.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
 
 let core: TestOrdering;
@@ -191,6 +193,28 @@ test('A-073 removal erases the record for every reader, frees the email and leav
   const [, event] = await changesOf(made.uid);
   expect(event).toMatchObject({ seq: 2, previous_seq: 1, change: 'removed', changed_fields: [] });
   expect(event.customer).toEqual({ uid: made.uid });
+});
+
+test('A-629 a removal that waits for the customer has the time after the wait, so it is never older than the change before it', async () => {
+  const made = await create({ email: 'waits@example.com' });
+  const before = core.clock.now();
+  const row = sql`select 1 from ordering.customers where uid = ${made.uid} for update`;
+  const removed = await whileLocked(
+    core.db,
+    row,
+    1,
+    () => core.call('POST', '/customer/remove', { body: { uid: made.uid } }),
+    () => core.clock.advance(60_000),
+  );
+  expect(removed.status).toBe(200);
+  const after = core.clock.now();
+  expect(after.getTime() - before.getTime()).toBe(60_000);
+  const [, event] = await changesOf(made.uid);
+  expect([event.change, new Date(event.created)]).toEqual(['removed', after]);
+  const { rows } = await sql<{ removed_at: Date }>`
+    select removed_at from ordering.customers where uid = ${made.uid}`.execute(core.db);
+  expect(rows).toEqual([{ removed_at: after }]);
+  core.clock.set(before);
 });
 
 test('A-074 statistics follow orders at once and never announce the customer', async () => {
