@@ -5,14 +5,14 @@ import { until } from './until.ts';
 
 /**
  * Runs `lock` (a `select … for update`) in a transaction, calls `start`, waits until at least `waitersMin` sessions of
- * this database wait for a lock, calls `meanwhile`, then ends the transaction. The pool has ten connections, one of them is the holder's.
+ * this database wait for a lock, calls `meanwhile` with the transaction, then ends it. The pool has ten connections, one of them is the holder's.
  */
 export const whileLocked = async <T>(
   db: Kysely<unknown>,
   lock: RawBuilder<unknown>,
   waitersMin: number,
   start: () => Promise<T>,
-  meanwhile: () => unknown = () => undefined,
+  meanwhile: (holder: Kysely<unknown>) => unknown = () => undefined,
 ): Promise<T> => {
   let started: Promise<T> | undefined;
   await inTransaction(db, async (tx) => {
@@ -28,7 +28,7 @@ export const whileLocked = async <T>(
       await sql`select pg_stat_clear_snapshot()`.execute(tx);
       return (rows[0]?.waiting ?? 0) >= waitersMin;
     });
-    await meanwhile();
+    await meanwhile(tx);
   });
   if (started === undefined) throw new Error('nothing was started');
   return started;

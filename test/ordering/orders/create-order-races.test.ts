@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createGenerator } from '#src/ordering/index.ts';
+import { createGenerator, importMenu } from '#src/ordering/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { whileLocked } from '../../support/contention.ts';
 import { type Answer, clientOf, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
@@ -152,6 +152,52 @@ test('a customer is matched by email in any case, else by phone digits, the olde
   expect([oldest, byEmail]).not.toContain(await customerOf({ phone: '055123' }));
   const { customer } = (await own.call('GET', '/customerstats/customer', { query: { uid: oldest } })).json;
   expect(customer).toMatchObject({ email: null, first_name: null, phone: '+39 055 123', orders_count: 2 });
+});
+
+/** A menu of one product, whose only option belongs to its category. */
+const menuOf = (categoryExtId: string, price: number, operand: number): Json => ({
+  categories: [
+    {
+      ext_id: categoryExtId,
+      name: 'Pizza',
+      options: [
+        {
+          ext_id: 'size',
+          name: 'Size',
+          type: 'single',
+          option_values: [{ ext_id: 'large', name: 'Large', price_operand: operand }],
+        },
+      ],
+    },
+  ],
+  products: [{ ext_id: 'P1', category_ext_id: categoryExtId, name: 'Pizza', price }],
+});
+
+test('A-612 an order that meets an import is priced from one version of the menu, and finds a product that changes its category', async () => {
+  const { restuid, caller } = await core.addRestaurant();
+  const owned = { restuid, owner: caller.id, posUid: 'till-1', mode: 'replace', now: core.clock.now() } as const;
+  await inTransaction(core.db, (tx) => importMenu(tx, { ...owned, ...menuOf('C1', 0, 14) }));
+  const [product] = (await core.call('GET', '/menu/products', { caller })).json.products;
+  const [size] = product.options;
+  const large = { uid: size.uid, values: [{ uid: size.option_values[0].uid }] };
+  const create = (key: string, options: Json[]): Promise<Answer> =>
+    core.call('POST', '/order/create', {
+      caller,
+      body: { ...shop.orderOf(), details: [{ product: { uid: product.uid }, quantity: 1, options }] },
+      headers: { 'idempotency-key': key },
+    });
+  // Nothing can read categories until the import is committed, and the products can be read before.
+  const categories = sql`lock table ordering.categories in access exclusive mode`;
+  const during = <T>(menu: Json, start: () => Promise<T>): Promise<T> =>
+    whileLocked(core.db, categories, 1, start, (holder) => importMenu(holder, { ...owned, ...menu }));
+
+  const priced = await during(menuOf('C1', 10, 4), () => create('k-price', [large]));
+  expect([priced.status, priced.json.order?.total]).toEqual([200, 14]);
+  const moved = await during(menuOf('C2', 9, 5), () => create('k-moved', []));
+  expect([moved.status, moved.json.order?.total]).toEqual([200, 9]);
+  const back = menuOf('C1', 8, 6);
+  const read = await during(back, () => core.call('GET', '/menu/product', { caller, query: { uid: product.uid } }));
+  expect([read.status, read.json.product?.price]).toEqual([200, 8]);
 });
 
 test('A-507 an order with a coupon and points locks the coupon before the tally of points, as a cancellation does', async () => {

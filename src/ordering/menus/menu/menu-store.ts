@@ -1,12 +1,14 @@
 /** Menus as readers see them, from PostgreSQL: elements that are not removed, with the options that apply. */
 
 import { type Kysely, sql } from 'kysely';
-import { fragment, statement } from '#src/platform/db/driver/statement.ts';
+import { statement } from '#src/platform/db/driver/statement.ts';
 import { aliveOptions, applyingOptions } from './applying-options.ts';
 import type { Category, Option, Product, ProductOnSale } from './menu.ts';
 
-const categoryColumns = sql`
-  c.uid, c.name, c.description, c.image, c.url, c.hidden, c.position, c.subrestaurant_uids, c.ext_id, c.options`;
+const categoryMembers = sql`
+  c.uid, c.name, c.description, c.image, c.url, c.hidden, c.position, c.subrestaurant_uids, c.ext_id`;
+
+const categoryColumns = sql`${categoryMembers}, c.options`;
 
 export const productColumns = sql`
   p.uid, p.category_uid, p.name, p.ingredients, p.price, p.prices_table, p.image, p.allergens, p.symbols, p.suggested,
@@ -15,28 +17,34 @@ export const productColumns = sql`
 
 export type ProductRow = Product & { copied_options: Option[] | null; offline_uid: string | null };
 
+/** The category stands in the row of one of its products; in those of the others it is null. */
+type ProductAndCategory = ProductRow & { category: Omit<Category, 'options'> | null; category_options: Option[] };
+
 /**
- * The named products that are not removed, by uid. Hidden products are included, unknown uids are missing. Takes two
- * statements whatever the number of products: a category that many products share is read once.
+ * The named products that are not removed, by uid. Hidden products are included, unknown uids are missing. Products and
+ * categories are read by one statement, because an import may commit between two, and they would be of two versions of the
+ * menu. A category that many products share is read once, and its options, which may be large, stay outside its JSON.
  */
 export const loadProductsOnSale = async (
   db: Kysely<unknown>,
   restuid: string,
   uids: readonly string[],
 ): Promise<Map<string, ProductOnSale>> => {
-  const asked = fragment`
-    from ordering.products p
-    where p.restuid = ${restuid} and p.uid = any(${[...new Set(uids)]}::text[]) and p.removed_at is null`;
-  // The two statements run at the same time.
-  const [products, categories] = await Promise.all([
-    statement<ProductRow>`select ${productColumns} ${asked}`.execute(db),
-    statement<Category>`
-      select ${categoryColumns} from ordering.categories c
-      where c.restuid = ${restuid} and c.uid = any(select p.category_uid ${asked}) and c.removed_at is null`.execute(
-      db,
-    ),
-  ]);
-  return onSale(products.rows, byUid(categories.rows));
+  const { rows } = await statement<ProductAndCategory>`
+    select ${productColumns}, c.category, c.options as category_options
+    from (
+      select p.*, row_number() over (partition by p.category_uid order by p.uid) as place
+      from ordering.products p
+      where p.restuid = ${restuid} and p.uid = any(${[...new Set(uids)]}::text[]) and p.removed_at is null
+    ) p
+    left join lateral (
+      select c.options, (select to_json(named) from (select ${categoryMembers}) named) as category
+      from ordering.categories c
+      where p.place = 1 and c.restuid = p.restuid and c.uid = p.category_uid and c.removed_at is null
+    ) c on true`.execute(db);
+  const categories = rows.flatMap(({ category, category_options: options }) => category && { ...category, options });
+  const products = rows.map(({ category: _category, category_options: _options, ...product }) => product);
+  return onSale(products, byUid(categories.filter((category) => category !== null)));
 };
 
 export const onSale = (
@@ -46,7 +54,7 @@ export const onSale = (
   const found = new Map<string, ProductOnSale>();
   for (const { copied_options, offline_uid, ...product } of products) {
     const category = categories.get(product.category_uid);
-    // Another transaction may have removed the category and its products between the two statements.
+    // Where both are read one after the other, another transaction may have removed the category between.
     if (category === undefined) continue;
     const options = applyingOptions({ ...product, copied_options }, category.options);
     found.set(product.uid, {
