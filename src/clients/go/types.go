@@ -876,7 +876,8 @@ type Cancellation struct {
 	//
 	// A date-time of RFC 3339 with an offset.
 	DateISO string `json:"date_iso"`
-	// Reason that was given; null when there is none
+	// Reason that was given; null when there is none, and once the customer was
+	// removed
 	Reason *string `json:"reason"`
 	// `api`: by order/cancel; `panel`: by a user of the panel
 	By CancellationBy `json:"by"`
@@ -1089,7 +1090,8 @@ type Confirmation struct {
 	//
 	// A date-time of RFC 3339 with an offset.
 	DateISO *string `json:"date_iso"`
-	// Note that was given with the confirmation; null when there is none
+	// Note that was given with the confirmation; null when there is none, and once
+	// the customer was removed
 	Text *string `json:"text"`
 }
 
@@ -2880,7 +2882,8 @@ type EventOrder struct {
 	SubrestaurantUID string `json:"subrestaurant_uid"`
 	// Code of the location when the order was received; null when it had none
 	SubrestaurantCode *string `json:"subrestaurant_code"`
-	// Note on the whole order; null when there is none
+	// Note on the whole order; null when there is none, and once the customer was
+	// removed
 	Notes *string `json:"notes"`
 	// Language in two letters: the one that was sent, otherwise that of the
 	// restaurant; null when it is not known
@@ -5044,7 +5047,8 @@ type Order struct {
 	SubrestaurantUID string `json:"subrestaurant_uid"`
 	// Code of the location when the order was received; null when it had none
 	SubrestaurantCode *string `json:"subrestaurant_code"`
-	// Note on the whole order; null when there is none
+	// Note on the whole order; null when there is none, and once the customer was
+	// removed
 	Notes *string `json:"notes"`
 	// Language in two letters: the one that was sent, otherwise that of the
 	// restaurant; null when it is not known
@@ -5523,7 +5527,8 @@ type OrderLine struct {
 	// (`price` + `price_options`) × (`quantity` − `free_quantity`). In the
 	// currency of the restaurant
 	Total Decimal `json:"total"`
-	// Note on this line; null when there is none
+	// Note on this line; null when there is none, and once the customer was
+	// removed
 	Notes *string `json:"notes"`
 }
 

@@ -1,5 +1,8 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { orderingMigrations } from '#src/ordering/index.ts';
 import { type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 let product: string;
@@ -110,4 +113,89 @@ test('A-073 orders and ledger of a removed customer keep client.uid alone, and c
   const again = await order({ email: 'gone@example.com' });
   expect(again.uid).not.toBe(placed.uid);
   expect((await customerOf('gone@example.com')).uid).not.toBe(uid);
+});
+
+test('A-073 A-621 the removal of a customer erases every text of their orders, for readers and later events, and no figure', async () => {
+  const shop = await openShop(core);
+  const options = { size: ['large'], extras: [['ham', 2] as [string, number]] };
+  const sent = {
+    client: { first_name: 'Ada', last_name: 'Lovelace', email: 'text@example.com', phone: '+39 555 0173' },
+    dmethod: '1',
+    delivery: {
+      date: '2026-03-01T13:00:00+01:00',
+      address: { street: 'Via Lovelace', number: '12', city: 'Firenze', zip: '50122', doorbell: 'Lovelace' },
+    },
+    notes: 'Lovelace, second floor',
+    details: [
+      shop.line('P1', { options, quantity: 2, notes: 'for Ada Lovelace' }),
+      shop.line('P5'),
+      shop.line('P1', { notes: 'call 5550173' }),
+    ],
+    external_id: 'till-621',
+  };
+  const [open, ended] = [await shop.placed(sent), await shop.placed({ ...sent, external_id: 'till-622' })];
+  await shop.done('confirm', open, { text: 'See you soon, Ms Lovelace' });
+  await shop.done('cancel', ended, { reason: 'Lovelace called from 5550173' });
+  const before = [await shop.read(open.uid), await shop.read(ended.uid)];
+  const { uid } = before[0].client;
+  expect((await shop.call('POST', '/customer/remove', { body: { uid } })).status).toBe(200);
+  await shop.done('close', open);
+
+  const read = await shop.call('GET', '/orders/get', { query: { uid: open.uid } });
+  const listed = await shop.call('GET', '/orders/list', { query: { client_uid: uid } });
+  const [closed] = (await core.events({ kind: 'orders', entity: open.uid })).slice(-1);
+  const { rows } = await sql<{ stored: string }>`
+    select o::text as stored from ordering.orders o where customer_uid = ${uid}`.execute(core.db);
+  expect(listed.json.orders).toHaveLength(2);
+  expect(closed.event).toBe('order.closed');
+  for (const text of [read.text, listed.text, JSON.stringify(closed), ...rows.map(({ stored }) => stored)])
+    expect(text).not.toMatch(/Lovelace|555 ?0173/);
+
+  const forgotten = (order: Json): Json => ({
+    ...order,
+    client: { uid, first_name: null, last_name: null, phone: null, email: null },
+    details: order.details.map((line: Json) => ({ ...line, notes: null })),
+    notes: null,
+    delivery: { ...order.delivery, address: null },
+    confirmation: { ...order.confirmation, text: null },
+    cancellation: order.cancellation && { ...order.cancellation, reason: null },
+  });
+  const { status, seq, paid, closed: isClosed, updated_iso } = read.json.order;
+  expect(read.json.order).toEqual({ ...forgotten(before[0]), status, seq, paid, closed: isClosed, updated_iso });
+  expect(await shop.read(ended.uid)).toEqual(forgotten(before[1]));
+
+  // What it was compared with is erased too, so the id is taken by an order that can be looked up.
+  for (const again of [await shop.create(sent), await shop.create({ ...sent, notes: 'another' })])
+    expect([again.status, again.json.error, again.json.order]).toEqual([409, 'CONFLICT', { uid: open.uid }]);
+  expect((await shop.call('GET', '/orders/list', { query: { external_id: 'till-621' } })).json.total_count).toBe(1);
+});
+
+test('A-621 the update erases the texts of orders whose customer an earlier release removed, and of no others', async () => {
+  const shop = await openShop(core);
+  const ofClient = (email: string): Json => ({
+    client: { first_name: 'Ada', email },
+    notes: 'Lovelace',
+    details: [shop.line('P1', { notes: 'for Ada Lovelace' }), shop.line('P5')],
+    external_id: email,
+  });
+  const [kept, gone] = [
+    await shop.placed(ofClient('kept@example.com')),
+    await shop.placed(ofClient('old@example.com')),
+  ];
+  const before = [await shop.read(kept.uid), await shop.read(gone.uid)];
+  // As the release before did it.
+  await sql`update ordering.customers set removed_at = now(), email = null where uid = ${before[1].client.uid}`.execute(
+    core.db,
+  );
+  await sql`update ordering.orders set client = null, address = null where uid = ${gone.uid}`.execute(core.db);
+  const migration = orderingMigrations.find(({ name }) => name === 'texts-of-removed-customers');
+  await sql.raw(String(migration?.sql)).execute(core.db);
+  expect(await shop.read(kept.uid)).toEqual(before[0]);
+  const { client, notes, details, total } = await shop.read(gone.uid);
+  expect([client.first_name, notes, total]).toEqual([null, null, before[1].total]);
+  expect(details).toEqual(before[1].details.map((line: Json) => ({ ...line, notes: null })));
+  expect((await shop.create(ofClient('old@example.com'))).json).toMatchObject({
+    error: 'CONFLICT',
+    order: { uid: gone.uid },
+  });
 });

@@ -418,7 +418,7 @@ final class Cancellation implements \JsonSerializable
          * A date-time of RFC 3339 with an offset.
          */
         public readonly string $dateIso,
-        /** Reason that was given; null when there is none */
+        /** Reason that was given; null when there is none, and once the customer was removed */
         public readonly ?string $reason,
         /** @var 'api'|'panel' `api`: by order/cancel; `panel`: by a user of the panel */
         public readonly string $by,
@@ -766,7 +766,10 @@ final class Confirmation implements \JsonSerializable
          * A date-time of RFC 3339 with an offset.
          */
         public readonly ?string $dateIso,
-        /** Note that was given with the confirmation; null when there is none */
+        /**
+         * Note that was given with the confirmation; null when there is none, and once the customer was
+         * removed
+         */
         public readonly ?string $text,
     ) {
     }
@@ -3272,7 +3275,7 @@ final class EventOrder implements \JsonSerializable
         public readonly string $subrestaurantUid,
         /** Code of the location when the order was received; null when it had none */
         public readonly ?string $subrestaurantCode,
-        /** Note on the whole order; null when there is none */
+        /** Note on the whole order; null when there is none, and once the customer was removed */
         public readonly ?string $notes,
         /**
          * Language in two letters: the one that was sent, otherwise that of the restaurant; null when it is
@@ -7147,7 +7150,7 @@ final class Order implements \JsonSerializable
         public readonly string $subrestaurantUid,
         /** Code of the location when the order was received; null when it had none */
         public readonly ?string $subrestaurantCode,
-        /** Note on the whole order; null when there is none */
+        /** Note on the whole order; null when there is none, and once the customer was removed */
         public readonly ?string $notes,
         /**
          * Language in two letters: the one that was sent, otherwise that of the restaurant; null when it is
@@ -7946,7 +7949,7 @@ final class OrderLine implements \JsonSerializable
         public readonly int $freeQuantity,
         /** (`price` + `price_options`) × (`quantity` − `free_quantity`). In the currency of the restaurant */
         public readonly Decimal $total,
-        /** Note on this line; null when there is none */
+        /** Note on this line; null when there is none, and once the customer was removed */
         public readonly ?string $notes,
     ) {
     }

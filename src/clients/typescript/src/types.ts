@@ -210,7 +210,7 @@ export type Cancellation = {
    * A date-time of RFC 3339 with an offset.
    */
   date_iso: string;
-  /** Reason that was given; null when there is none */
+  /** Reason that was given; null when there is none, and once the customer was removed */
   reason: string | null;
   /** `api`: by order/cancel; `panel`: by a user of the panel */
   by: 'api' | 'panel';
@@ -369,7 +369,7 @@ export type Confirmation = {
    * A date-time of RFC 3339 with an offset.
    */
   date_iso: string | null;
-  /** Note that was given with the confirmation; null when there is none */
+  /** Note that was given with the confirmation; null when there is none, and once the customer was removed */
   text: string | null;
 };
 
@@ -1658,7 +1658,7 @@ export type EventOrder = {
   subrestaurant_uid: string;
   /** Code of the location when the order was received; null when it had none */
   subrestaurant_code: string | null;
-  /** Note on the whole order; null when there is none */
+  /** Note on the whole order; null when there is none, and once the customer was removed */
   notes: string | null;
   /** Language in two letters: the one that was sent, otherwise that of the restaurant; null when it is not known */
   language: string | null;
@@ -3611,7 +3611,7 @@ export type Order = {
   subrestaurant_uid: string;
   /** Code of the location when the order was received; null when it had none */
   subrestaurant_code: string | null;
-  /** Note on the whole order; null when there is none */
+  /** Note on the whole order; null when there is none, and once the customer was removed */
   notes: string | null;
   /** Language in two letters: the one that was sent, otherwise that of the restaurant; null when it is not known */
   language: string | null;
@@ -3859,7 +3859,7 @@ export type OrderLine = {
   free_quantity: number;
   /** (`price` + `price_options`) × (`quantity` − `free_quantity`). In the currency of the restaurant */
   total: number;
-  /** Note on this line; null when there is none */
+  /** Note on this line; null when there is none, and once the customer was removed */
   notes: string | null;
 };
 

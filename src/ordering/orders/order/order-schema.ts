@@ -53,6 +53,8 @@ const productAnswer = z
   })
   .meta({ id: 'OrderProduct', description: 'An ordered product, as it was when the order was received' });
 
+const noneOrErased = 'when there is none, and once the customer was removed';
+
 const lineAnswer = z
   .object({
     product: productAnswer,
@@ -62,7 +64,7 @@ const lineAnswer = z
     quantity: count('Number of products of this line', 1),
     free_quantity: count('How many of `quantity` are free; 0 for orders of order/create'),
     total: amount('(`price` + `price_options`) × (`quantity` − `free_quantity`)'),
-    notes: textOrNull('Note on this line'),
+    notes: textOrNull('Note on this line', noneOrErased),
   })
   .meta({ id: 'OrderLine', description: 'A line of an order: one product with its options' });
 
@@ -167,14 +169,14 @@ export const confirmationAnswer = z
     timeout: z.boolean().describe('True when `status` is `timed_out`'),
     closed: z.boolean().describe('True once the order was confirmed, timed out or was cancelled'),
     ...datePairOrNull('date', 'When `closed` became true', 'while it is false'),
-    text: textOrNull('Note that was given with the confirmation'),
+    text: textOrNull('Note that was given with the confirmation', noneOrErased),
   })
   .meta({ id: 'Confirmation', description: 'Whether and when the order was confirmed, and its countdown' });
 
 const cancellationAnswer = z
   .object({
     ...datePair('date', 'When the order was cancelled'),
-    reason: textOrNull('Reason that was given'),
+    reason: textOrNull('Reason that was given', noneOrErased),
     by: z.enum(['api', 'panel']).describe('`api`: by order/cancel; `panel`: by a user of the panel'),
   })
   .meta({ id: 'Cancellation', description: 'The cancellation of an order' });
@@ -240,7 +242,7 @@ export const orderAnswer = z
     closed: z.boolean().describe('True when `status` is `closed`'),
     subrestaurant_uid: z.string().describe('Location that the order is for'),
     subrestaurant_code: textOrNull('Code of the location when the order was received', 'when it had none'),
-    notes: textOrNull('Note on the whole order'),
+    notes: textOrNull('Note on the whole order', noneOrErased),
     language: textOrNull('Language in two letters: the one that was sent, otherwise that of the restaurant', notKnown),
     creator: z
       .enum(['customer', 'restaurant'])

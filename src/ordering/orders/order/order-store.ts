@@ -132,10 +132,17 @@ export const remainingDates = async (
   return rows[0] ?? { firstOrder: null, lastOrder: null, lastOfflineOrder: null };
 };
 
-/** Erases the personal members of the customer in their orders; totals and lines stay. */
+/**
+ * Erases from the orders of the customer who and where they are, and every text, because a text of the restaurant may name them
+ * too. Figures, options and dates stay. The hash of a sent order was made of what is erased. It becomes empty, which is
+ * the hash of no order: the external id stays taken, and whoever sends it again gets the uid of this order.
+ */
 export const forgetClient = async (tx: Kysely<unknown>, restuid: string, customerUid: string): Promise<void> => {
   await sql`
-    update ordering.orders set client = null, address = null
+    update ordering.orders set client = null, address = null, notes = null, confirmation_text = null, cancel_reason = null,
+      details = (select coalesce(jsonb_agg(line || '{"notes": null}' order by place), '[]')
+        from jsonb_array_elements(details) with ordinality as lines (line, place)),
+      external_hash = case when external_hash is not null then ''::bytea end
     where restuid = ${restuid} and customer_uid = ${customerUid}`.execute(tx);
 };
 

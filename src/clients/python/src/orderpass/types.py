@@ -257,7 +257,7 @@ class Cancellation(TypedDict):
     A date-time of RFC 3339 with an offset.
     """
     reason: Optional[str]
-    """Reason that was given; null when there is none"""
+    """Reason that was given; null when there is none, and once the customer was removed"""
     by: Literal["api", "panel"]
     """`api`: by order/cancel; `panel`: by a user of the panel"""
 
@@ -409,7 +409,9 @@ class Confirmation(TypedDict):
     A date-time of RFC 3339 with an offset.
     """
     text: Optional[str]
-    """Note that was given with the confirmation; null when there is none"""
+    """Note that was given with the confirmation; null when there is none, and once the customer was
+    removed
+    """
 
 
 class Countdown(TypedDict):
@@ -1531,7 +1533,7 @@ class EventOrder(TypedDict):
     subrestaurant_code: Optional[str]
     """Code of the location when the order was received; null when it had none"""
     notes: Optional[str]
-    """Note on the whole order; null when there is none"""
+    """Note on the whole order; null when there is none, and once the customer was removed"""
     language: Optional[str]
     """Language in two letters: the one that was sent, otherwise that of the restaurant; null when it
     is not known
@@ -3380,7 +3382,7 @@ class Order(TypedDict):
     subrestaurant_code: Optional[str]
     """Code of the location when the order was received; null when it had none"""
     notes: Optional[str]
-    """Note on the whole order; null when there is none"""
+    """Note on the whole order; null when there is none, and once the customer was removed"""
     language: Optional[str]
     """Language in two letters: the one that was sent, otherwise that of the restaurant; null when it
     is not known
@@ -3653,7 +3655,7 @@ class OrderLine(TypedDict):
     total: float
     """(`price` + `price_options`) × (`quantity` − `free_quantity`). In the currency of the restaurant"""
     notes: Optional[str]
-    """Note on this line; null when there is none"""
+    """Note on this line; null when there is none, and once the customer was removed"""
 
 
 class OrderLoyalty(TypedDict):
