@@ -42,9 +42,11 @@ export const loadProductsOnSale = async (
       from ordering.categories c
       where p.place = 1 and c.restuid = p.restuid and c.uid = p.category_uid and c.removed_at is null
     ) c on true`.execute(db);
-  const categories = rows.flatMap(({ category, category_options: options }) => category && { ...category, options });
+  const categories = rows.flatMap(({ category, category_options: options }) =>
+    category === null ? [] : [{ ...category, options }],
+  );
   const products = rows.map(({ category: _category, category_options: _options, ...product }) => product);
-  return onSale(products, byUid(categories.filter((category) => category !== null)));
+  return onSale(products, byUid(categories));
 };
 
 export const onSale = (

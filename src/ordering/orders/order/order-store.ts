@@ -133,9 +133,9 @@ export const remainingDates = async (
 };
 
 /**
- * Erases from the orders of the customer who and where they are, and every text, because a text of the restaurant may name them
- * too. Figures, options and dates stay. The hash of a sent order was made of what is erased. It becomes empty, which is
- * the hash of no order: the external id stays taken, and whoever sends it again gets the uid of this order.
+ * Erases name, contact and address from the orders of the customer, and every text, because a text of the restaurant may name the
+ * customer too. Figures, options and dates stay. The hash of a sent order was made of what is erased, so it becomes empty, which is
+ * the hash of no order: the external id stays taken, and a request with it is answered with the uid of this order.
  */
 export const forgetClient = async (tx: Kysely<unknown>, restuid: string, customerUid: string): Promise<void> => {
   await sql`
@@ -150,8 +150,8 @@ export type OverdueOrder = { restuid: string; uid: string; aheadMs: number };
 
 /**
  * New orders whose countdown has ended, the oldest end first, and those of sandboxes whose clock is beyond the end, `limit` of
- * each at most, without those with the uids `except`. `aheadMs`: how far the clock of the restaurant is ahead. They are not locked, so the caller checks each
- * one again.
+ * each at most, without those with the uids `except`. `aheadMs`: how far the clock of the restaurant is ahead. They are not
+ * locked, so the caller checks each one again.
  */
 export const listOverdueOrders = async (
   db: Kysely<unknown>,
