@@ -90,32 +90,51 @@ const tryReturnLease = async (deps: AttemptDeps, delivery: Leased, nextAttemptAt
   }
 };
 
-/** Without `result` nothing counts as an attempt, and another worker may make one from `nextAttemptAt` on. */
-type Sent = { result: SendResult; started: Date } | { result?: never; nextAttemptAt: Date; error?: unknown };
+/** Nothing counts as an attempt, and another worker may make one from `nextAttemptAt` on. */
+type Unsent = { result?: never; nextAttemptAt: Date; error?: unknown };
+type Sent = { result: SendResult; started: Date } | Unsent;
 
-const waitAndSend = async (deps: AttemptDeps, { delivery, slot, leasedMs }: Task): Promise<Sent> => {
+const waitAndSend = async (deps: AttemptDeps, task: Task): Promise<Sent> => {
+  const { delivery, slot } = task;
   await slot.waitForSlot(deps.stopping);
   try {
     const start = deps.starts.waitForStart();
     if (start !== undefined) await start;
     const started = deps.clock.now();
-    // After a long wait the attempt could outlast its lease, and another worker would send the delivery as well.
-    const isLate = performance.now() - leasedMs > claiming.startMsMax;
-    if (deps.stopping.aborted || !deps.identity.isHeld() || isLate) return { nextAttemptAt: started };
-    if (deps.isWithheld(delivery)) return { nextAttemptAt: new Date(started.getTime() + claiming.withheldRetryMs) };
+    // Taken before the headers: an attempt that is cut while they are made must not start with the permission that comes after.
+    const sending = deps.identity.sending();
+    const refused = refusedNow(deps, task, sending, started);
+    if (refused !== undefined) return refused;
     let headers: Record<string, string>;
     try {
       headers = await headersOf(deps, delivery, unixSeconds(started));
     } catch (error) {
       return { nextAttemptAt: new Date(started.getTime() + claiming.unsignedRetryMs), error };
     }
-    const sending = deps.identity.sending();
+    // Headers may have waited for keys.
+    const refusedSince = refusedNow(deps, task, sending, started);
+    if (refusedSince !== undefined) return refusedSince;
     const result = await deps.send(delivery, headers, delivery.body, sending);
     // The end of this worker cut the attempt: it does not count, and the next one has the same number.
     return sending.aborted && result.status === null ? { nextAttemptAt: started } : { result, started };
   } finally {
     slot.answered();
   }
+};
+
+/** Undefined when the attempt may be sent now. */
+const refusedNow = (
+  deps: AttemptDeps,
+  { delivery, leasedMs }: Task,
+  sending: AbortSignal,
+  started: Date,
+): Unsent | undefined => {
+  // After a long wait the attempt could outlast its lease, and another worker would send the delivery as well.
+  const isLate = performance.now() - leasedMs > claiming.startMsMax;
+  const isEnding = deps.stopping.aborted || sending.aborted || !deps.identity.isHeld();
+  if (isEnding || isLate) return { nextAttemptAt: started };
+  if (deps.isWithheld(delivery)) return { nextAttemptAt: new Date(started.getTime() + claiming.withheldRetryMs) };
+  return undefined;
 };
 
 /** Headers that were made ahead are used while they are hardly older than the attempt. */

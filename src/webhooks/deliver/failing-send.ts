@@ -5,8 +5,10 @@
 import type { Kysely } from 'kysely';
 import { sandboxHeader } from '#src/contract/headers.ts';
 import { takeOneOf, writeFact } from '#src/platform/db/facts.ts';
+import { startWait } from '#src/platform/wake.ts';
 import type { AuthorizedSend } from '../auth/authorized-send.ts';
 import { listEndpointPage } from '../log/endpoint-page-store.ts';
+import { claiming } from '../pacing/bounds.ts';
 import type { SendResult } from '../send/send-result.ts';
 
 const factOf = (endpointUid: string): string => `webhook-failures:${endpointUid}`;
@@ -33,10 +35,25 @@ const failed: SendResult = {
 export const createFailingSend =
   (db: Kysely<unknown>, send: AuthorizedSend): AuthorizedSend =>
   async (to, headers, body, signal) => {
-    const isAsked = headers[sandboxHeader] === 'true' && (await isAskedFor(db, to.endpointUid));
+    const isAsked = headers[sandboxHeader] === 'true' && (await isAskedFor(db, to.endpointUid, signal));
     return isAsked ? failed : send(to, headers, body, signal);
   };
 
-/** While the database is away nothing is simulated. */
-const isAskedFor = (db: Kysely<unknown>, endpointUid: string): Promise<boolean> =>
-  takeOneOf(db, factOf(endpointUid)).catch(() => false);
+/**
+ * While the database is away nothing is simulated. The wait is bounded, since the lease goes on and the time limit of the attempt
+ * begins after it. A failure that is taken later than that is lost.
+ */
+const isAskedFor = async (db: Kysely<unknown>, endpointUid: string, signal: AbortSignal): Promise<boolean> => {
+  let isAsked = false;
+  const wait = startWait(claiming.askedMsMax);
+  signal.addEventListener('abort', wait.end, { once: true });
+  takeOneOf(db, factOf(endpointUid))
+    .then((taken) => {
+      isAsked = taken;
+    })
+    .catch(() => undefined)
+    .finally(wait.end);
+  await wait.over;
+  signal.removeEventListener('abort', wait.end);
+  return isAsked;
+};

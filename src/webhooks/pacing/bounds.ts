@@ -73,6 +73,8 @@ export const claiming = {
   leaseMs: 23_000,
   /** chosen: a worker that was held up for longer after its claim might outlast its lease, so it returns the delivery. */
   startMsMax: 5_000,
+  /** chosen: with `startMsMax` and the attempt it stays below the lease; failures that a sandbox asks for are found in milliseconds. */
+  askedMsMax: 1_000,
   /** chosen: wait after a delivery could not be signed. Nothing was sent, so it does not count as an attempt. */
   unsignedRetryMs: 5_000,
   /** chosen: wait of a delivery that its receiver may not get any more, until it is cancelled. */

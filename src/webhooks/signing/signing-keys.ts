@@ -24,7 +24,7 @@ type SigningKeysDeps = { db: Kysely<unknown>; box: SecretBox; clock: Clock };
 type SigningKey = { kid: string; key: KeyObject };
 
 export type SigningKeys = {
-  /** The key that signs now; no promise while the cached rows are fresh. */
+  /** The key that signs now; no promise while cached rows name it for sure. Rows that are not fresh are read again meanwhile. */
   current(): SigningKey | Promise<SigningKey>;
   publicJwks(): Promise<{ keys: JWK[] }>;
 };
@@ -34,6 +34,11 @@ const listedMsBefore = dayMs;
 const listedMsAfter = 7 * dayMs;
 /** chosen: far shorter than the day that a new key is published before it signs. */
 const readEveryMs = 60_000;
+/**
+ * chosen: so long cached rows name the key that signs, because a newer one is published a day before. Half of that day is left
+ * for clocks that differ. Without it each slow read would hold up every delivery.
+ */
+const sureMs = listedMsBefore / 2;
 
 /** Binds a sealed key to its kid and to what it signs. */
 const sealLabel = (use: KeyUse, kid: string): string =>
@@ -52,17 +57,21 @@ export const createSigningKeys = (deps: SigningKeysDeps, use: KeyUse = 'v1a'): S
     rows = found.length > 0 ? found : await makeFirst(deps, use);
     readAtMs = nowMs;
   };
-  /** While the database is away the cached keys stay valid, because every key is published a day before it signs. */
-  const isFresh = (nowMs: number): boolean => Math.abs(nowMs - readAtMs) < readEveryMs;
+  const isReadWithin = (ms: number, nowMs: number): boolean => Math.abs(nowMs - readAtMs) < ms;
+  /** One read for all. While the database is away the cached keys stay valid, because every key is published a day before it signs. */
+  const readAgain = (nowMs: number): Promise<void> => {
+    reading ??= read(nowMs)
+      .catch((error: unknown) => {
+        if (rows.length === 0) throw error;
+      })
+      .finally(() => {
+        reading = undefined;
+      });
+    return reading;
+  };
   const known = async (): Promise<readonly SigningKeyRow[]> => {
     const nowMs = clock.now().getTime();
-    if (isFresh(nowMs)) return rows;
-    reading ??= read(nowMs).finally(() => {
-      reading = undefined;
-    });
-    await reading.catch((error: unknown) => {
-      if (rows.length === 0) throw error;
-    });
+    if (!isReadWithin(readEveryMs, nowMs)) await readAgain(nowMs);
     return rows;
   };
   const keyAt = (now: Date): SigningKey => {
@@ -73,7 +82,10 @@ export const createSigningKeys = (deps: SigningKeysDeps, use: KeyUse = 'v1a'): S
   return {
     current: () => {
       const now = clock.now();
-      return isFresh(now.getTime()) ? keyAt(now) : known().then(() => keyAt(clock.now()));
+      const nowMs = now.getTime();
+      if (!isReadWithin(sureMs, nowMs)) return known().then(() => keyAt(clock.now()));
+      if (!isReadWithin(readEveryMs, nowMs)) void readAgain(nowMs);
+      return keyAt(now);
     },
     publicJwks: async () => ({
       keys: (await known()).filter(isListedAt(clock.now())).map(({ publicJwk }) => publicJwk as JWK),
