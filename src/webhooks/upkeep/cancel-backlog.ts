@@ -9,6 +9,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { Poll } from '#src/platform/wake.ts';
 import { lockEntityQueues, releaseNext } from '../queue/entity-queue-store.ts';
+import { cancelInTurn } from './cancel-in-turn.ts';
 import { type Cancelling, cancelPiece, endCancelling, findPiece, listCancelling } from './cancel-store.ts';
 
 type CancelDeps = { db: Kysely<unknown>; clock: Clock; poll: Poll };
@@ -19,31 +20,32 @@ const pieceMax = 500;
 export const createCancelBacklog = ({ db, clock, poll }: CancelDeps): Service => ({
   name: 'webhook-cancel',
   run: async (signal) => {
+    const cancelling = {
+      list: (after: string, limit: number) => listCancelling(db, after, limit),
+      cancelSome: (endpoint: Cancelling) => cancelSome(db, endpoint, clock.now()),
+    };
     const wait = poll.begin(signal);
     while (!signal.aborted) {
-      let cancelled = 0;
-      for (const endpoint of await listCancelling(db)) {
-        if (!signal.aborted) cancelled += await cancelSome(db, endpoint, clock.now());
-      }
-      if (cancelled === 0) await wait();
+      await cancelInTurn(cancelling, signal);
+      await wait();
     }
   },
 });
 
 /**
- * Returns how many deliveries were cancelled. Once none is left, an endpoint that is enabled again may receive new
- * ones.
+ * Returns whether deliveries were cancelled, so that more may be left. Once none is left, an endpoint that is enabled again may
+ * receive new ones.
  */
-const cancelSome = (db: Kysely<unknown>, endpoint: Cancelling, now: Date): Promise<number> =>
+const cancelSome = (db: Kysely<unknown>, endpoint: Cancelling, now: Date): Promise<boolean> =>
   inTransaction(db, async (tx) => {
     const piece = await findPiece(tx, endpoint, now, pieceMax);
     if (piece.length === 0) {
       await endCancelling(tx, endpoint);
-      return 0;
+      return false;
     }
     await lockEntityQueues(tx, piece);
     const count = await cancelPiece(tx, piece, now);
     // The endpoint may be enabled again. Deliveries that were made since then must not wait behind cancelled ones.
     await releaseNext(tx, piece, now, endpoint.through);
-    return count;
+    return count > 0;
   });

@@ -8,13 +8,11 @@ export type Cancelling = {
   through: Date;
 };
 
-/** chosen: endpoints of one round; the others follow in the next one. */
-const endpointsMax = 100;
-
-export const listCancelling = async (db: Kysely<unknown>): Promise<Cancelling[]> => {
+/** Endpoints whose unfinished deliveries are being cancelled, by uid, after `after`. */
+export const listCancelling = async (db: Kysely<unknown>, after: string, limit: number): Promise<Cancelling[]> => {
   const { rows } = await sql<Cancelling>`
     select uid as "endpointUid", cancel_through as through from webhooks.endpoints
-    where cancel_through is not null order by uid limit ${endpointsMax}`.execute(db);
+    where cancel_through is not null and uid > ${after} order by uid limit ${limit}`.execute(db);
   return rows;
 };
 

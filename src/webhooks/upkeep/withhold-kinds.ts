@@ -13,6 +13,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { Poll } from '#src/platform/wake.ts';
 import { lockEntityQueues, releaseNext } from '../queue/entity-queue-store.ts';
+import { cancelInTurn } from './cancel-in-turn.ts';
 import { cancelPiece } from './cancel-store.ts';
 import { digestKind } from './digest.ts';
 import {
@@ -112,6 +113,10 @@ export const createWithholdKinds = (deps: WithholdDeps): WithholdKinds => {
     for (const client of due) again.delete(client);
     readAgain(changed);
   };
+  const cancelling = {
+    list: (after: string, limit: number) => listWithholding(db, after, limit),
+    cancelSome: (one: Withholding) => cancelSome(deps, one),
+  };
   const repeat = async (poll: Poll, signal: AbortSignal, work: () => Promise<void>): Promise<void> => {
     const wait = poll.begin(signal);
     while (!signal.aborted) {
@@ -136,7 +141,7 @@ export const createWithholdKinds = (deps: WithholdDeps): WithholdKinds => {
             const uids = [...met];
             if (uids.length > 0) await inTransaction(db, (tx) => beginWithholding(tx, uids, clock.now()));
             for (const uid of uids) met.delete(uid);
-            await cancelAll(deps, signal);
+            await cancelInTurn(cancelling, signal);
           }),
       },
     ],
@@ -195,21 +200,6 @@ const saveAll = async (
     saved += await inTransaction(db, (tx) => saveWithheld(tx, some, clock.now()));
   }
   return saved === changes.length;
-};
-
-/** One piece of each endpoint in turn, so that a long backlog delays no other endpoint. */
-const cancelAll = async (deps: WithholdDeps, signal: AbortSignal): Promise<void> => {
-  let isMore = true;
-  while (isMore && !signal.aborted) {
-    isMore = false;
-    let after = '';
-    for (let isPage = true; isPage && !signal.aborted; ) {
-      const page = await listWithholding(deps.db, after, pageMax);
-      for (const one of page) if (!signal.aborted && (await cancelSome(deps, one))) isMore = true;
-      after = page.at(-1)?.endpointUid ?? after;
-      isPage = page.length === pageMax;
-    }
-  }
 };
 
 /** Returns true when more may be left. */
