@@ -151,8 +151,14 @@ export const saveEndpoint = async (tx: Kysely<unknown>, row: Endpoint): Promise<
     where tenant = ${row.tenant} and uid = ${row.uid}`.execute(tx);
 };
 
-/** An endpoint that is enabled again starts without failures; the time of its last success stays. */
-export const forgetFailures = async (tx: Kysely<unknown>, uid: string): Promise<void> => {
+/**
+ * An endpoint that is enabled again starts without failures and without the hold that they led to; the time of its last success
+ * stays. Call with the lock of `findEndpoint`; the schedule is written before health, in the sequence of locks.
+ */
+export const forgetFailures = async (tx: Kysely<unknown>, uid: string, now: Date): Promise<void> => {
+  await sql`
+    update webhooks.ready set gate = null, due_at = least(due_at, ${now})
+    where endpoint_uid = ${uid} and gate is not null`.execute(tx);
   await sql`
     update webhooks.endpoint_health set failing_since = null, failures_count = 0, warned = null
     where endpoint_uid = ${uid}`.execute(tx);

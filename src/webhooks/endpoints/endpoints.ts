@@ -186,8 +186,8 @@ export type EndpointChanges = Partial<
 >;
 
 /**
- * Enabling clears the failures; disabling cancels unfinished deliveries. Returns undefined when there is no such
- * endpoint. Throws VALIDATION_ERROR for values that do not go together.
+ * Enabling clears the failures and the hold of the breaker; disabling cancels unfinished deliveries. Returns undefined when
+ * there is no such endpoint. Throws VALIDATION_ERROR for values that do not go together.
  */
 export const updateEndpoint = async (
   tx: Kysely<unknown>,
@@ -205,7 +205,7 @@ export const updateEndpoint = async (
   assertFitting(after, operatorsHeader);
   assertAuthStays(before, after);
   await saveEndpoint(tx, after);
-  if (isEnabling) await forgetFailures(tx, uid);
+  if (isEnabling) await forgetFailures(tx, uid, now);
   if (isDisabling) await disableEndpoint(tx, uid, 'owner', now);
   return isDisabling ? { ...after, disabledReason: 'owner' } : after;
 };

@@ -1,10 +1,12 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { updateEndpoint } from '#src/webhooks/endpoints/endpoints.ts';
 import { holdMs } from '#src/webhooks/pacing/breaker.ts';
 import { allowedNow, nextAllowed, pacedAfter, rateOf } from '#src/webhooks/pacing/rate.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
-import { type Engine, startEngine } from '../harness/engine.ts';
+import { type Engine, startEngine, tenant } from '../harness/engine.ts';
 
 let engine: Engine;
 let receiver: WebhookReceiver;
@@ -23,6 +25,13 @@ afterEach(async () => {
 
 const recordSome = async (from: number, count: number): Promise<void> => {
   for (let index = from; index < from + count; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
+};
+
+/** Until when the breaker holds the endpoint. */
+const gate = async (): Promise<Date | null> => {
+  const { rows } = await sql<{ gate: Date | null }>`
+    select gate from webhooks.ready where endpoint_uid = ${uid}`.execute(engine.db);
+  return rows[0]?.gate ?? null;
 };
 
 test('several workers together keep the rate of an owner in every second', async () => {
@@ -68,11 +77,6 @@ test('after 20 failures in a row the others wait for the result of one attempt, 
   engine.startWorker();
   await recordSome(0, 20);
   await until(async () => (await engine.deliveries()).filter((row) => row.attempts_count >= 1).length === 20);
-  const gate = async (): Promise<Date | null> => {
-    const { rows } = await sql<{ gate: Date | null }>`
-      select gate from webhooks.ready where endpoint_uid = ${uid}`.execute(engine.db);
-    return rows[0]?.gate ?? null;
-  };
   await until(async () => (await gate()) !== null);
 
   // Held: a delivery that becomes due is not sent, while another endpoint gets its own.
@@ -105,6 +109,28 @@ test('after 20 failures in a row the others wait for the result of one attempt, 
   expect(rows[0]?.failures).toBe(0);
   expect(rows[0]?.recovered).not.toBeNull();
   await other.close();
+});
+
+test('A-647 an endpoint that is enabled again gets its next event at once, although the breaker held it', async () => {
+  receiver.behave(status(500));
+  engine.startWorker();
+  await recordSome(0, 20);
+  await until(async () => (await gate()) !== null);
+  const enable = (enabled: boolean) =>
+    inTransaction(engine.db, (tx) =>
+      updateEndpoint(tx, { tenant, client: undefined }, uid, { enabled }, engine.clock.now()),
+    );
+  await enable(false);
+  await until(async () => (await engine.deliveries()).every(({ state }) => state === 'cancelled'));
+  // As after some more failures.
+  const heldUntil = new Date(engine.clock.now().getTime() + 60_000);
+  await sql`update webhooks.ready set gate = ${heldUntil}, due_at = ${heldUntil}`.execute(engine.db);
+  await enable(true);
+  expect(await gate()).toBeNull();
+  receiver.behave(status(204));
+  await engine.record({ entity: 'cus_new', seq: 1 });
+  await until(() => receiver.received.some(({ body }) => body.includes('cus_new')), 20_000);
+  await until(async () => (await engine.deliveries()).at(-1)?.state === 'succeeded');
 });
 
 test('the breaker holds longer with each failure, a minute at most', () => {
