@@ -20,7 +20,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-test('A-648 an endpoint that is enabled again gets events while the deliveries of 100 others cannot be cancelled yet', async () => {
+test('A-654 an endpoint that is enabled again gets events while the deliveries of 100 others cannot be cancelled yet', async () => {
   const uids: string[] = [];
   for (let index = 0; index < 101; index += 1) {
     const owner = { kind: 'api_client', id: `opc_${index}` } as const;
