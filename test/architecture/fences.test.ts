@@ -38,6 +38,11 @@ const fences: readonly { library: string; folder: string; leans: RegExp }[] = [
       /\b_http\w+|\bnew (ServerResponse|IncomingMessage)\b|\b(assign|detach)Socket\b|\b_(header|send|implicitHeader)\b/,
   },
   {
+    library: 'node-tls',
+    folder: 'src/gateway/answer/node-tls',
+    leans: /\b_(handle|parentWrap)\b/,
+  },
+  {
     library: 'node-cluster',
     folder: 'src/app/processes/node-cluster',
     leans: /'internalMessage'|'newconn'|NODE_CLUSTER/,

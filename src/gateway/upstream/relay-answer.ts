@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { tenantHeader } from '#src/contract/headers.ts';
-import { resetConnection } from '#src/platform/http/tls/reset-connection.ts';
+import { resetConnection } from '../answer/node-tls/reset-connection.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import { type Exchange, isAnonymous } from '../request/exchange.ts';
 import { publicHostOf } from '../request/public-host.ts';

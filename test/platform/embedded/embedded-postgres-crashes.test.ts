@@ -19,11 +19,6 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
-const withLongPath = (short: Folder): Folder => {
-  const dataDir = path.join(short.path, 'x'.repeat(90), 'data');
-  return { ...short, dataDir, cluster: path.join(dataDir, 'postgres') };
-};
-
 const postmaster = async (): Promise<number | undefined> => (await readPidFile(folder.cluster))?.pid;
 
 describe('kill -9 of the process that owns the store', () => {
@@ -91,41 +86,46 @@ describe('kill -9 of the process that owns the store', () => {
   });
 });
 
+const expectRecovery = async (signal: NodeJS.Signals): Promise<void> => {
+  const embedded = await startEmbedded({ dataDir: folder.dataDir, log });
+  const pool = createPool({ connection: embedded.connection, applicationName: 'test' }, log);
+  try {
+    await pool.query('create table dishes (name text)');
+    const before = await postmaster();
+    signalOne(before, signal);
+    const failures: unknown[] = [];
+    await until(async () => {
+      // Read before the insert: the old server may answer an insert and then end, before its pid is read.
+      const isStartedAgain = (await postmaster()) !== before;
+      const inserted = await pool.query(`insert into dishes values ('soup')`).then(
+        () => true,
+        (error: unknown) => {
+          failures.push(error);
+          return false;
+        },
+      );
+      return isStartedAgain && inserted;
+    });
+    expect(failures.filter((error) => !isTransient(error))).toEqual([]);
+    const { rows } = await pool.query<{ dishes: number }>('select count(*) as dishes from dishes');
+    expect(rows[0]?.dishes).toBeGreaterThan(0);
+  } finally {
+    await pool.end();
+    await embedded.stop();
+  }
+  expect(await serversOf(folder.cluster)).toEqual([]);
+};
+
 describe('PostgreSQL that ends while Orderpass runs', () => {
-  test.each([
-    ['SIGKILL', ''],
-    ['SIGTERM', ''],
-    ['SIGQUIT', ''],
-    ['SIGKILL', ' whose socket is elsewhere, since the path of the data is long (A-650),'],
-  ] as const)('by %s%s is started again and the pool recovers by itself', async (signal, where) => {
-    if (where !== '') folder = withLongPath(folder);
-    const embedded = await startEmbedded({ dataDir: folder.dataDir, log });
-    const pool = createPool({ connection: embedded.connection, applicationName: 'test' }, log);
-    try {
-      await pool.query('create table dishes (name text)');
-      const before = await postmaster();
-      signalOne(before, signal);
-      const failures: unknown[] = [];
-      await until(async () => {
-        // Read before the insert: the old server may answer an insert and then end, before its pid is read.
-        const isStartedAgain = (await postmaster()) !== before;
-        const inserted = await pool.query(`insert into dishes values ('soup')`).then(
-          () => true,
-          (error: unknown) => {
-            failures.push(error);
-            return false;
-          },
-        );
-        return isStartedAgain && inserted;
-      });
-      expect(failures.filter((error) => !isTransient(error))).toEqual([]);
-      const { rows } = await pool.query<{ dishes: number }>('select count(*) as dishes from dishes');
-      expect(rows[0]?.dishes).toBeGreaterThan(0);
-    } finally {
-      await pool.end();
-      await embedded.stop();
-    }
-    expect(await serversOf(folder.cluster)).toEqual([]);
+  test.each(['SIGKILL', 'SIGTERM', 'SIGQUIT'] as const)(
+    'by %s is started again and the pool recovers by itself',
+    (signal) => expectRecovery(signal),
+  );
+
+  test('A-650 by SIGKILL is started again where its socket is outside of the data folder, since the path is long', async () => {
+    const dataDir = path.join(folder.path, 'x'.repeat(90), 'data');
+    folder = { ...folder, dataDir, cluster: path.join(dataDir, 'postgres') };
+    await expectRecovery('SIGKILL');
   });
 
   test('is not ended by Ctrl-C: Orderpass finishes its work first', async () => {
