@@ -119,7 +119,10 @@ const refusal = (url: string, answer: Response, payload: Payload | undefined): R
   const said = [payload?.message, payload?.error_description].find((text) => typeof text === 'string');
   const id = answer.headers.get('x-request-id');
   const asked = Number(answer.headers.get('retry-after') ?? 0) * 1000;
-  const isPassing = answer.status === 429 || answer.status >= 500;
+  // A server with old statuses answers these two with 200 (interface 6).
+  const isOldStatus =
+    answer.status === 200 && ['RATE_LIMIT_EXCEEDED', 'INTERNAL_ERROR'].includes(String(payload?.error));
+  const isPassing = answer.status === 429 || answer.status >= 500 || isOldStatus;
   return new RemoteError(
     `${url} says: ${said ?? `an answer with status ${answer.status}`}${id === null ? '' : ` (request ${id})`}`,
     isPassing ? Math.min(retryMsMax, Math.max(retryMsMin, asked || 0)) : undefined,

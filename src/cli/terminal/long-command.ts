@@ -1,4 +1,5 @@
 /** Progress and interruption of commands that may take minutes. */
+import { onStop } from './on-stop.ts';
 import type { Output } from './output.ts';
 import { createProgressBar } from './progress-bar.ts';
 
@@ -8,10 +9,9 @@ export const showProgress = (output: Output): ReturnType<typeof createProgressBa
     ? createProgressBar(process.stderr)
     : { show: () => undefined, end: () => undefined };
 
-/** Aborted by the first SIGINT or SIGTERM, so that the command can remove what is not finished; the second one ends the process. */
+/** Aborted by a stop, so that the command can remove what is not finished. */
 export const abortOnSignal = (): AbortSignal => {
   const controller = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => controller.abort(new Error(`${signal}: the command was ended before it was done`)));
+  onStop((signal) => controller.abort(new Error(`${signal}: the command was ended before it was done`)));
   return controller.signal;
 };

@@ -126,6 +126,30 @@ test('listen with --url forwards the events of the remote server, signed with th
   expect(await listening.stop()).toBe(0);
 });
 
+test('A-671 listen goes on after a limit and an internal error of a server with old statuses, which are 200', async () => {
+  const refusals: string[] = [];
+  const between = createServer(async ({ url = '', headers }, response) => {
+    const error = url.startsWith('/api/events/list') ? refusals.shift() : undefined;
+    response.setHeader('content-type', 'application/json');
+    if (error !== undefined) return void response.end(JSON.stringify({ success: false, error, message: 'Later' }));
+    const { 'x-client-id': id = '', 'x-client-secret': secret = '' } = headers;
+    const credential = { 'x-client-id': String(id), 'x-client-secret': String(secret) };
+    const answer = await fetch(gateway.url + url, { headers: credential });
+    response.writeHead(answer.status).end(await answer.text());
+  });
+  await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', resolve));
+  closers.push(() => new Promise((resolve) => between.close(resolve)));
+  const { port } = between.address() as { port: number };
+  const remote = ['--url', `http://127.0.0.1:${port}`, '--endpoint', endpoint, '--forward-to', local.url];
+  const listening = await startListen(remote, asClient());
+  refusals.push('RATE_LIMIT_EXCEEDED', 'INTERNAL_ERROR');
+  await until(() => refusals.length === 0);
+  await makeEvents('old@example.com', 0);
+  await until(() => listening.lines.length > 0);
+  expect(local.received.map(({ body }) => (JSON.parse(body) as { event: string }).event)).toEqual(['customer.changed']);
+  expect(await listening.stop()).toBe(0);
+});
+
 test('replay with --url sends the last events, oldest first, by an API key and with a secret that the developer names', async () => {
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
   await makeEvents('zoe@example.com', 3);

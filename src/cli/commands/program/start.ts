@@ -13,6 +13,7 @@ import { createLog, type Logger } from '#src/platform/log.ts';
 import { tuneForFewCores, tuneMemory } from '#src/platform/tune-memory.ts';
 import { configFileOf } from '../../terminal/command-settings.ts';
 import { showProgress } from '../../terminal/long-command.ts';
+import { onStop } from '../../terminal/on-stop.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { announceReady } from './announce-ready.ts';
 
@@ -171,20 +172,10 @@ const startUnlessStopped = async (
   }
 };
 
-/** A service manager and a terminal signal every process of a group, and npm passes the signal on: one stop, two signals. */
-const sameStopMs = 1_000;
-
-/** The first signal aborts it and asks for a clean stop. A later one ends the process at once. */
+/** Aborted by a stop, which the program does cleanly. */
 const stopOnSignal = (): AbortSignal => {
   const stopping = new AbortController();
-  let firstMs = 0;
-  const onSignal = (): void => {
-    if (!stopping.signal.aborted) firstMs = performance.now();
-    else if (performance.now() - firstMs > sameStopMs) process.exit(130);
-    stopping.abort();
-  };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
+  onStop(() => stopping.abort());
   return stopping.signal;
 };
 

@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { remoteCaller } from '#src/app/settings/remote-caller.ts';
 import type { ForwardEvents } from '#src/app/webhooks/forward-events.ts';
+import { onStop } from '../../terminal/on-stop.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { isHere, loginWithoutInstallation, remoteServer } from '../remote/remote-server.ts';
@@ -88,10 +89,10 @@ const assertTarget = ({ forwardTo, allowRemote }: Options): void => {
 
 const listen = async (events: ForwardEvents, { endpoint, forwardTo }: Options, output: Output): Promise<void> => {
   const stop = new AbortController();
-  const onSignal = (): void => stop.abort();
-  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+  const end = (): void => stop.abort();
+  const ignoreStop = onStop(end);
   // Without a reader of its lines the command would forward for ever and show nothing.
-  process.stdout.once('error', onSignal);
+  process.stdout.once('error', end);
   try {
     const next = await events.follow(endpoint);
     if (events.note !== undefined) output.error(events.note);
@@ -107,8 +108,8 @@ const listen = async (events: ForwardEvents, { endpoint, forwardTo }: Options, o
       if (page?.length === 0) await pause(pollMs, stop.signal);
     }
   } finally {
-    process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
-    process.stdout.off('error', onSignal);
+    ignoreStop();
+    process.stdout.off('error', end);
   }
 };
 
