@@ -2,6 +2,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { DoorHandlers } from './front.ts';
+import { endUnread } from './node-http/end-unread.ts';
 import { useOriginForm } from './node-http/origin-form.ts';
 import { closeWithConnection } from './node-http/responses.ts';
 
@@ -12,6 +13,7 @@ import { closeWithConnection } from './node-http/responses.ts';
  * `shouldUpgradeCallback` is the caller's to set.
  */
 export const attachDoor = (server: Server, door: () => DoorHandlers, request?: RequestListener): void => {
+  endUnread(server);
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, prepare);
   server
     .on('upgrade', useOriginForm)

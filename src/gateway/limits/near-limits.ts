@@ -24,6 +24,27 @@ const channel = 'rate-near';
 /** The name of the first policy and the id of what was charged, the index of the policy, and its count. */
 type Message = [policy: string, id: string, i: number, used: number, msLeft: number];
 
+/** Undefined for a text of another form: every program that shares the Redis may publish. */
+const readMessage = (text: string): Message | undefined => {
+  try {
+    const message: unknown = JSON.parse(text);
+    return isMessage(message) ? message : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const isMessage = (value: unknown): value is Message => {
+  if (!Array.isArray(value)) return false;
+  const [policy, id, i, used, msLeft]: unknown[] = value;
+  const areTexts = typeof policy === 'string' && typeof id === 'string';
+  return (
+    areTexts &&
+    Number.isSafeInteger(i) &&
+    [i, used, msLeft].every((number) => typeof number === 'number' && number >= 0)
+  );
+};
+
 export const createNearLimits = ({ kv, elapsedMs, find }: NearLimitsDeps): NearLimits => {
   /** True when the window is nearly used up since then. */
   const apply = ({ set }: Metered, i: number, window: RateWindow, count: Count): boolean => {
@@ -33,7 +54,9 @@ export const createNearLimits = ({ kv, elapsedMs, find }: NearLimitsDeps): NearL
     return isNews;
   };
   const end = kv.subscribe(channel, (text) => {
-    const [policy, id, i, used, msLeft] = JSON.parse(text) as Message;
+    const message = readMessage(text);
+    if (message === undefined) return;
+    const [policy, id, i, used, msLeft] = message;
     const metered = find(policy, id);
     // Without a window the first charge asks the shared counter.
     const window = metered && runningWindow(metered, i, elapsedMs());

@@ -76,6 +76,8 @@ export const openDoor = async (
     /** Default: silent. */
     log?: Logger;
     metrics?: Metrics;
+    /** After so long without activity a connection is looked at (src/gateway/edge/node-http/end-unread.ts). Default: a minute. */
+    inactiveMs?: number;
     /** Default: none. */
     pages?: Parameters<typeof createGateway>[0]['pages'];
   } = {},
@@ -115,6 +117,7 @@ export const openDoor = async (
   const services = supervise(gateway.services, ended.signal, log);
   const server = createServer({ ...gatewayServerOptions, shouldUpgradeCallback: gateway.wantsUpgrade });
   attachDoor(server, () => gateway);
+  if (change.inactiveMs !== undefined && server.timeout > 0) server.timeout = change.inactiveMs;
   const url = await listen(server);
   const credentials = createCredentials({ db, box, clock: systemClock });
   await credentials.createTenant('rst_1');

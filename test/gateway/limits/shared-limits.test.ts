@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createFailureBudget } from '#src/gateway/limits/failure-budget.ts';
@@ -65,6 +66,36 @@ describe.skipIf(!hasRedis)('limits of two gateways over one Redis', () => {
     expect(limits?.charge('opc_near', 20)).not.toBeInstanceOf(Promise);
     await limits?.charge('opc_near', 740);
     expect(limits?.charge('opc_near', 1)).toBeInstanceOf(Promise);
+  });
+
+  test('A-673 messages of another form on the channels of the limits change nothing', async () => {
+    const pair = openPair('strangers', 10);
+    for (const limits of pair) expect(await admitted(limits, 'opc_strangers')).toBe(true);
+    const texts = ['x', 'null', '{}', '[]', '["strangers"]'];
+    for (const members of [
+      ['length', 1, 1],
+      [0, 'x', 1],
+      [0, null, 1],
+      [-1, 10, 1],
+      [0.5, 10, 1],
+      [0, 10, -1],
+    ])
+      texts.push(JSON.stringify(['strangers', 'opc_strangers', ...members]));
+    let heard = 0;
+    const ends = kvs.map((kv) =>
+      kv.subscribe('rate-near', () => {
+        heard += 1;
+      }),
+    );
+    const admin = new Redis(redis.url);
+    for (const name of ['rate-near', 'failures'])
+      for (const text of texts) await admin.publish(`orderpass:${name}`, text);
+    await until(() => heard >= kvs.length * texts.length);
+    for (const end of ends) end();
+    admin.disconnect();
+    let count = 2;
+    for (let i = 0; i < 20; i += 1) if (await admitted(pair[i % 2], 'opc_strangers')) count += 1;
+    expect(count).toBe(10);
   });
 
   test('units that one policy refuses are released in the others, and refused calls use no units', async () => {

@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
+import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import {
@@ -256,4 +258,25 @@ test('requests on one connection are answered one after the other, each with its
     (text) => text.split('{"success":true}').length === 4,
   );
   expect([...answer.matchAll(/x-request-id: (\w+)/g)].map((match) => match[1])).toEqual(['a1', 'b2', 'c3']);
+});
+
+test('A-672 the connection of a client that reads nothing of an answer of the gateway ends, with its request, and that of one that waits stays', async () => {
+  const lines: { path: string; complete: boolean }[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  // More than the buffers of two sockets hold.
+  const large = { type: 'text/plain', body: Buffer.alloc(24 * 1024 * 1024, 'x') };
+  const hasty = await openDoor(upstream.url, { log, inactiveMs: 200, pages: () => new Map([['/docs/large', large]]) });
+  try {
+    const client = connect(hasty.port, '127.0.0.1');
+    client.on('error', () => undefined).pause();
+    client.write('GET /docs/large HTTP/1.1\r\nHost: x\r\n\r\n');
+    await until(() => lines.some(({ path }) => path === '/docs/large'));
+    expect(lines.filter(({ path }) => path === '/docs/large')).toMatchObject([{ complete: false }]);
+    client.destroy();
+    // A client that waits for a slow service stays.
+    upstream.answer = (_req, res) => void setTimeout(() => res.end('late'), 1_000);
+    expect((await sendRequest(hasty.url, 'GET', '/api/orders/list', { headers: hasty.asKey })).text).toBe('late');
+  } finally {
+    await hasty.close();
+  }
 });

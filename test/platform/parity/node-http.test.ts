@@ -1,8 +1,13 @@
 /** What the gateway leans on in node:http, beyond its documentation (src/gateway/edge/node-http). */
-import { createServer, type ServerResponse } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { expect, test } from 'vitest';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, expect, test } from 'vitest';
+import { endUnread } from '#src/gateway/edge/node-http/end-unread.ts';
 import { closeWithConnection, currentResponseOf, responseOn } from '#src/gateway/edge/node-http/responses.ts';
+import { makeAuthority, writeCertificate } from '../../gateway/harness/make-certificate.ts';
 import { until } from '../../support/until.ts';
 
 const changed = (what: string): string => `node:http changed what src/gateway/edge/node-http leans on: ${what}`;
@@ -110,3 +115,73 @@ test('a response for a socket that has left the server is written to it, and say
     await new Promise((resolve) => server.close(resolve));
   }
 });
+
+/** More than the buffers of two sockets hold. */
+const large = Buffer.alloc(24 * 1024 * 1024, 'x');
+
+const authority = makeAuthority();
+const files = writeCertificate(authority);
+afterAll(() => files.remove());
+
+const kinds: [string, (answer: (response: ServerResponse) => void) => Server, (port: number) => Socket][] = [
+  ['plain', (answer) => createServer((_, response) => answer(response)), (port) => connect(port, '127.0.0.1')],
+  [
+    'TLS',
+    (answer) => {
+      const pem = { cert: readFileSync(files.certFile), key: readFileSync(files.keyFile) };
+      return createTlsServer(pem, (_, response) => answer(response));
+    },
+    (port) => connectTls({ port, host: '127.0.0.1', servername: 'localhost', ca: authority.cert }),
+  ],
+];
+
+test.each(kinds)(
+  'a connection whose client reads nothing ends, and one that waits for its answer does not: %s',
+  async (_kind, make, open) => {
+    const answers: ServerResponse[] = [];
+    const finished: boolean[] = [];
+    const server = make((response) => {
+      answers.push(response);
+      response.once('close', () => finished.push(response.writableFinished));
+    });
+    endUnread(server);
+    server.timeout = 100;
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const clients: Socket[] = [];
+    const ask = (): Socket => {
+      const client = open(port);
+      clients.push(client.on('error', () => undefined));
+      client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+      return client;
+    };
+    const lean = changed('server.timeout, its listener and writeQueueSize');
+    try {
+      ask().pause();
+      await until(() => answers.length === 1);
+      // It waits for five times as long as an idle connection may last.
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect(finished, lean).toEqual([]);
+      answers[0]?.end(large);
+      await until(() => finished.length === 1);
+      expect(finished, lean).toEqual([false]);
+      // A busy machine may stop the reader for a moment.
+      server.timeout = 20_000;
+      server.keepAliveTimeout = 100;
+      let read = 0;
+      const reader = ask();
+      reader.on('data', (bytes: Buffer) => {
+        read += bytes.length;
+      });
+      await until(() => answers.length === 2);
+      answers[1]?.end(large);
+      await until(() => finished.length === 2);
+      expect([finished[1], read > large.length], lean).toEqual([true, true]);
+      await until(() => reader.destroyed);
+    } finally {
+      for (const client of clients) client.destroy();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  },
+);
