@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createKeyViews } from '#src/gateway/index.ts';
-import { isWithinASecond } from '../../support/until.ts';
+import { isWithinASecond, until } from '../../support/until.ts';
 import { clientHeaders, type Harness, openHarness, postToken, read } from '../harness/gateway-harness.ts';
 import { sendRequest } from '../harness/public-door.ts';
 
@@ -79,6 +79,43 @@ test('A-454 of a client at most 20 secrets and 20 public keys work at a time; a 
   const added = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value.keyId] : []));
   await credentials.revokeClientKey(client_id, added[0] ?? '');
   await credentials.addClientKey(client_id, key());
+});
+
+/** What `act` begins while another connection has the row of the secret locked, until `count` of its statements wait for a lock. */
+const whileHeld = async <T>(secretId: string, count: number, act: () => Promise<T>): Promise<T> => {
+  const { pool } = harness.database;
+  const holder = await pool.connect();
+  try {
+    await holder.query('begin');
+    await holder.query('select from gateway.client_secrets where secret_id = $1 for update', [secretId]);
+    const done = act();
+    await until(async () => {
+      const { rows } = await pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows.length === count;
+    });
+    await holder.query('commit');
+    return await done;
+  } finally {
+    // Closes the connection, so that a test that fails holds no lock.
+    holder.release(true);
+  }
+};
+
+test('A-665 of two rotations at once one new secret has no end, and the bound of 20 that work holds', async () => {
+  const { client_id, secret_id } = await harness.createClient([tenant]);
+  const rotate = () => harness.credentials.rotateClientSecret(client_id, 1);
+  const rotateTwice = () => whileHeld(secret_id, 2, () => Promise.allSettled([rotate(), rotate()]));
+  const secrets = async () => (await harness.credentials.showClient(client_id)).secrets;
+  const outcomes = (await rotateTwice()).map(({ status: outcome }) => outcome);
+  expect(outcomes).toEqual(['fulfilled', 'fulfilled']);
+  expect((await secrets()).filter(({ expires }) => expires === null)).toHaveLength(1);
+  for (let live = 3; live < 19; live += 1) await rotate();
+  expect(await secrets()).toHaveLength(19);
+  const refused = (await rotateTwice()).flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  expect(refused).toEqual([expect.objectContaining({ code: 'CONFLICT' })]);
+  expect(await secrets()).toHaveLength(20);
 });
 
 /** Calls through a gateway of its own, which writes the counted use when it is closed. */

@@ -106,7 +106,8 @@ export const rotations = (deps: CredentialsDeps) => ({
   rotateClientSecret: async (clientId: string, overlapHours: number, tx?: Tx): Promise<IssuedSecret> => {
     const end = endOf(deps, overlapHours);
     return change(deps, tx, only(clientId), async (inner) => {
-      assertFound(await store.clientExists(inner, clientId), 'client', clientId);
+      // Of two rotations at once the second one gives an end to the secret of the first one, and counts it.
+      assertFound(await states.lockClient(inner, clientId), 'client', clientId);
       const live = await states.limitSecrets(inner, clientId, end, deps.clock.now());
       if (overlapHours > 0) assertRoom(live.length, 'secrets');
       for (const secretId of live) await noteEnd(deps, inner, 'secret', secretId, end);

@@ -96,6 +96,13 @@ export const updateClientDpop = (tx: Db, clientId: string, dpopRequired: boolean
 export const updateClientFapi2 = (tx: Db, clientId: string, fapi2Required: boolean): Promise<boolean> =>
   changed(sql`update gateway.clients set fapi2_required = ${fapi2Required} where client_id = ${clientId}`, tx);
 
+/**
+ * Keeps others from changing the client, and from adding what this lock counts, until the transaction ends: a statement does not see
+ * rows that a change adds for which it waits. False: there is no such client.
+ */
+export const lockClient = async (tx: Db, clientId: string): Promise<boolean> =>
+  (await sql`select 1 from gateway.clients where client_id = ${clientId} for no key update`.execute(tx)).rows.length > 0;
+
 /** Lets the live secrets of the client expire at `end` unless they expire earlier. Returns their ids. */
 export const limitSecrets = async (tx: Db, clientId: string, end: Date, now: Date): Promise<string[]> => {
   const { rows } = await sql<{ secret_id: string }>`
@@ -128,7 +135,7 @@ export const revokeTenantKeys = async (tx: Db, tenant: string, reason: string, n
 
 /** Those that work. Locks the client, so that their number stays bounded. */
 export const countClientKeys = async (tx: Db, clientId: string): Promise<number> => {
-  await sql`select from gateway.clients where client_id = ${clientId} for no key update`.execute(tx);
+  await lockClient(tx, clientId);
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from gateway.client_keys
     where client_id = ${clientId} and revoked_at is null`.execute(tx);
