@@ -103,19 +103,67 @@ const whileHeld = async <T>(secretId: string, count: number, act: () => Promise<
   }
 };
 
-test('A-665 of two rotations at once one new secret has no end, and the bound of 20 that work holds', async () => {
-  const { client_id, secret_id } = await harness.createClient([tenant]);
-  const rotate = () => harness.credentials.rotateClientSecret(client_id, 1);
-  const rotateTwice = () => whileHeld(secret_id, 2, () => Promise.allSettled([rotate(), rotate()]));
-  const secrets = async () => (await harness.credentials.showClient(client_id)).secrets;
-  const outcomes = (await rotateTwice()).map(({ status: outcome }) => outcome);
-  expect(outcomes).toEqual(['fulfilled', 'fulfilled']);
-  expect((await secrets()).filter(({ expires }) => expires === null)).toHaveLength(1);
-  for (let live = 3; live < 19; live += 1) await rotate();
-  expect(await secrets()).toHaveLength(19);
-  const refused = (await rotateTwice()).flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+const secretsOf = async (clientId: string) => (await harness.credentials.showClient(clientId)).secrets;
+
+const endless = async (clientId: string): Promise<string[]> =>
+  (await secretsOf(clientId)).flatMap(({ id, expires }) => (expires === null ? [id] : []));
+
+/** Both wait for the secret that they give an end. */
+const rotateTwiceAtOnce = async (clientId: string): Promise<PromiseSettledResult<unknown>[]> => {
+  const [held = ''] = await endless(clientId);
+  const rotate = () => harness.credentials.rotateClientSecret(clientId, 1);
+  return whileHeld(held, 2, () => Promise.allSettled([rotate(), rotate()]));
+};
+
+test('A-665 of two rotations at once one new secret has no end', async () => {
+  const { client_id } = await harness.createClient([tenant]);
+  const outcomes = await rotateTwiceAtOnce(client_id);
+  expect(outcomes.map(({ status: outcome }) => outcome)).toEqual(['fulfilled', 'fulfilled']);
+  expect(await endless(client_id)).toHaveLength(1);
+});
+
+test('A-665 with 19 secrets that work one of two rotations at once is refused', async () => {
+  const { client_id } = await harness.createClient([tenant]);
+  for (let live = 1; live < 19; live += 1) await harness.credentials.rotateClientSecret(client_id, 1);
+  const outcomes = await rotateTwiceAtOnce(client_id);
+  const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
   expect(refused).toEqual([expect.objectContaining({ code: 'CONFLICT' })]);
-  expect(await secrets()).toHaveLength(20);
+  expect(await secretsOf(client_id)).toHaveLength(20);
+});
+
+/** Whether the last change of a credential is measured as a revocation. */
+const isRevocation = async (): Promise<boolean> => {
+  const { rows } = await harness.database.pool.query(
+    'select revoked_at is not null as revoked from gateway.credential_feed order by number desc limit 1',
+  );
+  return rows[0].revoked;
+};
+
+test('A-666 the history has the ends that a rotation changed, and one without an overlap is measured as a revocation', async () => {
+  const { credentials } = harness;
+  const { client_id } = await harness.createClient([tenant]);
+  const key = await credentials.createApiKey({ tenant, name: 'bar' });
+  const shown = async () => [
+    ...(await credentials.showClient(client_id)).secrets,
+    ...(await credentials.listApiKeys(tenant)).filter(({ id }) => id === key.keyId),
+  ];
+  const rotateBoth = async (hours: number): Promise<boolean[]> => {
+    await credentials.rotateClientSecret(client_id, hours);
+    const secret = await isRevocation();
+    await credentials.rotateApiKey(key.keyId, hours);
+    return [secret, await isRevocation()];
+  };
+  expect([await rotateBoth(1), await rotateBoth(2)]).toEqual([
+    [false, false],
+    [false, false],
+  ]);
+  for (const { expires, reason } of await shown())
+    expect(reason).toBe(expires === null ? null : `rotated; ends ${expires.toISOString()}`);
+  expect(await rotateBoth(0)).toEqual([true, true]);
+  for (const { expires, reason, state } of (await shown()).filter(({ expires: end }) => end !== null)) {
+    expect(state).toBe('expired');
+    expect(reason).toBe(`rotated; ends ${expires?.toISOString()}`);
+  }
 });
 
 /** Calls through a gateway of its own, which writes the counted use when it is closed. */

@@ -316,3 +316,34 @@ test('A-510 of two grants at the same time the later event has the tenants of bo
     claims(id, { tenants: ['rst_1', 'rst_2', 'rst_many_00'] }),
   ]);
 });
+
+test('A-666 a rotation without an overlap revokes the old value; one with a later end sends nothing about an earlier one', async () => {
+  const { credentials } = harness;
+  const { client_id: id } = await harness.createClient();
+  const [{ id: first = '' } = {}] = await credentials.showSecrets(id);
+  const second = await credentials.rotateClientSecret(id, 1);
+  const { keyId } = await newKey(credentials);
+  const secondKey = await credentials.rotateApiKey(keyId, 1);
+  await take();
+  const third = await credentials.rotateClientSecret(id, 2);
+  expect(await take()).toEqual([
+    credential(id, 'update', 'password', second.secretId),
+    credential(id, 'create', 'password', third.secretId),
+  ]);
+  const thirdKey = await credentials.rotateApiKey(keyId, 2);
+  expect(await take()).toEqual([credential(thirdKey.keyId, 'create', 'password', thirdKey.keyId)]);
+  const last = await credentials.rotateClientSecret(id, 0);
+  const events = await take();
+  expect(events.slice(0, 3)).toHaveLength(3);
+  expect(events.slice(0, 3)).toEqual(
+    expect.arrayContaining(
+      [first, second.secretId, third.secretId].map((old) => credential(id, 'revoke', 'password', old)),
+    ),
+  );
+  expect(events.slice(3)).toEqual([credential(id, 'create', 'password', last.secretId)]);
+  const lastKey = await credentials.rotateApiKey(secondKey.keyId, 0);
+  expect(await take()).toEqual([
+    credential(secondKey.keyId, 'revoke', 'password', secondKey.keyId),
+    credential(lastKey.keyId, 'create', 'password', lastKey.keyId),
+  ]);
+});

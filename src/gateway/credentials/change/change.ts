@@ -63,18 +63,23 @@ export const noteChange = async (deps: CredentialsDeps, tx: Tx, event: NewAuditE
 
 type StateKind = Exclude<StateChange['kind'], 'token'>;
 
-/** Adds an event to the audit, and an entry to the history of the credential. */
+type NewState = { kind: StateKind; ended?: true } & Pick<StateChange, 'credential' | 'state' | 'reason'>;
+
+/**
+ * Adds an event to the audit, and an entry to the history of the credential. `ended`: a credential that is `expiring` ends with this
+ * change, which receivers of signals have to know as a revocation.
+ */
 export const noteState = async (
   deps: CredentialsDeps,
   tx: Tx,
-  { kind, credential, state, reason }: { kind: StateKind } & Pick<StateChange, 'credential' | 'state' | 'reason'>,
+  { kind, credential, state, reason, ended }: NewState,
 ): Promise<void> => {
   const actor = deps.actor ?? 'system';
   await insertStateChange(tx, { kind, credential, state, reason, actor, at: deps.clock.now() });
   // The event also names the client or the tenant, so that it is found among all events of that one.
   const about =
     kind === 'client' || kind === 'tokens' ? { client_id: credential } : await holderOf(tx, kind, credential);
-  const details = JSON.stringify({ state });
+  const details = JSON.stringify({ state, ended });
   await noteChange(deps, tx, { action: actionOf(kind, state), reason, ...about, details });
 };
 

@@ -70,14 +70,15 @@ const rotateKeys =
     if (expires !== undefined && expires <= deps.clock.now())
       throw new Fault('VALIDATION_ERROR', 'The end of the new key is in the past');
     const end = endOf(deps, overlapHours);
-    const affected = (made: IssuedKey) => only([keyId, made.keyId]);
-    return change(deps, undefined, affected, async (inner) => {
+    const affected = ({ made, endsNow }: { made: IssuedKey; endsNow: boolean }) =>
+      (endsNow ? revoking : only)([keyId, made.keyId]);
+    const { made } = await change(deps, undefined, affected, async (inner) => {
       const created = deps.clock.now();
-      const limited = await states.limitKey(inner, keyId, end, created);
-      if (limited === undefined) throw new Fault('NOT_FOUND', `There is no live key ${keyId}`);
-      const { quarantined, ...old } = limited;
+      const key = await states.limitKey(inner, keyId, end, created);
+      if (key === undefined) throw new Fault('NOT_FOUND', `There is no live key ${keyId}`);
+      const { quarantined, limited, ...old } = key;
       if (quarantined && refuseQuarantined) throw new Fault('CONFLICT', `The key ${keyId} is in quarantine`);
-      await noteEnd(deps, inner, 'api_key', keyId, end);
+      const endsNow = await noteEnds(deps, inner, 'api_key', limited ? [keyId] : [], end);
       const { id, value } = newApiKey(isSandboxId(old.tenant));
       await noteChange(deps, inner, {
         action: 'key.created',
@@ -94,8 +95,9 @@ const rotateKeys =
         expires: expires ?? null,
       });
       await makeSuccessor(inner, keyId, id);
-      return { keyId: id, value };
+      return { made: { keyId: id, value }, endsNow };
     });
+    return made;
   };
 
 export const rotations = (deps: CredentialsDeps) => ({
@@ -105,14 +107,16 @@ export const rotations = (deps: CredentialsDeps) => ({
    */
   rotateClientSecret: async (clientId: string, overlapHours: number, tx?: Tx): Promise<IssuedSecret> => {
     const end = endOf(deps, overlapHours);
-    return change(deps, tx, only(clientId), async (inner) => {
+    const affected = ({ endsNow }: { endsNow: boolean }) => (endsNow ? revoking : only)(clientId);
+    const { made } = await change(deps, tx, affected, async (inner) => {
       // Of two rotations at once the second one gives an end to the secret of the first one, and counts it.
       assertFound(await states.lockClient(inner, clientId), 'client', clientId);
-      const live = await states.limitSecrets(inner, clientId, end, deps.clock.now());
-      if (overlapHours > 0) assertRoom(live.length, 'secrets');
-      for (const secretId of live) await noteEnd(deps, inner, 'secret', secretId, end);
-      return issueSecret(deps, inner, clientId, null, true);
+      const { live, limited } = await states.limitSecrets(inner, clientId, end, deps.clock.now());
+      if (overlapHours > 0) assertRoom(live, 'secrets');
+      const endsNow = await noteEnds(deps, inner, 'secret', limited, end);
+      return { made: await issueSecret(deps, inner, clientId, null, true), endsNow };
     });
+    return made;
   },
 
   /** Ends a secret now. Without `force`: CONFLICT with the facts unless that is safe (retire-advice.ts). */
@@ -158,13 +162,20 @@ export const rotations = (deps: CredentialsDeps) => ({
     }),
 });
 
-const noteEnd = (deps: CredentialsDeps, tx: Tx, kind: 'secret' | 'api_key', id: string, end: Date): Promise<void> =>
-  noteState(deps, tx, {
-    kind,
-    credential: id,
-    state: 'expiring',
-    reason: `rotated; ends ${end.toISOString()}`,
-  });
+/** `ids`: those whose end the rotation changed. True: something that was accepted is refused from now on. */
+const noteEnds = async (
+  deps: CredentialsDeps,
+  tx: Tx,
+  kind: 'secret' | 'api_key',
+  ids: readonly string[],
+  end: Date,
+): Promise<boolean> => {
+  const isNow = end <= deps.clock.now();
+  const reason = `rotated; ends ${end.toISOString()}`;
+  for (const credential of ids)
+    await noteState(deps, tx, { kind, credential, state: 'expiring', reason, ...(isNow && { ended: true }) });
+  return isNow && ids.length > 0;
+};
 
 const notSafe = ({ id, advice, lastUsed, lastAddress, longestGapSeconds }: ShownSecret): Fault => {
   const use =

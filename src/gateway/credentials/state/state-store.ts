@@ -101,29 +101,55 @@ export const updateClientFapi2 = (tx: Db, clientId: string, fapi2Required: boole
  * rows that a change adds for which it waits. False: there is no such client.
  */
 export const lockClient = async (tx: Db, clientId: string): Promise<boolean> =>
-  (await sql`select 1 from gateway.clients where client_id = ${clientId} for no key update`.execute(tx)).rows.length > 0;
+  (await sql`select 1 from gateway.clients where client_id = ${clientId} for no key update`.execute(tx)).rows.length >
+  0;
 
-/** Lets the live secrets of the client expire at `end` unless they expire earlier. Returns their ids. */
-export const limitSecrets = async (tx: Db, clientId: string, end: Date, now: Date): Promise<string[]> => {
-  const { rows } = await sql<{ secret_id: string }>`
-    update gateway.client_secrets set expires = least(expires, ${end})
-    where client_id = ${clientId} and revoked_at is null and (expires is null or expires > ${now})
-    returning secret_id`.execute(tx);
-  return rows.map(({ secret_id }) => secret_id);
+/**
+ * Lets the live secrets of the client expire at `end` unless they expire earlier. `live`: how many there were. `limited`: the ids of
+ * those that got this end.
+ */
+export const limitSecrets = async (
+  tx: Db,
+  clientId: string,
+  end: Date,
+  now: Date,
+): Promise<{ live: number; limited: string[] }> => {
+  const live = sql`client_id = ${clientId} and revoked_at is null`;
+  const { rows } = await sql<{ live: number; limited: string[] }>`
+    with limited as (
+      update gateway.client_secrets set expires = ${end}
+      where ${live} and (expires is null or expires > greatest(${end}::timestamptz, ${now}::timestamptz))
+      returning secret_id, created
+    )
+    select (select count(*)::int from gateway.client_secrets
+        where ${live} and (expires is null or expires > ${now})) as live,
+      array(select secret_id from limited order by created) as limited`.execute(tx);
+  return rows[0] ?? { live: 0, limited: [] };
 };
 
-/** Lets the live key expire at `end` unless it expires earlier. Undefined when no live key has the id. `quarantined`: it is in quarantine. */
+type LimitedKey = { tenant: string; name: string; quarantined: boolean };
+
+/**
+ * Lets the live key expire at `end` unless it expires earlier. Undefined when no live key has the id. `quarantined`: it is in
+ * quarantine. `limited`: it got this end.
+ */
 export const limitKey = async (
   tx: Db,
   keyId: string,
   end: Date,
   now: Date,
-): Promise<{ tenant: string; name: string; quarantined: boolean } | undefined> => {
-  const { rows } = await sql<{ tenant: string; name: string; quarantined: boolean }>`
-    update gateway.api_keys set expires = least(expires, ${end})
+): Promise<(LimitedKey & { limited: boolean }) | undefined> => {
+  const { rows } = await sql<LimitedKey>`
+    select tenant, name, quarantined_reason is not null as quarantined from gateway.api_keys
     where key_id = ${keyId} and revoked_at is null and (expires is null or expires > ${now})
-    returning tenant, name, quarantined_reason is not null as quarantined`.execute(tx);
-  return rows[0];
+    for no key update`.execute(tx);
+  const [key] = rows;
+  if (key === undefined) return undefined;
+  const limited = await changed(
+    sql`update gateway.api_keys set expires = ${end} where key_id = ${keyId} and (expires is null or expires > ${end})`,
+    tx,
+  );
+  return { ...key, limited };
 };
 
 export const revokeTenantKeys = async (tx: Db, tenant: string, reason: string, now: Date): Promise<string[]> => {

@@ -23,7 +23,13 @@ const credentialTypes: Readonly<Partial<Record<AuditAction, 'password' | 'app' |
   'client_certificate.removed': 'x509',
 };
 
-type Details = { state?: string; all?: boolean; may_use_tokens?: boolean; certificate_name?: string | null };
+type Details = {
+  state?: string;
+  ended?: boolean;
+  all?: boolean;
+  may_use_tokens?: boolean;
+  certificate_name?: string | null;
+};
 
 export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
   const common = {
@@ -51,7 +57,7 @@ export const signalsOf = (event: NewAuditEvent, at: Date): Signal[] => {
       return [credential('create')];
     case 'secret.retired':
     case 'key.rotated':
-      return [credential(details.state === 'expiring' ? 'update' : 'revoke')];
+      return [credential(details.state === 'expiring' && details.ended !== true ? 'update' : 'revoke')];
     case 'key.revoked':
     case 'client_key.revoked':
     case 'client_trust.removed':
