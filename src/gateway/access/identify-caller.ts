@@ -26,7 +26,7 @@ export type IdentifyCallerDeps = {
   requireProof: RequireProof | undefined;
   requireCertificate: RequireCertificate;
   checkAddress: CheckAddress;
-  /** Called for each accepted credential, with the address of the peer. */
+  /** Called for each accepted credential of a request that a caller sent, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
 
@@ -45,7 +45,8 @@ export const createIdentifyCaller = (deps: IdentifyCallerDeps): Step => {
     const elsewhere = checkAddress(principal, exchange.req);
     if (elsewhere !== undefined) throw addressNotAllowed(principal.id, elsewhere);
     exchange.principal = principal;
-    recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
+    // That of a tool call was counted with the request that brought it.
+    if (exchange.within === undefined) recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
   };
   const requireBinding = (exchange: Exchange, presented: Presented, principal: Principal): void | Promise<void> => {
     const { id, jkt, x5t, tokenId, fapi2Required = false } = principal;

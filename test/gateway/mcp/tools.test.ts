@@ -183,6 +183,23 @@ test('a tool that does not exist, and arguments that are no object, are errors o
   expect(door.upstream.seen).toEqual([]);
 });
 
+test('A-667 a tool call is one use of its credential', async () => {
+  const caller = await door.clientWith(['read:account']);
+  const { json } = await post(door.url, caller, callOf('account_subrestaurants'));
+  expect(json.result.content).toHaveLength(1);
+  const calls = async (): Promise<number> => {
+    const { rows } = await door.database.pool.query(
+      `select sum(calls)::int as calls from gateway.credential_calls
+       where credential in (select secret_id from gateway.client_secrets where client_id = $1)`,
+      [caller['x-client-id']],
+    );
+    return rows[0].calls ?? 0;
+  };
+  // A gateway writes what it counted every 15 s.
+  await until(async () => (await calls()) > 0);
+  expect(await calls()).toBe(1);
+});
+
 test('A-314 a tool call is one event of the audit, on the route of its operation, under the id of its message', async () => {
   const caller = await door.clientWith(['read:account']);
   const id = caller['x-client-id'];
