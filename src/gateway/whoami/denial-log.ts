@@ -60,7 +60,8 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
   const hasRoom = (callerId: string, nowMs: number): boolean => {
     // What a hanging store still writes comes back to the queue when the attempt fails.
     if (queue.size + writing.size >= queueMax) return false;
-    if (nowMs >= countsUntilMs) {
+    // Before it began: a clock that was ahead is set back.
+    if (nowMs >= countsUntilMs || nowMs < countsUntilMs - perCallerMs) {
       counts = new Map();
       countsUntilMs = nowMs + perCallerMs;
     }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dayMs } from '#src/platform/clock.ts';
 import { statementsOf } from '../../support/statements-of.ts';
 import { isWithinASecond, until } from '../../support/until.ts';
 import {
@@ -133,6 +134,15 @@ test('A-221 a day that is used up is 429 until midnight UTC, with the quota in b
   expect(harness.upstream.seen.length).toBe(seen);
   harness.clock.move((secondsToMidnight() + 1) * 1000);
   expect((await get(headers)).status).toBe(200);
+});
+
+test('A-668 a gateway whose clock was a day ahead spends from the quota of today once its clock is right', async () => {
+  const { headers } = await limitedClient({ day: 5 });
+  expect(accepted(await statusesOf(6, () => get(headers)))).toBe(5);
+  harness.clock.move(dayMs);
+  expect((await get(headers)).status).toBe(200);
+  harness.clock.move(-dayMs);
+  expect((await get(headers)).status).toBe(429);
 });
 
 test('A-221 a month that is used up is 429 until the first of the next month, whatever is left of the day', async () => {

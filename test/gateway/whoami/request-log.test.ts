@@ -153,6 +153,25 @@ test('A-294 of a caller that only fails a bounded number is listed, and others k
   expect(new Set(drops.map(([reason]) => reason))).toEqual(new Set(['caller']));
 });
 
+test('A-668 after a clock that was a day ahead is right, requests and denials of a caller that had filled its hour are kept', async () => {
+  const { answered, drops } = openLog();
+  const { note, find } = createDenialLog({ db: harness.database.db, clock: harness.clock, log });
+  const fail = (requestId: string): void => {
+    const exchange = answeredWrite('opc_ahead', requestId);
+    note(exchange, rateLimited(1), 'gateway');
+    answered(exchange, 429);
+  };
+  harness.clock.move(dayMs);
+  for (let i = 0; i < 3_000; i += 1) fail(`req_a${i}`);
+  fail('req_beyond');
+  expect(drops).toEqual([['caller', 1]]);
+  expect(await find('opc_ahead', 'req_beyond')).toBeUndefined();
+  harness.clock.move(-dayMs);
+  fail('req_later');
+  expect(await find('opc_ahead', 'req_later')).toMatchObject({ request_id: 'req_later' });
+  expect(drops).toEqual([['caller', 1]]);
+});
+
 test('A-294 a batch that the store refuses is dropped and counted, and later requests are listed', async () => {
   const { answered, writer, drops } = openLog();
   const refused = answeredWrite('opc_refused', 'req_r\0');

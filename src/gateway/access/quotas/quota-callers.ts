@@ -11,7 +11,8 @@ export type QuotaCaller = CountedCaller & {
   leases: QuotaLease[];
   /** Their members of RateLimit-Policy, made once and not for each request. */
   policyText: string;
-  /** Wall clock: the first of its days and months to end. */
+  /** Wall clock: when the last of its days and months began, and the first of them ends. */
+  startsMs: number;
   endsMs: number;
   /** Units of requests that wait for the store. */
   waitingUnits: number;
@@ -38,7 +39,9 @@ export const createQuotaCallers = (): QuotaCallers => {
       const { id } = counted;
       const known = callers.get(id);
       if (known !== undefined) {
-        if (known.limits !== limits || nowMs >= known.endsMs) renew(known, limits, nowMs);
+        // A clock that was ahead and is set back leaves leases of a day that has not begun.
+        const isRunning = nowMs >= known.startsMs && nowMs < known.endsMs;
+        if (known.limits !== limits || !isRunning) renew(known, limits, nowMs);
         return known;
       }
       const first = callers.size >= callersMax ? callers.keys().next().value : undefined;
@@ -56,20 +59,21 @@ export const createQuotaCallers = (): QuotaCallers => {
 
 const newCaller = ({ id, quotaOf }: CountedCaller, limits: OwnLimits, nowMs: number): QuotaCaller => {
   const leases = openLeases(limits, nowMs, []);
-  const endsMs = firstEnd(leases);
   const policyText = policyTextOf(leases);
   const idle = { waitingUnits: 0, asking: undefined, aheadFromMs: 0, usedAtMs: 0 };
-  return { id, quotaOf, limits, leases, policyText, endsMs, ...idle };
+  return { id, quotaOf, limits, leases, policyText, ...spanOfAll(leases), ...idle };
 };
 
-/** Leases that end, or whose quota is gone, are dropped with what they hold. */
+/** Leases that do not run, or whose quota is gone, are dropped with what they hold. */
 const renew = (caller: QuotaCaller, limits: OwnLimits, nowMs: number): void => {
-  caller.leases = openLeases(limits, nowMs, caller.leases);
-  caller.policyText = policyTextOf(caller.leases);
-  caller.limits = limits;
-  caller.endsMs = firstEnd(caller.leases);
+  const leases = openLeases(limits, nowMs, caller.leases);
+  Object.assign(caller, { limits, leases, policyText: policyTextOf(leases), ...spanOfAll(leases) });
 };
 
-const firstEnd = (leases: readonly QuotaLease[]): number => Math.min(...leases.map(({ endsMs }) => endsMs));
+/** Without leases it is all time. */
+const spanOfAll = (leases: readonly QuotaLease[]): { startsMs: number; endsMs: number } => ({
+  startsMs: Math.max(...leases.map(({ startsMs }) => startsMs)),
+  endsMs: Math.min(...leases.map(({ endsMs }) => endsMs)),
+});
 
 const policyTextOf = (leases: readonly QuotaLease[]): string => policyField(leases.map(({ policy }) => policy));

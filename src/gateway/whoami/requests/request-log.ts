@@ -127,7 +127,8 @@ const createRoom = (): ((caller: string, outcome: Exclude<Outcome, 'reads'>, now
   let counts = new Map<string, { writes: number; refused: number; failed: number }>();
   let untilMs = 0;
   return (caller, outcome, nowMs) => {
-    if (nowMs >= untilMs) {
+    // Before it began: a clock that was ahead is set back.
+    if (nowMs >= untilMs || nowMs < untilMs - hourMs) {
       counts = new Map();
       untilMs = nowMs + hourMs;
     }
