@@ -1,7 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createKeyViews } from '#src/gateway/index.ts';
-import { isWithinASecond, until } from '../../support/until.ts';
+import { whileLocked } from '../../support/contention.ts';
+import { isWithinASecond } from '../../support/until.ts';
 import { clientHeaders, type Harness, openHarness, postToken, read } from '../harness/gateway-harness.ts';
 import { sendRequest } from '../harness/public-door.ts';
 
@@ -81,28 +83,6 @@ test('A-454 of a client at most 20 secrets and 20 public keys work at a time; a 
   await credentials.addClientKey(client_id, key());
 });
 
-/** What `act` begins while another connection has the row of the secret locked, until `count` of its statements wait for a lock. */
-const whileHeld = async <T>(secretId: string, count: number, act: () => Promise<T>): Promise<T> => {
-  const { pool } = harness.database;
-  const holder = await pool.connect();
-  try {
-    await holder.query('begin');
-    await holder.query('select from gateway.client_secrets where secret_id = $1 for update', [secretId]);
-    const done = act();
-    await until(async () => {
-      const { rows } = await pool.query(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      );
-      return rows.length === count;
-    });
-    await holder.query('commit');
-    return await done;
-  } finally {
-    // Closes the connection, so that a test that fails holds no lock.
-    holder.release(true);
-  }
-};
-
 const secretsOf = async (clientId: string) => (await harness.credentials.showClient(clientId)).secrets;
 
 const endless = async (clientId: string): Promise<string[]> =>
@@ -112,7 +92,8 @@ const endless = async (clientId: string): Promise<string[]> =>
 const rotateTwiceAtOnce = async (clientId: string): Promise<PromiseSettledResult<unknown>[]> => {
   const [held = ''] = await endless(clientId);
   const rotate = () => harness.credentials.rotateClientSecret(clientId, 1);
-  return whileHeld(held, 2, () => Promise.allSettled([rotate(), rotate()]));
+  const secret = sql`select from gateway.client_secrets where secret_id = ${held} for update`;
+  return whileLocked(harness.database.db, secret, 2, () => Promise.allSettled([rotate(), rotate()]));
 };
 
 test('A-665 of two rotations at once one new secret has no end', async () => {
