@@ -5,13 +5,14 @@
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { lockChanges } from '../../audit/chain/open-chain.ts';
 import type { NewAuditEvent } from '../../audit/event/event.ts';
+import { lockStreams } from '../../audit/signals/events/queue-store.ts';
 import { lockEpoch, raiseTokenEpoch } from '../lookup/epoch-store.ts';
 import { leakMarginMs } from '../lookup/records.ts';
 import { insertRevokedToken, isTokenRevoked, renewRevokedToken } from '../lookup/revoked-token-store.ts';
 import { longestTokenSeconds } from '../show/token-end-store.ts';
 import type { CredentialsDeps } from '../state/credentials-deps.ts';
 import { markKeyLeaked, markSecretLeaked, markTokenLeaked } from '../state/leak-store.ts';
-import { insertStateChange, updateTokensNotBefore } from '../state/state-store.ts';
+import { findHolder, insertStateChange, lockClient, updateTokensNotBefore } from '../state/state-store.ts';
 import { change, none, noteChange, noteState, revoking, type Tx } from './change.ts';
 
 export type LeakedCredential =
@@ -69,6 +70,10 @@ const endKey = async (deps: CredentialsDeps, id: string, report: LeakReport): Pr
 const endSecret = async (deps: CredentialsDeps, id: string, report: LeakReport): Promise<LeakOutcome> =>
   (
     await change(deps, undefined, affectedBy, async (tx) => {
+      // The client before its secret and both before the chain of changes, as every other change locks them.
+      const holder = await findHolder(tx, 'secret', id);
+      if (holder === undefined) return { outcome: 'known' as const };
+      await lockClient(tx, holder);
       const now = deps.clock.now();
       const marked = await markSecretLeaked(tx, id, now);
       if (marked === undefined) return { outcome: 'known' as const };
@@ -96,8 +101,9 @@ const endToken = (
   inTransaction(deps.db, async (tx) => {
     const now = deps.clock.now();
     const about = { token_id: jti, client_id: clientId };
-    // The chain before the epoch, as every other change locks them. The epoch serialises revocations, so that one report of
+    // The streams before the chain and the chain before the epoch, as every other change locks them. The epoch serialises revocations, so that one report of
     // several at once ends the token.
+    await lockStreams(tx, clientId);
     await lockChanges(tx, deps.box, now);
     await lockEpoch(tx);
     if (await isTokenRevoked(tx, jti)) {

@@ -5,6 +5,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { lockChanges } from '../../audit/chain/open-chain.ts';
 import { appendChange } from '../../audit/record/append-change.ts';
+import { lockStreams } from '../../audit/signals/events/queue-store.ts';
 import { recordSignals } from '../../audit/signals/events/record-signals.ts';
 import { lockEpoch, raiseTokenEpoch } from '../lookup/epoch-store.ts';
 import { deleteEndedRevocations, insertRevokedToken, isTokenRevoked } from '../lookup/revoked-token-store.ts';
@@ -26,7 +27,8 @@ export const createRevokeToken =
       if (await isTokenRevoked(tx, jti)) return false;
       const now = clock.now();
       await deleteEndedRevocations(tx, now);
-      // The chain before the epoch, as every other change locks them. The epoch serialises the revocations.
+      // The streams before the chain and the chain before the epoch, as every other change locks them. The epoch serialises the revocations.
+      await lockStreams(tx, clientId);
       await lockChanges(tx, box, now);
       await lockEpoch(tx);
       if (await isTokenRevoked(tx, jti)) return false;

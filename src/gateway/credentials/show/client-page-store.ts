@@ -92,7 +92,7 @@ export const pageGrantRows = async (db: Db, clientId: string, after: string, lim
 export const lockClientScopes = async (tx: Db, clientId: string): Promise<{ scopes: string[] | null } | undefined> =>
   (
     await sql<{ scopes: string[] | null }>`
-      select scopes from gateway.clients where client_id = ${clientId} for update`.execute(tx)
+      select scopes from gateway.clients where client_id = ${clientId} for no key update`.execute(tx)
   ).rows[0];
 
 /** Of those clients that exist. */

@@ -1,5 +1,6 @@
 /** SQL of the certificates that clients prove themselves by (RFC 8705). */
 import { type Kysely, sql } from 'kysely';
+import { lockClient } from './state-store.ts';
 
 type Db = Kysely<unknown>;
 
@@ -45,8 +46,7 @@ export const forgetOldestRemoved = async (tx: Db, clientId: string, kept: number
 
 /** Locks the client, so that two additions at once do not exceed the bound. Undefined: there is no such client. */
 export const countCertificates = async (tx: Db, clientId: string): Promise<number | undefined> => {
-  const { rows } = await sql`select 1 from gateway.clients where client_id = ${clientId} for update`.execute(tx);
-  if (rows.length === 0) return undefined;
+  if (!(await lockClient(tx, clientId))) return undefined;
   const counted = await sql<{ count: number }>`
     select count(*)::integer as count from gateway.client_certificates
     where client_id = ${clientId} and revoked_at is null`.execute(tx);

@@ -21,7 +21,7 @@ export const lockLimits = async (tx: Db, kind: LimitedKind, id: string): Promise
   (
     await sql<Limited>`
       select limits, allow_ip as "allowIp" from ${tables[kind].table} where ${tables[kind].id} = ${id}
-      for update`.execute(tx)
+      for no key update`.execute(tx)
   ).rows[0];
 
 /** Null: the defaults. */

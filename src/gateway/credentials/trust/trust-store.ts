@@ -31,7 +31,7 @@ export const insertTrust = async (tx: Db, trust: TrustRow, created: Date): Promi
 
 /** Serialises the additions to one client, so that their number stays bounded. Returns the number of live ones. */
 export const countTrusts = async (tx: Db, clientId: string): Promise<number> => {
-  await sql`select 1 from gateway.clients where client_id = ${clientId} for update`.execute(tx);
+  await sql`select 1 from gateway.clients where client_id = ${clientId} for no key update`.execute(tx);
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from gateway.client_trusts
     where client_id = ${clientId} and removed_at is null`.execute(tx);

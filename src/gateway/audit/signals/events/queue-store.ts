@@ -74,6 +74,17 @@ export const readTenantsOf = async (tx: Db, clientId: string, limit: number): Pr
   return rows.map(({ tenant }) => tenant);
 };
 
+/**
+ * Keeps the streams that may get an event about the client from being changed or deleted until the transaction ends, as an event that
+ * is added to them does later. Before the chain of changes, which those that change a stream lock after it.
+ */
+export const lockStreams = async (tx: Db, clientId: string | null): Promise<void> => {
+  await sql`
+    select from gateway.signal_streams s join gateway.clients c on c.client_id = s.client_id
+    where s.client_id = ${clientId}::text or c.signals = 'all'
+    order by s.stream_id for key share of s`.execute(tx);
+};
+
 export const hasStreams = async (tx: Db): Promise<boolean> =>
   (await sql`select from gateway.signal_streams limit 1`.execute(tx)).rows.length > 0;
 

@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
 import type { NewAuditEvent } from '../../event/event.ts';
-import { deleteUnseen, hasStreams, insertSignal, readTenantsOf } from './queue-store.ts';
+import { deleteUnseen, hasStreams, insertSignal, lockStreams, readTenantsOf } from './queue-store.ts';
 import { type Signal, signalsOf } from './signals-of.ts';
 
 /** chosen: a longer list is no claim of a token that a receiver compares; it reads whoami instead. */
@@ -10,10 +10,13 @@ const tenantsMax = 100;
 
 /** `tx`: the transaction of the change, after its rows were written. Without streams it costs one look at an empty table. */
 export const recordSignals = async (tx: Kysely<unknown>, event: NewAuditEvent, now: Date): Promise<void> => {
-  const signals = signalsOf(event, now);
-  if (signals.length === 0 || !(await hasStreams(tx))) return;
-  const txn = newId('txn', now.getTime());
+  if (!(await hasStreams(tx))) return;
   const clientId = event.client_id ?? null;
+  // Also for an event without signals: after it the chain of changes is locked, and a later event of the change may have some.
+  await lockStreams(tx, clientId);
+  const signals = signalsOf(event, now);
+  if (signals.length === 0) return;
+  const txn = newId('txn', now.getTime());
   const credentialId = event.credential_id ?? null;
   for (const signal of signals) {
     const payload = await withClaims(tx, signal, clientId);

@@ -139,7 +139,7 @@ export const leaseStreams = async (db: Db, { by, until, now }: Lease, limit: num
         where delivery = 'push' and next_try <= ${now} and (lease_until is null or lease_until <= ${now})
           and exists (
             select from gateway.signal_events e where e.stream_id = s.stream_id and (s.status = 'enabled' or e.always))
-        order by next_try limit ${limit} for update skip locked)
+        order by next_try limit ${limit} for no key update skip locked)
       returning stream_id as "streamId", failures, next_try as "nextTry"`.execute(db)
   ).rows;
 
