@@ -101,8 +101,8 @@ const endToken = (
   inTransaction(deps.db, async (tx) => {
     const now = deps.clock.now();
     const about = { token_id: jti, client_id: clientId };
-    // The streams before the chain and the chain before the epoch, as every other change locks them. The epoch serialises revocations, so that one report of
-    // several at once ends the token.
+    // The streams before the chain and the chain before the epoch, as every other change locks them. The epoch serialises
+    // revocations, so that one report of several at once ends the token.
     await lockStreams(tx, clientId);
     await lockChanges(tx, deps.box, now);
     await lockEpoch(tx);

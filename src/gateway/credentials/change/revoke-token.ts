@@ -27,7 +27,8 @@ export const createRevokeToken =
       if (await isTokenRevoked(tx, jti)) return false;
       const now = clock.now();
       await deleteEndedRevocations(tx, now);
-      // The streams before the chain and the chain before the epoch, as every other change locks them. The epoch serialises the revocations.
+      // The streams before the chain and the chain before the epoch, as every other change locks them. The epoch serialises
+      // the revocations.
       await lockStreams(tx, clientId);
       await lockChanges(tx, box, now);
       await lockEpoch(tx);
