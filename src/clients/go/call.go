@@ -74,8 +74,8 @@ func call[Answer any](ctx context.Context, c *Client, method, path string, reque
 		return nil, err
 	}
 	answer, attempts := new(Answer), 0
-	isSafe := method == http.MethodGet || chosen.key != ""
-	err = c.repeat(ctx, isSafe, func() error {
+	isWrite := method != http.MethodGet
+	err = c.repeat(ctx, repeatable{isSafe: !isWrite || chosen.key != "", isWrite: isWrite}, func() error {
 		info, err := c.sendAuthorized(ctx, sent, tokenTimeout, answer, &attempts)
 		if err == nil && chosen.onAnswer != nil {
 			info.Attempts = attempts
@@ -165,7 +165,7 @@ func (c *Client) sendAuthorized(ctx context.Context, sent prepared, tokenTimeout
 		token, err := c.tokens.get(ctx, tokenTimeout)
 		if err != nil {
 			// It was repeated already.
-			return AnswerInfo{}, finalError{err}
+			return AnswerInfo{}, finalError{err, true}
 		}
 		*attempts++
 		sent.header.Set("Authorization", "Bearer "+token.value)
@@ -195,15 +195,15 @@ func (c *Client) send(ctx context.Context, sent prepared, into any) (info Answer
 	answer, err := c.http.Do(request)
 	if err != nil {
 		// The text of the outer error has the query, which may hold personal data.
-		return info, &TransportError{operation, errors.Unwrap(err)}
+		return info, &TransportError{Operation: operation, Err: errors.Unwrap(err)}
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax+1))
 	if err != nil {
-		return info, &TransportError{operation, err}
+		return info, &TransportError{Operation: operation, Err: err}
 	}
 	if len(body) > answerBytesMax {
-		return info, &TransportError{operation, fmt.Errorf("the answer has more than %d bytes", answerBytesMax)}
+		return info, &TransportError{Operation: operation, Err: fmt.Errorf("the answer has more than %d bytes", answerBytesMax)}
 	}
 	// The operator may enable the old statuses, with which refusals are 200.
 	envelope := &struct{ Success bool }{true}
@@ -215,7 +215,7 @@ func (c *Client) send(ctx context.Context, sent prepared, into any) (info Answer
 	info.Status, info.RequestID = answer.StatusCode, answer.Header.Get("X-Request-Id")
 	info.Replayed = answer.Header.Get("Idempotent-Replayed") == "true"
 	if err := json.Unmarshal(body, into); err != nil {
-		return info, finalError{&TransportError{operation, err}}
+		return info, finalError{&TransportError{Operation: operation, Err: err}, false}
 	}
 	return info, nil
 }

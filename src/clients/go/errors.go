@@ -26,6 +26,9 @@ type Error struct {
 	RetryAfter time.Duration
 	// Body as it came.
 	Body []byte
+	// Last is the error of the last attempt, where this one is that of an earlier attempt whose outcome is not known (502, 504).
+	// It is not unwrapped.
+	Last error
 }
 
 func (e *Error) Error() string {
@@ -36,6 +39,9 @@ func (e *Error) Error() string {
 type TransportError struct {
 	Operation string
 	Err       error
+	// Last is the error of the last attempt, where this one is that of an earlier attempt whose outcome is not known. It is not
+	// unwrapped.
+	Last error
 }
 
 func (e *TransportError) Error() string { return "orderpass: " + e.Operation + ": " + e.Err.Error() }

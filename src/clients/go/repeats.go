@@ -10,14 +10,29 @@ import (
 )
 
 // finalError ends a call without a repeat.
-type finalError struct{ error }
+type finalError struct {
+	error
+	// isUnsent: the attempt was not sent, so the error says nothing about earlier ones.
+	isUnsent bool
+}
 
-func (c *Client) repeat(ctx context.Context, isSafe bool, attempt func() error) error {
+// repeatable is what a request may do when it is sent twice.
+type repeatable struct {
+	// isSafe: it has no second effect. Any other one is sent once.
+	isSafe bool
+	// isWrite: it changes something, and whether an attempt did so must not be told wrongly.
+	isWrite bool
+}
+
+func (c *Client) repeat(ctx context.Context, request repeatable, attempt func() error) error {
 	var lost error
 	var running time.Duration
 	for number, waits := 0, 0; ; {
 		err := attempt()
 		if final, isFinal := err.(finalError); isFinal {
+			if request.isWrite && final.isUnsent {
+				return failureOf(lost, final.error)
+			}
 			return final.error
 		}
 		if lost == nil && isUnknown(err) {
@@ -35,11 +50,10 @@ func (c *Client) repeat(ctx context.Context, isSafe bool, attempt func() error) 
 			running += pause
 			isOver = running > c.config.RetryAfterMax
 		}
-		if isRunning(err) && lost != nil {
-			// A 409 would say that the write was refused, while its outcome is not known.
-			err = lost
+		if request.isWrite && isSilent(err) {
+			err = failureOf(lost, err)
 		}
-		if err == nil || !isSafe || !isPassing || isOver || ctx.Err() != nil {
+		if err == nil || !request.isSafe || !isPassing || isOver || ctx.Err() != nil {
 			return err
 		}
 		select {
@@ -67,6 +81,40 @@ func isUnknown(err error) bool {
 	return errors.As(err, &failed)
 }
 
+// isSilent says whether a refusal tells nothing about an earlier attempt: the service gives it before it looks for the
+// idempotency key, or something on the way gives it in place of the service.
+func isSilent(err error) bool {
+	var refusal *Error
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	return isBusy(refusal) || isRunning(err) || slices.Contains([]int{401, 403}, refusal.Status) || refusal.Status >= 500
+}
+
+// isBusy says whether the service, or something on the way to it, could not answer now.
+func isBusy(refusal *Error) bool {
+	if refusal.Status == http.StatusOK {
+		// The operator may enable the old statuses, with which 429 and 500 are 200.
+		return refusal.Code == ErrorCodeRateLimitExceeded || refusal.Code == ErrorCodeInternalError
+	}
+	return slices.Contains([]int{408, 429, 500, 502, 503, 504}, refusal.Status)
+}
+
+// failureOf is the earlier error when there is one, since a refusal would say that the write was not carried out, while the
+// outcome of that attempt is not known. It is not wrapped around the last one: errors.As would find the refusal.
+func failureOf(lost, last error) error {
+	if lost == nil || lost == last {
+		return last
+	}
+	switch earlier := lost.(type) {
+	case *Error:
+		earlier.Last = last
+	case *TransportError:
+		earlier.Last = last
+	}
+	return lost
+}
+
 const backoffMax = 8 * time.Second
 
 // pauseAfter says whether the service, or something on the way to it, could not answer now, and when to send again.
@@ -78,11 +126,7 @@ func (c *Client) pauseAfter(err error, number int) (time.Duration, bool) {
 		var failed *TransportError
 		return own, errors.As(err, &failed)
 	}
-	isPassing := slices.Contains([]int{408, 429, 500, 502, 503, 504}, refusal.Status)
-	if refusal.Status == http.StatusOK {
-		// The operator may enable the old statuses, with which 429 and 500 are 200.
-		isPassing = refusal.Code == ErrorCodeRateLimitExceeded || refusal.Code == ErrorCodeInternalError
-	}
+	isPassing := isBusy(refusal)
 	if refusal.RetryAfter > 0 {
 		// 409 counts only with Retry-After: the same request still runs.
 		asked := refusal.RetryAfter

@@ -83,7 +83,7 @@ func (s *tokenSource) get(ctx context.Context, timeout time.Duration) (*token, e
 	select {
 	case <-running.done:
 	case <-ctx.Done():
-		return nil, &TransportError{"POST " + tokenPath, ctx.Err()}
+		return nil, &TransportError{Operation: "POST " + tokenPath, Err: ctx.Err()}
 	}
 	return running.token, running.err
 }
@@ -127,7 +127,7 @@ func (c *Client) fetchToken(ctx context.Context) (*token, error) {
 		ExpiresIn   int64  `json:"expires_in"`
 	}
 	// A second token is no second effect.
-	if err := c.repeat(ctx, true, func() error {
+	if err := c.repeat(ctx, repeatable{isSafe: true}, func() error {
 		_, err := c.send(ctx, request, &answer)
 		return err
 	}); err != nil {
@@ -135,7 +135,7 @@ func (c *Client) fetchToken(ctx context.Context) (*token, error) {
 	}
 	life := time.Duration(answer.ExpiresIn) * time.Second
 	if answer.AccessToken == "" || life <= 0 {
-		return nil, &TransportError{"POST " + tokenPath, errors.New("no access_token with expires_in came")}
+		return nil, &TransportError{Operation: "POST " + tokenPath, Err: errors.New("no access_token with expires_in came")}
 	}
 	endsAt := time.Now().Add(life)
 	return &token{answer.AccessToken, endsAt.Add(-min(time.Minute, life/10)), endsAt}, nil

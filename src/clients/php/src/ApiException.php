@@ -6,7 +6,10 @@ namespace Orderpass;
 
 use Orderpass\Type\ErrorDetail;
 
-/** The service refused the request, or failed. */
+/**
+ * The service refused the request, or failed. `getPrevious()` has the last error where this one is that of an earlier attempt
+ * whose outcome is not known (502, 504).
+ */
 final class ApiException extends OrderpassException
 {
     /** Code of the interface; a service behind the gateway may use codes of its own. */
@@ -30,6 +33,7 @@ final class ApiException extends OrderpassException
         ?string $retryAfter,
         ?string $requestId,
         public readonly mixed $body,
+        ?OrderpassException $last = null,
     ) {
         $members = \is_array($body) ? $body : [];
         $this->errorCode = self::text($members, 'code') ?? self::text($members, 'error') ?? "HTTP_$status";
@@ -46,7 +50,14 @@ final class ApiException extends OrderpassException
         $given = $members['retry_after'] ?? null;
         $this->retryAfter = self::seconds($retryAfter) ?? (\is_int($given) ? (float) $given : null);
         $message = self::text($members, 'message') ?? self::text($members, 'error_description') ?? 'the answer says no reason';
-        parent::__construct("{$this->errorCode} ($status): $message");
+        parent::__construct("{$this->errorCode} ($status): $message", 0, $last);
+    }
+
+    /** @internal */
+    public function withLast(OrderpassException $last): self
+    {
+        $retryAfter = $this->retryAfter === null ? null : (string) (int) ceil($this->retryAfter);
+        return new self($this->status, $retryAfter, $this->requestId, $this->body, $last);
     }
 
     /** @param array<array-key, mixed> $members */

@@ -17,20 +17,39 @@ final class Repeats
     }
 
     /**
+     * @template Prepared
      * @template Result
      * @param bool $isSafe The request has no second effect when it is sent twice. Any other one is sent once
-     * @param \Closure(): Result $attempt
+     * @param \Closure(Prepared): Result $attempt
      * @param float|null $endsAt No repeat begins after this time
+     * @param bool $isWrite The request changes something: whether an attempt did so must not be told wrongly
+     * @param (\Closure(): Prepared)|null $prepare Runs before each attempt. It has repeats of its own, so its failure ends the call
+     * @param (\Closure(ApiException, Prepared): bool)|null $renew True when what was prepared caused the refusal and another one
+     *     may succeed: the next attempt follows at once
      * @return Result
      */
-    public function run(bool $isSafe, \Closure $attempt, ?float $endsAt = null): mixed
-    {
+    public function run(
+        bool $isSafe,
+        \Closure $attempt,
+        ?float $endsAt = null,
+        bool $isWrite = false,
+        ?\Closure $prepare = null,
+        ?\Closure $renew = null,
+    ): mixed {
         $lost = null;
         $running = 0.0;
         for ($number = $waits = 0; ; ) {
             try {
-                return $attempt();
+                $prepared = $prepare === null ? null : $prepare();
+            } catch (OrderpassException $error) {
+                throw $isWrite ? self::failureOf($lost, $error) : $error;
+            }
+            try {
+                return $attempt($prepared);
             } catch (ApiException | TransportException $error) {
+                if ($error instanceof ApiException && $renew !== null && $renew($error, $prepared)) {
+                    continue;
+                }
                 $lost ??= self::isUnknown($error) ? $error : null;
                 // Waiting for the end of the own request is no repeat that `retries` counts.
                 $isOwnRunning = self::isRunning($error) && $this->retries > 0;
@@ -42,13 +61,28 @@ final class Repeats
                     !$isSafe || $isOver || !self::isPassing($error) || $asked > $this->retryAfterMax
                     || ($endsAt !== null && microtime(true) + $pause >= $endsAt)
                 ) {
-                    // A 409 would say that the write was refused, while its outcome is not known.
-                    throw self::isRunning($error) ? $lost ?? $error : $error;
+                    throw $isWrite && self::isSilent($error) ? self::failureOf($lost, $error) : $error;
                 }
                 usleep((int) (1e6 * $pause));
                 $isOwnRunning ? $waits++ : $number++;
             }
         }
+    }
+
+    /** A refusal would say that the write was not carried out, while the outcome of an earlier attempt is not known. */
+    private static function failureOf(ApiException|TransportException|null $lost, OrderpassException $last): OrderpassException
+    {
+        return $lost === null || $lost === $last ? $last : $lost->withLast($last);
+    }
+
+    /**
+     * The refusal says nothing about an earlier attempt: the service gives it before it looks for the idempotency key, or
+     * something on the way gives it in place of the service.
+     */
+    private static function isSilent(ApiException|TransportException $error): bool
+    {
+        return $error instanceof ApiException
+            && (self::isPassing($error) || \in_array($error->status, [401, 403], true) || $error->status >= 500);
     }
 
     /** The request with this idempotency key still runs. */

@@ -81,24 +81,24 @@ final class Transport
     {
         $attempts = 0;
         $isRenewed = false;
-        $answer = null;
-        while ($answer === null) {
-            // Its own requests are repeated already.
-            [$name, $value] = $this->credential->header($options->timeout);
-            try {
-                $answer = $this->repeats->run($isSafe, function () use ($method, $path, $headers, $body, $options, $name, $value, &$attempts): Answer {
-                    $attempts++;
-                    $timeout = $options->timeout ?? ($this->hasLongTimes ? Operations::LONG_TIMES[$path] ?? null : null);
-                    return $this->sender->send($method, $path, [$name => $value] + $headers, $body, $timeout);
-                });
-            } catch (ApiException $error) {
+        $answer = $this->repeats->run(
+            $isSafe,
+            /** @param array{string, string} $header */
+            function (array $header) use ($method, $path, $headers, $body, $options, &$attempts): Answer {
+                $attempts++;
+                $timeout = $options->timeout ?? ($this->hasLongTimes ? Operations::LONG_TIMES[$path] ?? null : null);
+                return $this->sender->send($method, $path, [$header[0] => $header[1]] + $headers, $body, $timeout);
+            },
+            isWrite: $method !== 'GET',
+            prepare: fn (): array => $this->credential->header($options->timeout),
+            renew: function (ApiException $error, array $header) use (&$isRenewed): bool {
                 // A token may be revoked before its end. A refused request had no effect, so every one may be sent again.
-                if ($error->status !== 401 || $isRenewed || !$this->credential->renew($value)) {
-                    throw $error;
+                if ($error->status !== 401 || $isRenewed || !$this->credential->renew($header[1])) {
+                    return false;
                 }
-                $isRenewed = true;
-            }
-        }
+                return $isRenewed = true;
+            },
+        );
         ($options->onAnswer ?? static fn (Answer $answer) => null)($answer->withAttempts($attempts));
         return $answer;
     }

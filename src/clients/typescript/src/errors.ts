@@ -5,7 +5,10 @@ export class OrderpassError extends Error {
   override name = 'OrderpassError';
 }
 
-/** No answer came: the connection failed, the time was over, or the call was aborted. `cause` has the reason. */
+/**
+ * No answer came: the connection failed, the time was over, or the call was aborted. `cause` has the reason, or the last error
+ * where this one is that of an earlier attempt whose outcome is not known.
+ */
 export class TransportError extends OrderpassError {
   override name = 'TransportError';
 }
@@ -23,7 +26,7 @@ type Refusal = {
   body: unknown;
 };
 
-/** The service refused the request, or failed. */
+/** The service refused the request, or failed. `cause` has the last error where this one is that of an earlier attempt (502, 504). */
 export class ApiError extends OrderpassError {
   override name = 'ApiError';
   readonly status: number;

@@ -30,12 +30,31 @@ const isRunning = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 409 && error.retryAfter !== undefined;
 
 /** The service may have got the request, and may do it yet. */
-const isUnknown = (error: unknown): boolean =>
+const isUnknown = (error: unknown): error is TransportError | ApiError =>
   error instanceof TransportError || (error instanceof ApiError && [502, 504].includes(error.status));
+
+/**
+ * The refusal says nothing about an earlier attempt: the service gives it before it looks for the idempotency key, or something
+ * on the way gives it in place of the service.
+ */
+const isSilent = (error: unknown): boolean =>
+  error instanceof ApiError && (isPassing(error) || [401, 403].includes(error.status) || error.status >= 500);
+
+/** The earlier error, with the last one as its cause. The reason of an earlier one without an answer goes into its text. */
+const withLast = (lost: TransportError | ApiError, last: unknown): Error => {
+  const earlier =
+    lost instanceof TransportError && lost.cause !== undefined
+      ? new TransportError(`${lost.message} (${String(lost.cause)})`)
+      : lost;
+  earlier.cause = last;
+  return earlier;
+};
 
 type Call<Prepared, Result> = {
   /** The request has no second effect when it is sent twice. Any other one is sent once. */
   isSafe: boolean;
+  /** The request changes something: whether an attempt did so must not be told wrongly. */
+  isWrite: boolean;
   signal?: AbortSignal | undefined;
   /** The call waits for `prepare` at most this long. */
   prepareMs?: number | undefined;
@@ -61,11 +80,16 @@ export const createRepeats = (options: RepeatOptions): Repeats => {
   };
 
   return {
-    run: async ({ isSafe, signal, prepareMs, prepare, attempt, renew }) => {
-      let lost: unknown;
+    run: async ({ isSafe, isWrite, signal, prepareMs, prepare, attempt, renew }) => {
+      let lost: TransportError | ApiError | undefined;
       let runningMs = 0;
+      /** A refusal would say that the write was not carried out, while the outcome of an earlier attempt is not known. */
+      const failureOf = (error: unknown): unknown =>
+        isWrite && lost !== undefined && lost !== error ? withLast(lost, error) : error;
       for (let number = 0, waits = 0; ; ) {
-        const prepared = await within(prepare(), signal, prepareMs);
+        const prepared = await within(prepare(), signal, prepareMs).catch((error: unknown) => {
+          throw failureOf(error);
+        });
         try {
           return await attempt(prepared);
         } catch (error) {
@@ -77,8 +101,7 @@ export const createRepeats = (options: RepeatOptions): Repeats => {
           const isOver = isOwnRunning ? runningMs > retryAfterMaxMs : number >= retries;
           const isTooLong = error instanceof ApiError && (error.retryAfter ?? 0) * 1000 > retryAfterMaxMs;
           if (!isSafe || isOver || isTooLong || signal?.aborted === true || !isPassing(error))
-            // A 409 would say that the write was refused, while its outcome is not known.
-            throw isRunning(error) ? (lost ?? error) : error;
+            throw isSilent(error) ? failureOf(error) : error;
           await pause(ms, signal);
           if (isOwnRunning) waits += 1;
           else number += 1;

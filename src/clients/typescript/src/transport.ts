@@ -64,6 +64,7 @@ export const createTransport = (options: ClientOptions): Transport => {
     // A second token is no second effect.
     const answer = await repeats.run({
       isSafe: true,
+      isWrite: false,
       prepare: async () => sent,
       attempt: () => send(sent, { timeoutMs: options.timeoutMs ?? usualTimeoutMs, signal: undefined }),
     });
@@ -82,6 +83,7 @@ export const createTransport = (options: ClientOptions): Transport => {
       let isRenewed = false;
       const received = await repeats.run({
         isSafe: operation.method === 'GET' || key !== null,
+        isWrite: operation.method !== 'GET',
         signal: call.signal,
         prepareMs: call.timeoutMs,
         prepare: credential.headers,

@@ -8,6 +8,7 @@ use Orderpass\ApiException;
 use Orderpass\CallOptions;
 use Orderpass\Omitted;
 use Orderpass\Orderpass;
+use Orderpass\OrderpassException;
 use Orderpass\TransportException;
 use Orderpass\Type;
 use Orderpass\Webhook;
@@ -98,6 +99,7 @@ $steps = [
 
 function describe(Throwable $error): array
 {
+    $last = $error->getPrevious() instanceof OrderpassException ? describe($error->getPrevious()) : null;
     if ($error instanceof ApiException) {
         return [
             'kind' => 'api',
@@ -107,6 +109,7 @@ function describe(Throwable $error): array
             'missingScopes' => $error->missingScopes,
             'errors' => $error->errors,
             'retryAfter' => $error->retryAfter,
+            'last' => $last,
         ];
     }
     $kind = match (true) {
@@ -114,7 +117,7 @@ function describe(Throwable $error): array
         $error instanceof WebhookException => 'webhook',
         default => 'other',
     };
-    return ['kind' => $kind, 'message' => (string) $error];
+    return ['kind' => $kind, 'message' => (string) $error, 'last' => $last];
 }
 
 /** Lines of standard input, or of a file that grows until a line `end`: PHP for WebAssembly cannot wait for its input (php-wasm.sh). */

@@ -6,7 +6,16 @@ import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from orderpass import ApiError, AsyncOrderpass, CallOptions, Orderpass, TransportError, WebhookError, verify_webhook
+from orderpass import (
+    ApiError,
+    AsyncOrderpass,
+    CallOptions,
+    Orderpass,
+    OrderpassError,
+    TransportError,
+    WebhookError,
+    verify_webhook,
+)
 from orderpass.types import WebhookEvent
 
 is_async = sys.argv[1] == "async"
@@ -112,6 +121,7 @@ async def run(step):
 
 
 def describe(error):
+    last = describe(error.__cause__) if isinstance(error.__cause__, OrderpassError) else None
     if isinstance(error, ApiError):
         return {
             "kind": "api",
@@ -121,9 +131,10 @@ def describe(error):
             "missingScopes": error.missing_scopes,
             "errors": error.errors,
             "retryAfter": error.retry_after,
+            "last": last,
         }
     kind = "transport" if isinstance(error, TransportError) else "webhook" if isinstance(error, WebhookError) else "other"
-    return {"kind": kind, "message": repr(error)}
+    return {"kind": kind, "message": repr(error), "last": last}
 
 
 async def main():

@@ -4,6 +4,7 @@ import {
   ApiError,
   type CallOptions,
   Orderpass,
+  OrderpassError,
   TransportError,
   verifyWebhook,
   WebhookError,
@@ -102,12 +103,13 @@ const steps: Readonly<Record<string, (step: Step) => Promise<object>>> = {
 };
 
 const describeError = (error: unknown): object => {
+  const last = error instanceof Error && error.cause instanceof OrderpassError ? describeError(error.cause) : null;
   if (error instanceof ApiError) {
     const { code, status, requestId, missingScopes, errors, retryAfter = null } = error;
-    return { kind: 'api', code, status, requestId, missingScopes, errors, retryAfter };
+    return { kind: 'api', code, status, requestId, missingScopes, errors, retryAfter, last };
   }
   const kind = error instanceof TransportError ? 'transport' : error instanceof WebhookError ? 'webhook' : 'other';
-  return { kind, message: String(error) };
+  return { kind, message: String(error), last };
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -45,7 +45,10 @@ class AsyncTransport:
         is_renewed = False
         repeats = Repeats(self._settings, request)
         while True:
-            token = None if self._settings.api_key is not None else await self._current_token(options.timeout)
+            try:
+                token = None if self._settings.api_key is not None else await self._current_token(options.timeout)
+            except OrderpassError as error:
+                raise repeats.failure_of(error)
             try:
                 sent += 1
                 response, answer = await self._send(request, token)

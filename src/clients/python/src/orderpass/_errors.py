@@ -10,7 +10,8 @@ class OrderpassError(Exception):
 
 
 class TransportError(OrderpassError):
-    """No answer came: the connection failed or the time was over. `__cause__` has the reason."""
+    """No answer came: the connection failed or the time was over. `__cause__` has the reason, or the last error where this one
+    is that of an earlier attempt whose outcome is not known."""
 
 
 class WebhookError(OrderpassError):
@@ -18,7 +19,8 @@ class WebhookError(OrderpassError):
 
 
 class ApiError(OrderpassError):
-    """The service refused the request, or failed."""
+    """The service refused the request, or failed. `__cause__` has the last error where this one is that of an earlier attempt
+    whose outcome is not known (502, 504)."""
 
     status: int
     code: str

@@ -17,6 +17,7 @@ class Repeats:
     def __init__(self, settings: Settings, request: Request) -> None:
         self._settings = settings
         self._is_safe = request.is_safe
+        self._is_write = request.is_write
         self._number = 0
         self._waits = 0
         self._running = 0.0
@@ -46,9 +47,19 @@ class Repeats:
             self._number += 1
             is_over = number >= settings.retries
         if not self._is_safe or is_over or is_too_long or not _is_passing(error):
-            # A 409 would say that the write was refused, while its outcome is not known.
-            raise self._lost if self._lost is not None and _is_running(error) else error
+            raise self.failure_of(error) if _is_silent(error) else error
         return pause
+
+    def failure_of(self, error: OrderpassError) -> OrderpassError:
+        """The failure of a call that ends with an error which says nothing about its earlier attempts."""
+        lost = self._lost
+        # A refusal would say that the write was not carried out, while the outcome of an earlier attempt is not known.
+        if not self._is_write or lost is None or lost is error:
+            return error
+        # The reason goes into the text, since the last error takes its place.
+        earlier = TransportError(f"{lost} ({lost.__cause__!r})") if lost.__cause__ is not None else lost
+        earlier.__cause__ = error
+        return earlier
 
 
 def _is_running(error: OrderpassError) -> bool:
@@ -59,6 +70,12 @@ def _is_running(error: OrderpassError) -> bool:
 def _is_unknown(error: OrderpassError) -> bool:
     """The service may have got the request, and may do it yet."""
     return isinstance(error, TransportError) or (isinstance(error, ApiError) and error.status in (502, 504))
+
+
+def _is_silent(error: OrderpassError) -> bool:
+    """The refusal says nothing about an earlier attempt: the service gives it before it looks for the idempotency key, or
+    something on the way gives it in place of the service."""
+    return isinstance(error, ApiError) and (_is_passing(error) or error.status in (401, 403) or error.status >= 500)
 
 
 def _is_passing(error: OrderpassError) -> bool:

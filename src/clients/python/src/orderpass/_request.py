@@ -98,6 +98,8 @@ class Request:
     timeout: float
     is_safe: bool
     """It has no second effect when it is sent twice. Any other one is sent once."""
+    is_write: bool = False
+    """It changes something: whether an attempt did so must not be told wrongly."""
 
 
 # The service answers within 30 s.
@@ -123,7 +125,7 @@ def make_request(
     if isinstance(key, str):
         headers["idempotency-key"] = _checked_key(key)
     headers["content-type"] = "application/json"
-    return Request("POST", url, headers, json.dumps(given).encode(), None, timeout, key is not None)
+    return Request("POST", url, headers, json.dumps(given).encode(), None, timeout, key is not None, True)
 
 
 def _checked_key(key: str) -> str:

@@ -234,20 +234,28 @@ func describe(err error) map[string]any {
 		}
 		described := map[string]any{
 			"kind": "api", "code": refusal.Code, "status": refusal.Status, "requestId": refusal.RequestID,
-			"missingScopes": scopes, "errors": details, "retryAfter": nil,
+			"missingScopes": scopes, "errors": details, "retryAfter": nil, "last": describeLast(refusal.Last),
 		}
 		if refusal.RetryAfter > 0 {
 			described["retryAfter"] = refusal.RetryAfter.Seconds()
 		}
 		return described
 	}
+	var last any
 	kind := "other"
 	if transport := (*orderpass.TransportError)(nil); errors.As(err, &transport) {
-		kind = "transport"
+		kind, last = "transport", describeLast(transport.Last)
 	} else if webhook := (*orderpass.WebhookError)(nil); errors.As(err, &webhook) {
 		kind = "webhook"
 	}
-	return map[string]any{"kind": kind, "message": err.Error()}
+	return map[string]any{"kind": kind, "message": err.Error(), "last": last}
+}
+
+func describeLast(err error) any {
+	if err == nil {
+		return nil
+	}
+	return describe(err)
 }
 
 func main() {
