@@ -98,7 +98,9 @@ func (c *Client) prepare(method, path string, request any, options callOptions) 
 	if err != nil || json.Unmarshal(text, &members) != nil {
 		return prepared{}, err
 	}
-	if _, isGiven := members["restuid"]; !isGiven && c.config.Restuid != "" {
+	// Below whoami a restaurant is a filter, which would hide requests that were refused before theirs was known.
+	takesRestuid := c.config.Restuid != "" && !strings.HasPrefix(path, "/api/whoami")
+	if _, isGiven := members["restuid"]; !isGiven && takesRestuid {
 		members["restuid"], _ = json.Marshal(c.config.Restuid)
 	}
 	isRight := true

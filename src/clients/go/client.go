@@ -21,7 +21,7 @@ type Config struct {
 	APIKey string
 	// Scopes is a subset of the client's scopes; when it is empty, the token has all of them.
 	Scopes []string
-	// Restuid is the restaurant of calls that name none; needed when the client may use several.
+	// Restuid is the restaurant of calls that name none, except those of Whoami; needed when the client may use several.
 	Restuid string
 	// Timeout bounds one attempt, the upload included: by default 35 s, and 155 s for Menu.ImportMenu.
 	Timeout time.Duration

@@ -22,7 +22,13 @@ export type Fault = {
   isHuge?: boolean;
 };
 
-type SeenRequest = { method: string; path: string; key: string | undefined; authorization: string | undefined };
+type SeenRequest = {
+  method: string;
+  path: string;
+  query: string;
+  key: string | undefined;
+  authorization: string | undefined;
+};
 
 export type FaultProxy = {
   url: string;
@@ -34,15 +40,18 @@ export type FaultProxy = {
   close(): Promise<void>;
 };
 
-const pathOf = (request: IncomingMessage): string => (request.url ?? '').split('?')[0] ?? '';
+const partsOf = ({ url = '' }: IncomingMessage): { path: string; query: string } => {
+  const [path = '', query = ''] = url.split('?');
+  return { path, query };
+};
 
 export const startFaultProxy = async (target: string): Promise<FaultProxy> => {
   const faults: Fault[] = [];
   const seen: SeenRequest[] = [];
   const server = createServer((request, response) => {
-    const path = pathOf(request);
+    const { path, query } = partsOf(request);
     const { authorization, 'idempotency-key': key } = request.headers;
-    seen.push({ method: request.method ?? '', path, key: key?.toString(), authorization });
+    seen.push({ method: request.method ?? '', path, query, key: key?.toString(), authorization });
     const fault = faults.find((one) => one.path === path && one.times > 0);
     if (fault !== undefined) fault.times -= 1;
     if (fault?.drop === 'never') return;

@@ -71,6 +71,7 @@ const ownSteps = ({ command, proxy, receiver }: ClientsHarness): Readonly<Record
       value: {
         count: seen.length,
         keys: different(seen.map(({ key }) => key)),
+        queries: seen.map(({ query }) => query),
         authorizations: different(seen.map(({ authorization }) => authorization)),
       },
     };

@@ -22,7 +22,7 @@ final class Orderpass extends Operations
      *     `new Nyholm\Psr7\Factory\Psr17Factory()`
      * @param string|null $clientId With the secret, of an API client; or the API key alone
      * @param list<string> $scopes A subset of the client's scopes; by default the token has all of them
-     * @param string|null $restuid The restaurant of calls that name none; needed when the client may use several
+     * @param string|null $restuid The restaurant of calls that name none, except those of `whoami`; needed when the client may use several
      * @param ClientInterface|null $http By default a CurlClient. Another one must bound the time of a request itself
      * @param float|null $timeout Seconds of one attempt of the CurlClient, the upload included; by default 35, and 155 for
      *     `menu->importMenu`

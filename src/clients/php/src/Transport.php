@@ -51,7 +51,8 @@ final class Transport
     /** @param array<string, mixed> $members */
     private function send(string $method, string $path, array $members, CallOptions $options): Answer
     {
-        if ($this->restuid !== null) {
+        // Below whoami a restaurant is a filter, which would hide requests that were refused before theirs was known.
+        if ($this->restuid !== null && !str_starts_with($path, '/api/whoami')) {
             $members += ['restuid' => $this->restuid];
         }
         $path = preg_replace_callback('/\{([a-z_]+)\}/', static function (array $found) use (&$members): string {

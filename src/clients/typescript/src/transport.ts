@@ -7,7 +7,7 @@ export type ClientOptions = Credentials &
   RepeatOptions & {
     /** Address of the installation, without a path: `https://api.example`. */
     url: string;
-    /** The restaurant of calls that name none; needed when the client may use several. */
+    /** The restaurant of calls that name none, except those of `whoami`; needed when the client may use several. */
     restuid?: string;
     /** Time of one attempt, the upload included: by default 35,000 ms, and 155,000 ms for `menu.importMenu`. */
     timeoutMs?: number;
@@ -74,7 +74,7 @@ export const createTransport = (options: ClientOptions): Transport => {
   return {
     call: async <Answer>(operation: Operation, request: object, call: CallOptions = {}): Promise<Answer> => {
       const key = operation.method === 'GET' ? null : keyOf(call);
-      const sent = sentOf(origin, operation, { restuid: options.restuid, ...given(request) }, key);
+      const sent = sentOf(origin, operation, { restuid: restuidOf(operation, options), ...given(request) }, key);
       const bounds = {
         timeoutMs: call.timeoutMs ?? options.timeoutMs ?? operation.timeoutMs ?? usualTimeoutMs,
         signal: call.signal,
@@ -122,6 +122,10 @@ const keyOf = ({ idempotencyKey: key }: CallOptions): string | null => {
     throw new OrderpassError('idempotencyKey must be 1 to 255 visible ASCII characters, or null for none');
   return key;
 };
+
+/** Below whoami a restaurant is a filter, which would hide requests that were refused before theirs was known. */
+const restuidOf = ({ path }: Operation, { restuid }: ClientOptions): string | undefined =>
+  path.startsWith('/api/whoami') ? undefined : restuid;
 
 /** The members with a value: one that is `undefined` is not given, and replaces no default. */
 const given = (request: object): Record<string, unknown> =>

@@ -20,7 +20,7 @@ class Orderpass(Operations):
     url: address of the installation, without a path: `https://api.example`
     client_id, client_secret: of an API client; or api_key alone
     scopes: a subset of the client's scopes; by default the token has all of them
-    restuid: the restaurant of calls that name none; needed when the client may use several
+    restuid: the restaurant of calls that name none, except those of `whoami`; needed when the client may use several
     timeout: seconds of one attempt, the upload included; by default 35, and 155 for `menu.import_menu`.
         It bounds each connecting, write and read, and the whole only from the first byte of the body on
     retries: repeats of one call

@@ -109,7 +109,10 @@ _USUAL_TIMEOUT = 35.0
 def make_request(
     settings: Settings, operation: Operation, members: Mapping[str, Any], options: CallOptions
 ) -> Request:
-    given: Dict[str, Any] = {} if settings.restuid is None else {"restuid": settings.restuid}
+    given: Dict[str, Any] = {}
+    # Below whoami a restaurant is a filter, which would hide requests that were refused before theirs was known.
+    if settings.restuid is not None and not operation.path.startswith("/api/whoami"):
+        given["restuid"] = settings.restuid
     given.update({name: value for name, value in members.items() if value is not OMIT})
     path = operation.path
     for name in operation.in_path:
