@@ -119,6 +119,10 @@ func (c *Client) prepare(method, path string, request any, options callOptions) 
 	if method == http.MethodGet {
 		query := url.Values{}
 		for name, value := range members {
+			// An empty text would be taken as no value, and so as all.
+			if string(value) == "[]" {
+				return prepared{}, errors.New("orderpass: `" + name + "` must have an item, or be left out")
+			}
 			query.Set(name, queryValue(value))
 		}
 		path = strings.TrimSuffix(path+"?"+query.Encode(), "?")

@@ -54,7 +54,7 @@ describe.skipIf(!isInstalled)('the client for Go', () => {
     return place;
   };
 
-  test('A-336 A-662 A-663 it does every step of the scenario', async () => {
+  test('A-336 A-662 A-663 A-664 it does every step of the scenario', async () => {
     expect(await runScenario(harness, runner())).toBeGreaterThanOrEqual(40);
   });
 

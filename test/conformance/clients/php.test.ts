@@ -46,7 +46,7 @@ describe.skipIf(!isInstalled)('the client for PHP', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('A-336 A-662 A-663 it does every step of the scenario', async () => {
+  test('A-336 A-662 A-663 A-664 it does every step of the scenario', async () => {
     expect(await runScenario(harness, runner)).toBeGreaterThanOrEqual(40);
   });
 

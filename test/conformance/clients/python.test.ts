@@ -60,7 +60,7 @@ describe.skipIf(python === undefined)('the client for Python', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test.each(modes)('A-331 A-662 A-663 it does every step of the scenario (%s)', async (mode) => {
+  test.each(modes)('A-331 A-662 A-663 A-664 it does every step of the scenario (%s)', async (mode) => {
     expect(await runScenario(harness, runnerOf(mode))).toBeGreaterThanOrEqual(40);
   });
 

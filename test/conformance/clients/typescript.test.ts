@@ -45,7 +45,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('A-331 A-662 A-663 the client for TypeScript does every step of the scenario', async () => {
+test('A-331 A-662 A-663 A-664 the client for TypeScript does every step of the scenario', async () => {
   expect(await runScenario(harness, runner)).toBeGreaterThanOrEqual(40);
 });
 

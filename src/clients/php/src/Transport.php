@@ -65,6 +65,11 @@ final class Transport
             return rawurlencode($value);
         }, $path) ?? $path;
         if ($method === 'GET') {
+            // An empty text would be taken as no value, and so as all.
+            $empty = array_search([], $members, true);
+            if ($empty !== false) {
+                throw new OrderpassException("`$empty` must have an item, or be left out");
+            }
             $query = http_build_query(array_map(self::queryValue(...), $members), '', '&', \PHP_QUERY_RFC3986);
             return $this->sendAuthorized(true, 'GET', $query === '' ? $path : "$path?$query", [], null, $options);
         }

@@ -143,8 +143,15 @@ const sentOf = (origin: string, operation: Operation, request: object, key: stri
     return { method: 'POST', url: origin + path, headers, body: JSON.stringify(Object.fromEntries(others)) };
   }
   const query = new URLSearchParams();
-  for (const [name, value] of others) if (value !== null) query.set(name, String(value));
+  for (const [name, value] of others) if (value !== null) query.set(name, queryValueOf(name, value));
   return { method: 'GET', url: origin + path + (query.size === 0 ? '' : `?${query}`), headers };
+};
+
+/** An empty text would be taken as no value, and so as all. */
+const queryValueOf = (name: string, value: unknown): string => {
+  if (Array.isArray(value) && value.length === 0)
+    throw new OrderpassError(`\`${name}\` must have an item, or be left out`);
+  return String(value);
 };
 
 /** A segment that is empty or only dots would lead to another operation. */

@@ -122,6 +122,10 @@ def make_request(
     given_times = (options.timeout, settings.timeout, operation.timeout, _USUAL_TIMEOUT)
     timeout = next(seconds for seconds in given_times if seconds is not None)
     if operation.method == "GET":
+        for name, value in given.items():
+            # An empty text would be taken as no value, and so as all.
+            if isinstance(value, (list, tuple)) and not value:
+                raise OrderpassError(f"`{name}` must have an item, or be left out")
         params = {name: _query_value(value) for name, value in given.items() if value is not None}
         return Request("GET", url, headers, None, params, timeout, True)
     key = str(uuid.uuid4()) if options.idempotency_key is OMIT else options.idempotency_key
