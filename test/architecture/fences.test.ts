@@ -35,12 +35,12 @@ const fences: readonly { library: string; folder: string; leans: RegExp }[] = [
     library: 'node-http',
     folder: 'src/gateway/edge/node-http',
     leans:
-      /\b_http\w+|\bnew (ServerResponse|IncomingMessage)\b|\b(assign|detach)Socket\b|\b_(header|send|implicitHeader)\b/,
+      /\b_http\w+|\bnew (ServerResponse|IncomingMessage)\b|\b(assign|detach)Socket\b|\b_(header|send|implicitHeader)\b|\bwriteQueueSize\b/,
   },
   {
     library: 'node-tls',
     folder: 'src/gateway/answer/node-tls',
-    leans: /\b_(handle|parentWrap)\b/,
+    leans: /\b_parentWrap\b/,
   },
   {
     library: 'node-cluster',

@@ -20,7 +20,7 @@ type finalError struct {
 type repeatable struct {
 	// isSafe: it has no second effect. Any other one is sent once.
 	isSafe bool
-	// isWrite: it changes something, and whether an attempt did so must not be told wrongly.
+	// isWrite: it changes something, and whether an attempt did so must not be reported wrongly.
 	isWrite bool
 }
 

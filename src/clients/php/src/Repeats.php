@@ -22,7 +22,7 @@ final class Repeats
      * @param bool $isSafe The request has no second effect when it is sent twice. Any other one is sent once
      * @param \Closure(Prepared): Result $attempt
      * @param float|null $endsAt No repeat begins after this time
-     * @param bool $isWrite The request changes something: whether an attempt did so must not be told wrongly
+     * @param bool $isWrite The request changes something: whether an attempt did so must not be reported wrongly
      * @param (\Closure(): Prepared)|null $prepare Runs before each attempt. It has repeats of its own, so its failure ends the call
      * @param (\Closure(ApiException, Prepared): bool)|null $renew True when what was prepared caused the refusal and another one
      *     may succeed: the next attempt follows at once

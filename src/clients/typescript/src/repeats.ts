@@ -53,7 +53,7 @@ const withLast = (lost: TransportError | ApiError, last: unknown): Error => {
 type Call<Prepared, Result> = {
   /** The request has no second effect when it is sent twice. Any other one is sent once. */
   isSafe: boolean;
-  /** The request changes something: whether an attempt did so must not be told wrongly. */
+  /** The request changes something: whether an attempt did so must not be reported wrongly. */
   isWrite: boolean;
   signal?: AbortSignal | undefined;
   /** The call waits for `prepare` at most this long. */

@@ -99,7 +99,7 @@ class Request:
     is_safe: bool
     """It has no second effect when it is sent twice. Any other one is sent once."""
     is_write: bool = False
-    """It changes something: whether an attempt did so must not be told wrongly."""
+    """It changes something: whether an attempt did so must not be reported wrongly."""
 
 
 # The service answers within 30 s.
