@@ -40,7 +40,7 @@ export const loadProductsOnSale = async (
     left join lateral (
       select c.options, (select to_json(named) from (select ${categoryMembers}) named) as category
       from ordering.categories c
-      where p.place = 1 and c.restuid = p.restuid and c.uid = p.category_uid and c.removed_at is null
+      where p.place = 1 and c.restuid = ${restuid} and c.uid = p.category_uid and c.removed_at is null
     ) c on true`.execute(db);
   const categories = rows.flatMap(({ category, category_options: options }) =>
     category === null ? [] : [{ ...category, options }],
