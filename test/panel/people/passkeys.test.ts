@@ -92,7 +92,10 @@ const signOut = async (page: Page): Promise<void> => {
 };
 
 const isSignedIn = async (page: Page): Promise<boolean> => {
-  await page.goto(`${origin}/panel/account`);
+  // A page whose session has ended goes to the sign-in by itself, which may interrupt this.
+  await page.goto(`${origin}/panel/account`).catch((error: Error) => {
+    if (!error.message.includes('interrupted by another navigation')) throw error;
+  });
   return page.url() === `${origin}/panel/account`;
 };
 

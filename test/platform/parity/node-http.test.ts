@@ -176,7 +176,9 @@ test.each(kinds)(
       await until(() => answers.length === 2);
       answers[1]?.end(large);
       await until(() => finished.length === 2);
-      expect([finished[1], read > large.length], lean).toEqual([true, true]);
+      expect(finished[1], lean).toBe(true);
+      // The kernel has the end of the answer before the reader has it.
+      await until(() => read > large.length);
       await until(() => reader.destroyed);
     } finally {
       for (const client of clients) client.destroy();
