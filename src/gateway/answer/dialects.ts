@@ -3,12 +3,12 @@
  * so a caller cannot tell (and need not know) which of them refused.
  */
 import { envelopeOf, type Fault, faultTitle } from '#src/contract/fault.ts';
+import { scopeTokensOf } from '#src/contract/scope-tokens.ts';
 import { type DpopSettings, dpopMode } from '../dpop/config.ts';
 import { profiles } from '../dpop/profile.ts';
 import { ProofFault } from '../dpop/proof-fault.ts';
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
 import { CheckFault } from './check-fault.ts';
-import { scopeTokensOf } from './scope-tokens.ts';
 
 /**
  * `dpop`: tokens may be bound to keys (RFC 9449), so challenges offer that too. `algs`: of their proofs. `resource`: path of a resource with metadata of

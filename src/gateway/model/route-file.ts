@@ -1,5 +1,6 @@
 /** The members of the file of routes, as an operator writes it. The JSON Schema and the tables of the manual are made of it. */
 import { z } from 'zod';
+import { scopeToken } from '#src/contract/scope-tokens.ts';
 import { corsOfHosts, corsOfRoute } from './cors.ts';
 import { deprecationMember } from './deprecation.ts';
 import { forwardingMembers } from './forwarding.ts';
@@ -86,7 +87,7 @@ export const routeFile = z.strictObject({
       z.strictObject({
         name: z
           .string()
-          .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/, 'a scope token of RFC 6749')
+          .regex(scopeToken, 'a scope token of RFC 6749')
           .meta({ description: 'A scope token (RFC 6749 section 3.3)' }),
         description: z.string().min(1).meta({ description: 'What it allows, for people' }),
       }),

@@ -1,6 +1,6 @@
 /** Pure: one refusal as its caller may read it later (interface 11.5). Ids and names only, no part of the request. */
 import type { Fault, FaultDetail } from '#src/contract/fault.ts';
-import { scopeTokensOf } from '../answer/scope-tokens.ts';
+import { scopeTokensOf } from '#src/contract/scope-tokens.ts';
 import type { RefusedBy } from '../answer/write-answer.ts';
 import { type DenialReason, isoSeconds, SimulatedFault, TracedFault } from '../model/traced-fault.ts';
 import type { Exchange } from '../request/exchange.ts';

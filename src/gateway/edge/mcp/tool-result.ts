@@ -1,6 +1,6 @@
 /** What an agent gets of the answer of an operation. */
 import { Fault, isFaultCode } from '#src/contract/fault.ts';
-import { scopeTokensOf } from '../../answer/scope-tokens.ts';
+import { scopeTokensOf } from '#src/contract/scope-tokens.ts';
 import { insufficientScope } from '../../model/faults.ts';
 import type { Tool } from './describe-tools.ts';
 import type { InnerAnswer } from './inner-requests.ts';

@@ -1,4 +1,5 @@
 /** Pure: turns the security requirements of an operation, or its tags, into the scopes of a route. */
+import { isScopeToken } from '#src/contract/scope-tokens.ts';
 import { isJson, type Json, type Remark, textOf } from './open-document.ts';
 
 export type Access = {
@@ -9,7 +10,6 @@ export type Access = {
   anyOf?: readonly (readonly string[])[];
 };
 
-const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/;
 const scopesMax = 50;
 const setsMax = 20;
 
@@ -36,7 +36,7 @@ export const accessBySecurity = (
     return { access: 'optional' };
   }
   const sets = requirements.map(scopesOf);
-  if (sets.flat().some((scope) => !scopeToken.test(scope)) || sets.length > setsMax || sets.some(isTooLong)) {
+  if (sets.flat().some((scope) => !isScopeToken(scope)) || sets.length > setsMax || sets.some(isTooLong)) {
     remarks.push({
       path: `${path}.security`,
       message: 'left out: a scope is no token of RFC 6749 of at most 64 characters, or there are too many',

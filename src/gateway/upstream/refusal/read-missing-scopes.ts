@@ -4,7 +4,7 @@
  * name all that it requires (RFC 6750 section 3), so the scopes that the caller has are removed, as from `required_scopes`.
  * Text that is no scope token of RFC 6749 is left out, since scopes are quoted in a header.
  */
-import { isScopeToken } from '../../answer/scope-tokens.ts';
+import { isScopeToken } from '#src/contract/scope-tokens.ts';
 import type { Challenge } from './parse-challenges.ts';
 import { isObject } from './read-details.ts';
 import { innerOf } from './read-message.ts';

@@ -1,10 +1,10 @@
 /**
- * Pure: which names of missing scopes a refusal may carry. Scopes are quoted in a header and kept as jsonb, and a service may
- * name anything: a quotation mark would end the parameter of the header, and neither place takes U+0000.
+ * Pure: scope tokens, and which names of missing scopes a refusal may carry. Scopes are quoted in a header and kept as jsonb, and
+ * a service may name anything: a quotation mark would end the parameter of the header, and neither place takes U+0000.
  */
 
 /** RFC 6749 section 3.3, as long as a route table may have them. */
-const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/;
+export const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/;
 
 export const isScopeToken = (name: unknown): name is string => typeof name === 'string' && scopeToken.test(name);
 
