@@ -1,5 +1,7 @@
-/** A gateway that is cut off from the store right after the store took its events. */
+/** A gateway that is cut off from the store, and what its requests wait for once the store is back. */
+
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listChains } from '#src/gateway/audit/chain/event-store.ts';
@@ -56,6 +58,50 @@ test('A-598 events whose answer is lost are written once and no problem of the a
     expect(await written('token.refused')).toBe(1);
     expect(await written('audit.broken')).toBe(0);
     expect(await harness.verify()).toMatchObject({ problems: [], unsigned: 0 });
+  } finally {
+    ended.abort();
+    await service;
+    await line.close();
+  }
+});
+
+test('A-674 once the store is back no request is refused because of the outage, however many come at once', async () => {
+  await harness.change();
+  const line = await openStoreLine(database.url);
+  const recorder = await openRecorder({
+    ...{ db: createDatabase(line.pool), box: harness.boxOf(), clock: harness.clock },
+    ...{ log: pino({ level: 'silent' }), process: 'away' },
+  });
+  const ended = new AbortController();
+  const service = recorder.service.run(ended.signal);
+  const record = (): Promise<void> => recorder.record({ action: 'token.issued', actor: 'away' });
+  const storedOf = async (actor: string): Promise<number> =>
+    (await harness.attack('select from gateway.audit_events where actor = $1', [actor])).length;
+  try {
+    await record();
+    await line.cut();
+    await expect(record()).rejects.toMatchObject({ code: 'OVERLOADED' });
+    line.slow(3);
+    await line.restore();
+    let isBack = false;
+    let refused = 0;
+    const count = (): Promise<void> => {
+      const wasBack = isBack;
+      return record().catch(() => {
+        if (wasBack) refused += 1;
+      });
+    };
+    const answers: Promise<void>[] = [];
+    const written = until(async () => (await storedOf('away')) > 1).then(() => {
+      isBack = true;
+    });
+    for (let turns = 0; turns < 300; turns += isBack ? 1 : 0) {
+      answers.push(count(), count(), count(), count());
+      await sleep(1);
+    }
+    await written;
+    await Promise.all(answers);
+    expect(refused).toBe(0);
   } finally {
     ended.abort();
     await service;

@@ -4,7 +4,7 @@
  */
 export type Outage = {
   lasts(): boolean;
-  /** A wait has timed out. */
+  /** A whole wait has timed out. */
   begin(): void;
   /** A write has succeeded. */
   end(): void;

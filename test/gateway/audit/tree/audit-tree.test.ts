@@ -399,7 +399,8 @@ test('events of a closed chain count as waiting until they are leaves', async ()
   const [ends] = await harness.attack(
     `select sum(seq)::int as events, bool_or(closed) as closed from gateway.audit_chains`,
   );
-  await harness.attack('delete from gateway.audit_tree_leaves');
+  // The gateway may have added two events at once, which makes a node as well.
+  await harness.attack('truncate gateway.audit_tree_leaves, gateway.audit_tree_nodes');
   expect([ends?.closed, (await describeTree(database.db)).waiting]).toEqual([true, ends?.events]);
   await newest();
   expect((await describeTree(database.db)).waiting).toBe(0);
