@@ -16,6 +16,7 @@ type StaffAction =
   | 'user.notice_secret_rotated'
   | 'user.signed_in'
   | 'user.sign_in_failed'
+  | 'user.check_failed'
   | 'user.signed_out'
   | 'user.session_ended'
   | 'user.search_saved'

@@ -71,21 +71,26 @@ const passwordUses = (deps: OwnAccountDeps) => {
 };
 
 /** Checks the current password. Attempts are limited as at sign-in, so an unattended browser does not help to guess it. */
-const createCheckCurrent = ({ db, passwordHash, throttle }: OwnAccountDeps) => {
+const createCheckCurrent = (deps: OwnAccountDeps) => {
+  const { db, passwordHash, throttle } = deps;
+  const noteFailure = createNoteFailure(deps);
   return async (userId: string, given: string, visitor: Visitor): Promise<PasswordCheck> => {
     const user = await findUser(db, userId);
     if (user === undefined) return { kind: 'refused' };
     const attempt = { ...visitor, email: user.email, userId };
     const verdict = await throttle.count(attempt);
-    if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
-    if (!(await passwordHash.verify(given.slice(0, 1_000), user.password, true))) return { kind: 'refused' };
+    if (verdict.kind === 'wait') return noteFailure.throttled(verdict, userId, visitor);
+    if (!(await passwordHash.verify(given.slice(0, 1_000), user.password, true)))
+      return noteFailure.refused(userId, visitor, 'wrong password');
     await throttle.forgive(attempt, verdict.isKnown);
     return { kind: 'right', user };
   };
 };
 
 /** Requires a code, so an unattended browser is not enough. Attempts are limited as at sign-in. */
-const createRemoveSecondFactor = ({ throttle, secondFactor }: OwnAccountDeps) => {
+const createRemoveSecondFactor = (deps: OwnAccountDeps) => {
+  const { throttle, secondFactor } = deps;
+  const noteFailure = createNoteFailure(deps);
   return async (
     user: { id: string; email: string },
     code: string,
@@ -93,10 +98,40 @@ const createRemoveSecondFactor = ({ throttle, secondFactor }: OwnAccountDeps) =>
   ): Promise<{ kind: 'removed' | 'refused' } | { kind: 'wait'; seconds: number }> => {
     const attempt = { ...visitor, email: user.email, userId: user.id };
     const verdict = await throttle.count(attempt, 'code');
-    if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
-    if (!(await secondFactor.remove(user.id, code.slice(0, 100), visitor.address))) return { kind: 'refused' };
+    if (verdict.kind === 'wait') return noteFailure.throttled(verdict, user.id, visitor);
+    if (!(await secondFactor.remove(user.id, code.slice(0, 100), visitor.address)))
+      return noteFailure.refused(user.id, visitor, 'wrong code');
     await throttle.forgive(attempt, verdict.isKnown, 'code');
     return { kind: 'removed' };
+  };
+};
+
+/** A wrong password or code here is how a user sees that another person has the session. */
+const createNoteFailure = ({ db, clock, record }: OwnAccountDeps) => {
+  const note = (userId: string, { address }: Visitor, reason: string): Promise<void> =>
+    inTransaction(db, (tx) =>
+      record(tx, clock.now(), {
+        action: 'user.check_failed',
+        outcome: 'failure',
+        actor: `panel:${userId}`,
+        address,
+        reason,
+      }),
+    );
+  return {
+    refused: async (userId: string, visitor: Visitor, reason: string): Promise<{ kind: 'refused' }> => {
+      await note(userId, visitor, reason);
+      return { kind: 'refused' };
+    },
+    /** Records one refusal per window, so that repeated attempts cannot fill the audit. */
+    throttled: async (
+      { seconds, isFirst }: { seconds: number; isFirst: boolean },
+      userId: string,
+      visitor: Visitor,
+    ): Promise<{ kind: 'wait'; seconds: number }> => {
+      if (isFirst) await note(userId, visitor, 'too many attempts');
+      return { kind: 'wait', seconds };
+    },
   };
 };
 

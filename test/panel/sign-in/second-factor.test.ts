@@ -199,6 +199,7 @@ test('F-27 on the account page right passwords between wrong codes reset nothing
   panel.pass(24 * 60 * minute);
   const user = await makeUser();
   await addCodes(user);
+  const before = panel.events.length;
   const answers: string[] = [];
   for (let i = 0; i < 14; i += 1) {
     // Codes are there already, but the password is checked.
@@ -207,6 +208,8 @@ test('F-27 on the account page right passwords between wrong codes reset nothing
     answers.push(text.includes('Too many attempts') ? 'wait' : 'refused');
   }
   expect(answers).toEqual([...Array(10).fill('refused'), ...Array(4).fill('wait')]);
+  const failed = panel.events.slice(before).filter(({ action }) => action === 'user.check_failed');
+  expect(failed.map(({ reason }) => reason)).toEqual([...Array(10).fill('wrong code'), 'too many attempts']);
 });
 
 test('F-27 codes that are guessed at the same moment do not pass the bound, and a right one takes back its own attempt only', async () => {

@@ -261,6 +261,11 @@ test('every sign-in, failed or not, and every change of an account is in the aud
   });
   await signIn(panel.visitor('198.51.100.7'), email);
   expect(lastEvent()).toMatchObject({ action: 'user.signed_in', outcome: 'success', actor: `panel:${id}` });
+  const change = { current: 'not the password', password: 'eight more words', again: 'eight more words' };
+  await browser.post('/panel/account/password', change);
+  expect(lastEvent()).toMatchObject({
+    ...{ action: 'user.check_failed', outcome: 'failure', actor: `panel:${id}`, reason: 'wrong password' },
+  });
   await browser.post('/panel/sign-out', {});
   expect(lastEvent()).toMatchObject({ action: 'user.signed_out', actor: `panel:${id}` });
   await panel.users.set('cli:test', email, { role: 'security' });

@@ -59,6 +59,7 @@ export const auditActions = {
   'user.notice_secret_rotated': 'a user rotated the secret that signs notices to an address',
   'user.signed_in': 'a user signed in to the panel',
   'user.sign_in_failed': 'a sign-in to the panel failed',
+  'user.check_failed': 'a user gave a wrong password or code on the account page',
   'user.signed_out': 'a user signed out',
   'user.session_ended': 'sessions of a user were ended',
   'user.search_saved': 'a user kept a search of the audit under a name',

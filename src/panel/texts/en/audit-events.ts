@@ -93,6 +93,7 @@ const sentences = {
     user === '' ? `${who} switched off two-step sign-in.` : `${who} switched off two-step sign-in for ${user}.`,
   'user.signed_in': ({ who }) => `${who} signed in.`,
   'user.sign_in_failed': (w) => `${w.who} failed to sign in${because(w)}.`,
+  'user.check_failed': (w) => `${w.who} did not confirm a change of the account${because(w)}.`,
   'user.signed_out': ({ who }) => `${who} signed out.`,
   'user.session_ended': ({ who, user }) =>
     user === '' || user === who ? `${who} signed out on another browser.` : `${who} signed out ${user}.`,

@@ -83,6 +83,7 @@ export const auditEvents: Texts['auditEvents'] = {
         : `${who} ha disattivato l’accesso in due passaggi di ${user}.`,
     'user.signed_in': ({ who }) => `${who} ha effettuato l’accesso.`,
     'user.sign_in_failed': (w) => `${w.who} ha tentato di accedere senza riuscirci${because(w)}.`,
+    'user.check_failed': (w) => `${w.who} non ha confermato una modifica dell’account${because(w)}.`,
     'user.signed_out': ({ who }) => `${who} ha chiuso la sessione.`,
     'user.session_ended': ({ who, user }) =>
       user === '' || user === who
