@@ -14,8 +14,11 @@ type NearLimitsDeps = {
 };
 
 export type NearLimits = {
-  /** Applies the answer of a shared counter to its window, and tells the other processes when that is nearly used up. */
-  learned(metered: Metered, i: number, window: RateWindow, count: Count): void;
+  /**
+   * Applies the answer of a shared counter to its window, and tells the other processes when that is nearly used up.
+   * `releasedBefore`: `released` of the window when the question was sent.
+   */
+  learned(metered: Metered, i: number, window: RateWindow, count: Count, releasedBefore: number): void;
   close(): void;
 };
 
@@ -47,8 +50,8 @@ const isMessage = (value: unknown): value is Message => {
 
 export const createNearLimits = ({ kv, elapsedMs, find }: NearLimitsDeps): NearLimits => {
   /** True when the window is nearly used up since then. */
-  const apply = ({ set }: Metered, i: number, window: RateWindow, count: Count): boolean => {
-    learn(window, count, elapsedMs());
+  const apply = ({ set }: Metered, i: number, window: RateWindow, count: Count, releasedBefore: number): boolean => {
+    learn(window, count, releasedBefore, elapsedMs());
     const isNews = !window.announced && window.used >= (set.meters[i] as Meter).nearAt;
     window.announced ||= isNews;
     return isNews;
@@ -60,12 +63,12 @@ export const createNearLimits = ({ kv, elapsedMs, find }: NearLimitsDeps): NearL
     const metered = find(policy, id);
     // Without a window the first charge asks the shared counter.
     const window = metered && runningWindow(metered, i, elapsedMs());
-    if (metered !== undefined && window !== undefined) apply(metered, i, window, { used, msLeft });
+    if (metered !== undefined && window !== undefined) apply(metered, i, window, { used, msLeft }, window.released);
   });
   return {
-    learned: (metered, i, window, count) => {
+    learned: (metered, i, window, count, releasedBefore) => {
       const { asksFirst, name } = metered.set.meters[0] as Meter;
-      if (!apply(metered, i, window, count) || !asksFirst) return;
+      if (!apply(metered, i, window, count, releasedBefore) || !asksFirst) return;
       const message: Message = [name, metered.id, i, count.used, count.msLeft];
       kv.publish(channel, JSON.stringify(message));
     },

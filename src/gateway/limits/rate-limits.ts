@@ -84,7 +84,10 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
   const decideShared = async (charged: readonly Metered[], units: number): Promise<RateStanding> => {
     const nowMs = elapsedMs();
     const asked = charged.flatMap((metered) =>
-      metered.set.meters.map((meter, i) => ({ metered, i, meter, window: openedWindow(metered, i, meter, nowMs) })),
+      metered.set.meters.map((meter, i) => {
+        const window = openedWindow(metered, i, meter, nowMs);
+        return { metered, i, meter, window, releasedBefore: window.released };
+      }),
     );
     // Sent first on the same connection, so that the decision includes it.
     for (const metered of charged) settlement.settleNow(metered);
@@ -99,7 +102,7 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
         away = true;
         continue;
       }
-      near.learned(one.metered, one.i, one.window, answer.value);
+      near.learned(one.metered, one.i, one.window, answer.value, one.releasedBefore);
       if (answer.value.taken) taken.push(one);
       else seconds = Math.max(seconds ?? 1, secondsLeft(one.window.endsAtMs, afterMs));
     }
@@ -197,5 +200,6 @@ const isSame = ({ meters }: MeterSet, policies: readonly RatePolicy[]): boolean 
 
 const releaseUnits = ({ id }: Metered, window: RateWindow, { counter }: Meter, units: number): void => {
   window.used -= units;
+  window.released += units;
   counter.release(id, units).catch(() => undefined);
 };

@@ -10,6 +10,8 @@ export type RateWindow = {
   /** Units of this process that were not sent to the shared counter yet, and units that are being sent. */
   owed: number;
   sent: number;
+  /** Units of this process that it took off again, since another limit of their request had no room. It only grows. */
+  released: number;
   /** `endsAtMs` comes from the shared counter; before that it is an estimate. */
   confirmed: boolean;
   /** The other processes know that it is nearly used up. */
@@ -21,6 +23,7 @@ export const openWindow = ({ windowSeconds }: RatePolicy, nowMs: number): RateWi
   used: 0,
   owed: 0,
   sent: 0,
+  released: 0,
   confirmed: false,
   announced: false,
 });
@@ -28,9 +31,12 @@ export const openWindow = ({ windowSeconds }: RatePolicy, nowMs: number): RateWi
 /**
  * Applies an answer of the shared counter. Within a window the total only grows: a counter that lost its memory reports less
  * than was used, and would reopen the budget.
+ *
+ * `releasedBefore`: `released` of the window when the question was sent. A counter answers in the order of the questions, so
+ * its total still has the units that were released since.
  */
-export const learn = (window: RateWindow, { used, msLeft }: Count, nowMs: number): void => {
-  const total = used + window.owed + window.sent;
+export const learn = (window: RateWindow, { used, msLeft }: Count, releasedBefore: number, nowMs: number): void => {
+  const total = used + window.owed + window.sent - (window.released - releasedBefore);
   const endsAtMs = nowMs + msLeft;
   window.used = window.confirmed ? Math.max(window.used, total) : total;
   window.endsAtMs = window.confirmed ? Math.min(window.endsAtMs, endsAtMs) : endsAtMs;

@@ -51,12 +51,13 @@ export const createChargeSettlement = ({ kv, elapsedMs, learned }: SettlementDep
   const send = (metered: Metered, i: number, window: RateWindow): void => {
     const { counter } = metered.set.meters[i] as Meter;
     const units = window.owed;
+    const releasedBefore = window.released;
     window.owed = 0;
     window.sent += units;
     counter.add(metered.id, units).then(
       (count) => {
         window.sent -= units;
-        learned(metered, i, window, count);
+        learned(metered, i, window, count, releasedBefore);
       },
       () => {
         window.sent -= units;

@@ -117,6 +117,29 @@ describe.skipIf(!hasRedis)('limits of two gateways over one Redis', () => {
     }
   });
 
+  test('A-740 of many requests at once, those that another limit refuses use no units of their caller', async () => {
+    const [kv, otherKv] = kvs;
+    if (kv === undefined || otherKv === undefined) throw new Error('no kv');
+    const wide = { name: 'wide-at-once', quota: 600, windowSeconds: 60 };
+    const narrow = { name: 'narrow-at-once', quota: 100, windowSeconds: 60 };
+    const tenant = (id: string) => [{ id, policies: [{ name: 'tenant-at-once', quota: 400, windowSeconds: 60 }] }];
+    const one = createRateLimits({ kv, policies: [wide, narrow] });
+    const tenants = createRateLimits({ kv, policies: [{ ...wide, name: 'wide-tenants' }] });
+    const other = createRateLimits({ kv: otherKv, policies: [wide] });
+    opened.push(one, tenants, other);
+    const all = await Promise.all(Array.from({ length: 700 }, () => one.charge('opc_at_once', 1)));
+    expect(all.filter(({ retryAfterSeconds }) => retryAfterSeconds === undefined)).toHaveLength(100);
+    expect(remainingOf(one.look('opc_at_once', 1))).toEqual([500, 0]);
+
+    expect((await other.charge('opc_other', 400, undefined, tenant('used-up'))).retryAfterSeconds).toBeUndefined();
+    expect((await tenants.charge('opc_at_once', 500)).retryAfterSeconds).toBeUndefined();
+    await Promise.all(
+      Array.from({ length: 120 }, () => tenants.charge('opc_at_once', 1, undefined, tenant('used-up'))),
+    );
+    const standing = await tenants.charge('opc_at_once', 1, undefined, tenant('unused'));
+    expect([standing.retryAfterSeconds, ...remainingOf(standing)]).toEqual([undefined, 99, 399]);
+  });
+
   test('without its Redis each gateway counts by itself at once, no caller is locked out, and the pair shares again when Redis is back', async () => {
     const pair = openPair('outage', 100, 60);
     for (let i = 0; i < 20; i += 1) await admitted(pair[i % 2], 'opc_outage');
