@@ -1,8 +1,13 @@
 /** The retention: what it drops, the beginnings it signs, and the partitions it leaves. */
+import { sql } from 'kysely';
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
 import { insertEvents } from '#src/gateway/audit/chain/event-store.ts';
 import { completeEvent } from '#src/gateway/audit/event/event.ts';
+import { createDatabase, createPool } from '#src/platform/db/pool.ts';
+import { isLockTimeout } from '#src/platform/db/transaction.ts';
+import { whileLocked } from '../../support/contention.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
 import { type AuditHarness, openAuditHarness } from '../harness/audit-harness.ts';
@@ -109,6 +114,41 @@ test('F-30 a partition that is not a month of the audit is left and reported, al
     'audit_events_rest',
   ]);
   await harness.attack('drop table gateway.audit_events_200203');
+});
+
+const count = async (statement: string): Promise<number> => Number((await harness.attack(statement))[0]?.count);
+
+test('A-741 a month is dropped while a gateway that wrote to it records a request, and neither waits for the other one', async () => {
+  const deadlocks = () => count('select deadlocks as count from pg_stat_database where datname = current_database()');
+  const old = monthOf(harness.clock.now());
+  const before = await deadlocks();
+  const pool = createPool({ connection: database.ownerUrl, applicationName: 'retaining' }, pino({ level: 'silent' }));
+  const running = await openAuditHarness({ ...database, pool, db: createDatabase(pool) });
+  const waiting = () => count(`select count(*) from pg_locks where not granted`);
+  await running.start();
+  await running.request();
+  await until(async () => (await count('select count(*) from gateway.audit_events where chain > 0')) > 0);
+  running.clock.move(days(40));
+  await running.changeHere();
+  // The wait for a head of a chain that another session holds may end the attempt.
+  const retain = () =>
+    running.retain(5).catch((error: unknown) => {
+      if (!isLockTimeout(error)) throw error;
+    });
+  const heads = sql`select from gateway.audit_chains where process <> 'changes' for update`;
+  await whileLocked(database.db, heads, 2, () =>
+    Promise.all([retain(), until(async () => (await waiting()) > 0).then(() => running.request())]),
+  );
+  await retain();
+  expect((await partitions()).map(({ name }) => name)).not.toContain(old);
+  expect((await running.verify()).problems).toEqual([]);
+  await running.close();
+  // A session reports its deadlocks, at the latest, when it ends.
+  await pool.end();
+  await until(
+    async () => (await count(`select count(*) from pg_stat_activity where application_name = 'retaining'`)) === 0,
+  );
+  expect((await deadlocks()) - before).toBe(0);
 });
 
 /** Reads the table of the events in a transaction that stays open, as a pg_dump does. */

@@ -11,9 +11,9 @@ import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { type ChainEnd, headLabel, signAnchor } from '../chain/chain.ts';
-import { findChain } from '../chain/chain-store.ts';
+import { findChain, findChains } from '../chain/chain-store.ts';
 import { checkSignatures, isAsWritten } from '../chain/check-chain.ts';
-import { type ChainRow, ensurePartition, listChainEvents, lockChain, updateAnchor } from '../chain/event-store.ts';
+import { type ChainRow, ensurePartition, listChainEvents, updateAnchor } from '../chain/event-store.ts';
 import { extendChanges, lockChanges } from '../chain/open-chain.ts';
 import { type AuditProblem, auditProblems } from '../chain/problem.ts';
 import { recordProblem } from '../chain/record-problem.ts';
@@ -80,20 +80,28 @@ const dropOne = async (
     if (!(await isThere(tx, name))) return 'gone';
     const now = await lastOfPartition(tx, name);
     const walked = new Set(anchors.map(({ chain, seq, hash }) => `${chain}-${seq}-${hash}`));
+    // Only a retention writes beginnings, and the lock above excludes every other one.
+    const rows = await findChains(
+      tx,
+      now.map(({ chain }) => chain),
+    );
+    const beginnings = new Map(rows.map(({ chain, anchorSeq }) => [chain, anchorSeq]));
     for (const { chain, seq, hash } of now) {
-      const row = await lockChain(tx, chain);
-      if (row === undefined) return 'gone';
-      if (row.anchorSeq < seq && !walked.has(`${chain}-${seq}-${hash}`)) return 'gone';
+      const beginning = beginnings.get(chain);
+      if (beginning === undefined) return 'gone';
+      if (beginning < seq && !walked.has(`${chain}-${seq}-${hash}`)) return 'gone';
     }
     for (let i = 0; i === 0 || i < anchors.length; i += anchorsMax) {
       const details = JSON.stringify({ name, anchors: anchors.slice(i, i + anchorsMax).map(toTuple) });
       await appendDropped(tx, deps, details);
     }
+    // Locks the table of the events before the heads of the chains, as the statement of a recorder does: in the other
+    // sequence, each would wait for the other one.
+    await dropPartition(tx, name);
     for (const { chain, seq, hash } of anchors) {
       await updateAnchor(tx, chain, { seq, hash }, signAnchor(key, chain, { seq, hash }));
+      await deleteBefore(tx, chain, seq);
     }
-    await dropPartition(tx, name);
-    for (const { chain, seq } of anchors) await deleteBefore(tx, chain, seq);
     return 'dropped';
   });
 };
