@@ -12,6 +12,7 @@ import { appendToChain, chainStart, headLabel, signAnchor, signHead } from '#src
 import { replaceHead } from '#src/gateway/audit/chain/chain-store.ts';
 import { listChainEvents, listChains, updateAnchor } from '#src/gateway/audit/chain/event-store.ts';
 import { addLeaves } from '#src/gateway/audit/tree/add-leaves.ts';
+import { openCheckpointKey } from '#src/gateway/audit/tree/signed-note.ts';
 import { describeTree } from '#src/gateway/audit/tree/tree-state-store.ts';
 import {
   createCredentials,
@@ -20,6 +21,7 @@ import {
   proveEvent,
   verifyAgainst,
   verifyCheckpoint,
+  witnessedCheckpoint,
 } from '#src/gateway/index.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { until } from '../../../support/until.ts';
@@ -505,6 +507,37 @@ test('A-434 a witness that checks proofs itself signs each newer checkpoint, and
   await until(() => Promise.resolve(witness.refused() > refused), 30_000);
   expect(witness.sizes()).toHaveLength(signed);
   expect((await published()).witnessed).toBeNull();
+  await witness.close();
+}, 120_000);
+
+test('A-742 a checkpoint of another log that the same witness signed is not shown, and keeps no newer one from the witness', async () => {
+  const witness = await startWitness();
+  const { vkey } = await newestCheckpoint(deps());
+  witness.trust(vkey.split('+')[0] ?? '', vkey);
+  const other = openCheckpointKey({ derive: () => Buffer.alloc(32, 9) });
+  witness.trust(other.origin, other.vkey);
+  const foreign = other.write(5_000_000, Buffer.alloc(32, 1));
+  const answer = await fetch(`${witness.url}add-checkpoint`, { method: 'POST', body: `old 0\n\n${foreign}` });
+  expect(answer.status).toBe(200);
+  const cosigned = `${foreign}${await answer.text()}`;
+  expect(witness.hasSigned(cosigned)).toBe(true);
+  await harness.start({ audit_witness_url: witness.url, audit_witness_key: witness.vkey });
+  await harness.changeHere();
+  await until(async () => (await published()).witnessed !== null, 30_000);
+  await harness.stop();
+  await harness.attack('update gateway.audit_cosigned set checkpoint = $1, size = 5000000', [cosigned]);
+  await expect(witnessedCheckpoint(deps(), witness.vkey)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await harness.start({ audit_witness_url: witness.url, audit_witness_key: witness.vkey });
+  for (let n = 0; n < 3; n += 1) await harness.changeHere();
+  const [ends] = await harness.attack('select sum(seq)::int as events from gateway.audit_chains');
+  const shown: string[] = [];
+  await until(async () => {
+    const { witnessed } = await published();
+    if (witnessed !== null) shown.push(witnessed);
+    return witnessed !== null && sizeOf(witnessed) >= Number(ends?.events) && witnessed !== cosigned;
+  }, 30_000);
+  expect(shown).not.toContain(cosigned);
+  expect((await witnessedCheckpoint(deps(), witness.vkey)).checkpoint.split('\n')[0]).toBe(vkey.split('+')[0]);
   await witness.close();
 }, 120_000);
 

@@ -68,19 +68,19 @@ type Shown = {
   broken: string | undefined;
 };
 
-/** The stored cosignature is verified again, because a writer of the table could have replaced it. */
+/**
+ * The stored text is verified again, because a writer of the table could have replaced it, also by a checkpoint of another log
+ * of this witness.
+ */
 const showCosigned = async ({ db, key, witness, onCosigned }: WitnessDeps): Promise<Shown> => {
   const stored = await readCosigned(db, witness.vkey);
   if (stored === undefined) return { size: 0, broken: undefined };
   const { checkpoint } = stored;
-  if (!isCosigned(witness, checkpoint)) return { size: 0, broken: checkpoint };
+  if (!isCosigned(witness, key(), checkpoint)) return { size: 0, broken: checkpoint };
   onCosigned(checkpoint);
   const size = sizeOf(checkpoint);
-  return {
-    size: checkpoint.startsWith(`${key().origin}\n`) ? size : 0,
-    // The column is not signed.
-    broken: stored.size === size ? undefined : checkpoint,
-  };
+  // The column is not signed.
+  return { size, broken: stored.size === size ? undefined : checkpoint };
 };
 
 const sizeOf = (checkpoint: string): number => Number(checkpoint.split('\n')[1]);
@@ -89,13 +89,18 @@ const sizeOf = (checkpoint: string): number => Number(checkpoint.split('\n')[1])
 export const witnessedCheckpoint = async (deps: TreeDeps, vkey = ''): Promise<{ checkpoint: string; vkey: string }> => {
   const witness = readWitnessKey(vkey);
   const stored = witness === undefined ? undefined : await readCosigned(deps.db, vkey);
-  if (witness === undefined || stored === undefined || !isCosigned(witness, stored.checkpoint))
+  const key = openCheckpointKey(deps.box, deps.checkpointKey);
+  if (witness === undefined || stored === undefined || !isCosigned(witness, key, stored.checkpoint))
     throw new Fault('NOT_FOUND', 'No witness has signed a checkpoint: see ORDERPASS_AUDIT_WITNESS_URL');
-  return { checkpoint: stored.checkpoint, vkey: openCheckpointKey(deps.box, deps.checkpointKey).vkey };
+  return { checkpoint: stored.checkpoint, vkey: key.vkey };
 };
 
-const isCosigned = (witness: WitnessKey, checkpoint: string): boolean =>
-  findCosignature(witness, checkpoint, checkpoint) !== undefined;
+/**
+ * A checkpoint of this audit with a signature of the witness that verifies. The signature of the audit itself is not asked for:
+ * its key may have been replaced since, and a witness signs only what a key of the log signed.
+ */
+const isCosigned = (witness: WitnessKey, { origin }: CheckpointKey, checkpoint: string): boolean =>
+  checkpoint.startsWith(`${origin}\n`) && findCosignature(witness, checkpoint, checkpoint) !== undefined;
 
 const submit = async (deps: WitnessDeps, signal: AbortSignal): Promise<void> => {
   const { db, key, witness } = deps;
