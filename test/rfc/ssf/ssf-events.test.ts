@@ -34,6 +34,27 @@ test('A-418 SSF 8.1.4: a verification returns its state, and a second one within
   });
 });
 
+test('A-743 half of a surrogate pair in a request of a receiver gets 400, and no verification is counted', async () => {
+  const receiver = await harness.receiver();
+  const stream = await receiver.createStream();
+  const half = '\ud800';
+  const answers = [
+    await verify(receiver, stream, half),
+    await receiver.call('POST', harness.pathOf('status_endpoint'), {
+      stream_id: stream,
+      status: 'paused',
+      reason: half,
+    }),
+    await receiver.call('PATCH', harness.pathOf('configuration_endpoint'), { stream_id: stream, description: half }),
+    await receiver.call('POST', harness.pathOf('remove_subject_endpoint'), {
+      stream_id: stream,
+      subject: { format: 'opaque', id: half },
+    }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400]);
+  expect((await verify(receiver, stream, 'whole')).status).toBe(204);
+});
+
 test('A-624 a verification at another gateway, whose clock is a second behind, comes after the announced interval', async () => {
   const receiver = await harness.receiver();
   const stream = await receiver.createStream();

@@ -21,6 +21,7 @@ import {
   verificationSecondsMin,
 } from '../stream/stream-config.ts';
 import * as store from '../stream/stream-store.ts';
+import { unicodeText } from '../stream/unicode-text.ts';
 import { pollUrlOf } from './paths.ts';
 import { subjectIdentifier, subjectIdOf } from './subjects.ts';
 
@@ -46,9 +47,9 @@ type Endpoint = (request: SignalRequest) => Promise<SignalAnswer>;
 type Tx = Kysely<unknown>;
 
 const idMember = z.object({ stream_id: z.string().min(1).max(100) });
-const statusBody = idMember.extend({ status: z.enum(store.statuses), reason: z.string().max(300).nullish() });
+const statusBody = idMember.extend({ status: z.enum(store.statuses), reason: unicodeText.max(300).nullish() });
 const subjectBody = idMember.extend({ subject: subjectIdentifier, verified: z.boolean().optional() });
-const verifyBody = idMember.extend({ state: z.string().max(1_000).nullish() });
+const verifyBody = idMember.extend({ state: unicodeText.max(1_000).nullish() });
 
 /** Another gateway, whose clock is ahead or behind, may have served the verification before. */
 const toleranceMs = 1_000;

@@ -1,7 +1,8 @@
 /** Subject identifiers of requests (RFC 9493 section 3.2, SSF 1.0 section 3). */
 import { z } from 'zod';
+import { unicodeText } from '../stream/unicode-text.ts';
 
-const text = z.string().min(1).max(500);
+const text = unicodeText.min(1).max(500);
 
 const simple = z.discriminatedUnion('format', [
   z.object({ format: z.literal('iss_sub'), iss: text, sub: text }),

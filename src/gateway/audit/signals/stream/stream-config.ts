@@ -6,6 +6,7 @@ import { detailsOf } from '#src/platform/http/validate.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { deliveredOf, supportedEvents } from '../events/event-types.ts';
 import type { Stream } from './stream-store.ts';
+import { unicodeText } from './unicode-text.ts';
 
 export const pushMethod = 'urn:ietf:rfc:8935';
 export const pollMethod = 'urn:ietf:rfc:8936';
@@ -30,8 +31,8 @@ const delivery = z.object({
 const configuration = z.object({
   stream_id: z.string().max(100).optional(),
   delivery: delivery.nullish(),
-  events_requested: z.array(z.string().min(1).max(256)).max(50).nullish(),
-  description: z.string().max(500).nullish(),
+  events_requested: z.array(unicodeText.min(1).max(256)).max(50).nullish(),
+  description: unicodeText.max(500).nullish(),
   iss: z.unknown().optional(),
   aud: z.unknown().optional(),
   events_supported: z.unknown().optional(),
