@@ -5,7 +5,8 @@ import { createEarlierFingerprint, createFingerprint } from '#src/gateway/audit/
 import { appendChange } from '#src/gateway/audit/record/append-change.ts';
 import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
-import { readTrace, reportUnusedScopes, searchAudit } from '#src/gateway/index.ts';
+import { chartAudit, readTrace, reportUnusedScopes, searchAudit } from '#src/gateway/index.ts';
+import { newApiKey } from '#src/gateway/model/credential-values.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import { until } from '../../support/until.ts';
@@ -131,16 +132,23 @@ test('pages by cursor contain each event once, newest first, while new events ar
   await expect(page({}, 1, 'garbage')).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 
-test('a search is recorded with actor and filter before its answer; a credential in the filter is refused and stored nowhere', async () => {
+test('A-744 a search is recorded with actor and filter before its answer; a credential in the filter or in a chart is refused and stored nowhere', async () => {
   await page({ requestId });
   const [, newest] = (await page({ action: 'audit.read' }, 2)).events;
   expect(newest).toMatchObject({
     actor: 'cli:ada',
     details: { read: 'search', filter: { requestId } },
   });
-  for (const value of [token, client.client_secret]) {
+  const within = [`Bearer ${token}`, `X-Api-Key: ${newApiKey().value}`, `"${client.client_secret}"`];
+  for (const value of [token, client.client_secret, ...within]) {
     await expect(page({ tokenId: value })).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+    for (const dimension of ['client', 'reason'] as const)
+      await expect(chartAudit(deps(), { days: 1, dimension, value })).rejects.toMatchObject({
+        code: 'VALIDATION_ERROR',
+      });
   }
+  // Names of routes.
+  for (const value of ['surveyJournal.entries.list', 'key_eyJ.entries.list']) await page({ route: value });
   const { rows } = await harness.database.pool.query('select 1 from gateway.audit_events where details like any ($1)', [
     [`%${token}%`, `%${client.client_secret}%`],
   ]);

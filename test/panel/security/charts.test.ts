@@ -141,10 +141,15 @@ inBrowser(
 
 inBrowser('an empty period is shown as empty, and an address with unknown values is refused', async () => {
   const { page, problems } = await harness.signIn(user);
-  for (const asked of ['by=nothing', 'days=9999', `value=${'x'.repeat(500)}`]) {
+  const credential = `value=${client.client_secret}`;
+  for (const asked of ['by=nothing', 'days=9999', `value=${'x'.repeat(500)}`, credential]) {
     const answer = await page.goto(`${harness.url}/panel/security/charts?${asked}`);
     expect(answer?.status(), asked).toBe(400);
   }
+  const { rows } = await harness.database.pool.query('select from gateway.audit_events where details like $1', [
+    `%${client.client_secret}%`,
+  ]);
+  expect(rows).toEqual([]);
   await page.goto(`${harness.url}/panel/security/charts?by=client&value=none`);
   expect(await page.locator('.charts').innerText()).toContain('Highest bar: 0');
   await page.goto(`${harness.url}/panel/security/charts?by=reason&value=none`);

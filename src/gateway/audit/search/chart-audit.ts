@@ -8,7 +8,7 @@ import {
   sumHours,
   topValues,
 } from './hours-store.ts';
-import { type AuditReaderDeps, noteAuditRead } from './search-audit.ts';
+import { type AuditReaderDeps, assertNoCredential, noteAuditRead } from './search-audit.ts';
 
 export type { ChartDimension } from './hours-store.ts';
 
@@ -32,7 +32,7 @@ export type AuditChart = {
 
 const valuesShown = 10;
 
-/** `days`: 1, 7 or 30, including the current hour. VALIDATION_ERROR for another window. */
+/** `days`: 1, 7 or 30, including the current hour. VALIDATION_ERROR for another window, or for a value with a credential. */
 export const chartAudit = async (
   deps: AuditReaderDeps,
   { days, dimension, value }: { days: number; dimension: ChartDimension; value?: string | undefined },
@@ -40,6 +40,8 @@ export const chartAudit = async (
   const bucketHours = windows[days];
   if (bucketHours === undefined || !chartDimensions.includes(dimension))
     throw new Fault('VALIDATION_ERROR', 'There is no such chart');
+  // Whatever the dimension is: the value is recorded in the audit.
+  assertNoCredential({ client: value });
   await noteAuditRead(deps, { read: 'chart', days, dimension, value });
   const hourMs = hourSeconds * 1000;
   const end = (Math.floor(deps.clock.now().getTime() / hourMs) + 1) * hourMs;

@@ -4,7 +4,6 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { isApiKey, isClientSecret } from '../../model/credential-values.ts';
 import { findEvent, listNewest } from '../chain/event-store.ts';
 import { markSigned } from '../chain/mark-signed.ts';
 import { readEventId } from '../event/event-id.ts';
@@ -36,7 +35,7 @@ export type FoundAudit = {
   searchedTo: Date | undefined;
 };
 
-/** VALIDATION_ERROR for a malformed cursor, or when the filter contains a credential itself. */
+/** VALIDATION_ERROR for a malformed cursor, or when the filter contains a credential. */
 export const searchAudit = async (
   deps: AuditReaderDeps,
   { filter, before, limit }: { filter: AskedFilter; before?: string | undefined; limit: number },
@@ -95,12 +94,14 @@ export const noteAuditRead = (
 /** Refuses a filter with a credential, because the filter is recorded in the audit. */
 export const assertNoCredential = (filter: AskedFilter): void => {
   for (const value of Object.values(filter)) {
-    if (typeof value === 'string' && isCredential(value)) {
+    if (typeof value === 'string' && credential.test(value)) {
       throw new Fault('VALIDATION_ERROR', 'This is a credential, not the id of one; use `audit who` for it');
     }
   }
 };
 
-/** A token begins with `{"` in base64url; the name of a route may also have three parts. */
-const isCredential = (value: string): boolean =>
-  isApiKey(value) || isClientSecret(value) || /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/.test(value);
+/**
+ * A key or secret (credential-values.ts) or a token, also within other text, such as `Bearer …`. A token begins with `{"` in
+ * base64url; the name of a route may also have three parts.
+ */
+const credential = /op[ks]_(?:test_)?[0-9A-Za-z]{12}_[0-9A-Za-z]{49}|(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]+/;
