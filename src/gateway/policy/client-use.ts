@@ -83,10 +83,12 @@ const useOf = async (
       });
   }
   const granted = scopes ?? table.scopes.map(({ name }) => name);
-  const partial = entries >= entriesMax;
+  // The kinds that were left out were called before the last one that was not.
+  const cut = allowed.length >= kindsMax ? allowed.at(-1)?.last : undefined;
+  const partial = entries >= entriesMax || cut !== undefined;
   return {
     clientId,
-    since: partial && oldest !== null ? oldest : asked,
+    since: cut ?? (partial && oldest !== null ? oldest : asked),
     partial,
     calls: allowed.reduce((sum, { calls }) => sum + calls, 0),
     routes: [...routes.values()],

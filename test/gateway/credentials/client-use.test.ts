@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { insertEvents } from '#src/gateway/audit/chain/event-store.ts';
+import { type AuditEvent, completeEvent } from '#src/gateway/audit/event/event.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { reportClientUse, reportUnusedScopes, searchAudit, shrinkClientScopes } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
@@ -96,6 +98,33 @@ test('A-579 the reports on use name the time that was read: of a young client, o
     [idle.client_id],
   );
   expect([await isFound(1), await isFound(30)]).toEqual([true, false]);
+});
+
+test('A-745 more kinds of calls than are read leave no scope in use out, or the report names the time that was read', async () => {
+  const client = await harness.createClient([await harness.createTenant()], ['read:orders', 'read:menu']);
+  const asked = { clientId: client.client_id, scopes: ['read:orders', 'read:menu'] };
+  const { db } = harness.database;
+  const start = harness.clock.now().getTime() - 3_600_000;
+  let seq = 0;
+  const insert = (count: number, eventOf: (n: number) => Partial<AuditEvent> & Pick<AuditEvent, 'action'>) =>
+    insertEvents(
+      db,
+      Array.from({ length: count }, (_, n) => {
+        seq += 1;
+        const event = { client_id: client.client_id, route_id: 'orders.list', scopes: ['read:orders'], ...eventOf(n) };
+        return { ...completeEvent(event, new Date(start + seq * 1_000)), chain: 9_000, seq, hash: '00'.repeat(32) };
+      }),
+    );
+  const use = async () => (await reportClientUse(deps(), [asked], { days: 30 }))[0];
+  await insert(1, () => ({ action: 'request.allowed', scopes: ['read:menu'] }));
+  await insert(600, (n) => ({ action: 'request.denied', outcome: 'failure', reason: `reason_${n}` }));
+  await insert(600, (n) => ({ action: 'request.allowed', reason: `code_${n}` }));
+  expect(await use()).toMatchObject({ calls: 601, unused: [], proposed: asked.scopes, partial: false });
+  // Each route is a kind of its own.
+  await insert(600, (n) => ({ action: 'request.allowed', route_id: `route_${n}` }));
+  const cut = await use();
+  expect(cut).toMatchObject({ calls: 500, unused: ['read:menu'], partial: true });
+  expect(cut?.since).toEqual(cut?.routes.at(-1)?.last);
 });
 
 test('shrinking the scopes of a client never adds a scope, and leaves a client with all scopes exactly the kept ones', async () => {
