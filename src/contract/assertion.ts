@@ -29,23 +29,43 @@ type AssertionClaims = z.infer<typeof claims>;
 
 type RequestClaims = Pick<AssertionClaims, 'method' | 'target' | 'iat' | 'exp'>;
 
-/** The authenticated caller. Callers are never changed once made, so an assertion can be cached by object. */
-export type AssertedCaller = Pick<AssertionClaims, 'kind' | 'id' | 'tenants' | 'tenants_disabled' | 'scopes'>;
+/** The authenticated caller. Callers and their lists are never changed once made, so what is made of them is cached by object. */
+export type AssertedCaller = Pick<AssertionClaims, 'kind' | 'id'> &
+  Readonly<Record<'tenants' | 'tenants_disabled' | 'scopes', readonly string[]>>;
 
 /** Label of the key of one audience (SecretBox.derive). */
 export const assertionKeyLabel = (audience: string): string => `assertion/${audience}`;
 
 const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'orderpass-assertion+jwt' })).toString('base64url');
 
-/** The last assertion for a caller. A busy caller repeats the same request several times within a second. */
-type Made = Omit<RequestClaims, 'exp'> & {
-  /** The members that describe the caller, as JSON. */
-  members: string;
-  text: string;
+/** What is kept of a caller. The texts of its tenants are shared by all callers that have the same lists. */
+type Made = {
+  /** Its members as JSON: those before its tenants, and the three lists. */
+  start: string;
+  tenants: string;
+  disabled: string;
+  scopes: string;
+  /** Its last assertion, since a busy caller repeats the same request several times within a second. */
+  last: (Omit<RequestClaims, 'exp'> & { text: string }) | undefined;
 };
 
-const membersOf = (aud: string, { kind, id, tenants, tenants_disabled, scopes }: AssertedCaller): string =>
-  JSON.stringify({ aud, kind, id, tenants, tenants_disabled, scopes }).slice(1, -1);
+/**
+ * Bound on the callers whose last assertion is kept: it repeats all tenants of the caller, and a client makes as many callers as
+ * its tokens have sets of scopes.
+ */
+const lastMax = 64;
+
+/** `textOf`: a list as JSON. */
+const describe = (aud: string, caller: AssertedCaller, textOf: (list: readonly string[]) => string): Made => {
+  const { kind, id, tenants, tenants_disabled: disabled, scopes } = caller;
+  return {
+    start: JSON.stringify({ aud, kind, id }).slice(0, -1),
+    tenants: textOf(tenants),
+    disabled: textOf(disabled),
+    scopes: JSON.stringify(scopes),
+    last: undefined,
+  };
+};
 
 export type SignAssertion = (caller: AssertedCaller, request: { method: string; target: string }) => string;
 
@@ -53,18 +73,40 @@ export type SignAssertion = (caller: AssertedCaller, request: { method: string; 
 export const createAssertionSigner = (deps: { key: Buffer; audience: string; now: () => number }): SignAssertion => {
   const mac = createHmacSha256(deps.key);
   const made = new WeakMap<AssertedCaller, Made>();
+  const texts = new WeakMap<readonly string[], string>();
+  const textOf = (list: readonly string[]): string => {
+    const known = texts.get(list);
+    if (known !== undefined) return known;
+    const text = JSON.stringify(list);
+    texts.set(list, text);
+    return text;
+  };
+  const remember = (caller: AssertedCaller): Made => {
+    const one = describe(deps.audience, caller, textOf);
+    made.set(caller, one);
+    return one;
+  };
+  /** Those that have a `last`; the oldest is at `next` once the list is full. */
+  const kept: Made[] = [];
+  let next = 0;
+  const keep = (one: Made): void => {
+    const oldest = kept[next];
+    if (oldest !== undefined) oldest.last = undefined;
+    kept[next] = one;
+    next = (next + 1) % lastMax;
+  };
   return (caller, { method, target }) => {
     const iat = Math.floor(deps.now() / 1000);
-    const before = made.get(caller);
-    if (before !== undefined && before.iat === iat && before.target === target && before.method === method) {
-      return before.text;
-    }
-    const members = before?.members ?? membersOf(deps.audience, caller);
+    const one = made.get(caller) ?? remember(caller);
+    const { last } = one;
+    if (last !== undefined && last.iat === iat && last.target === target && last.method === method) return last.text;
     const request: RequestClaims = { method, target, iat, exp: iat + assertionLifetimeSeconds };
-    const payload = `{${members},${JSON.stringify(request).slice(1)}`;
+    const lists = `"tenants":${one.tenants},"tenants_disabled":${one.disabled},"scopes":${one.scopes}`;
+    const payload = `${one.start},${lists},${JSON.stringify(request).slice(1)}`;
     const input = `${header}.${Buffer.from(payload).toString('base64url')}`;
     const text = `${input}.${mac(input, 'base64url')}`;
-    made.set(caller, { members, method, target, iat, text });
+    if (last === undefined) keep(one);
+    one.last = { method, target, iat, text };
     return text;
   };
 };

@@ -80,8 +80,9 @@ const make = (
     asserted: {
       kind,
       id,
-      tenants: [...record.tenants],
-      tenants_disabled: [...record.tenantsDisabled],
+      // The lists of the record itself, since a client has a caller for each set of scopes of its tokens.
+      tenants: record.tenants,
+      tenants_disabled: record.tenantsDisabled,
       scopes: [...scopes],
     },
   });
