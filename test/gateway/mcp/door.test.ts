@@ -76,6 +76,19 @@ test('A-311 a call without the scope of its operation is 403 with the missing sc
   expect(door.upstream.seen).toEqual([]);
 });
 
+test('A-751 a tool call has the credential of its message also where an empty field of the same name stands before it', async () => {
+  for (const credential of [door.asKey, door.asClient, door.asBearer]) {
+    const fields = Object.entries({ host: new URL(door.url).host, ...jsonType, ...credential });
+    const headers = [...Object.keys(credential).map((name) => [name, '']), ...fields].flat();
+    const send = (message: unknown) =>
+      sendRequest(door.url, 'POST', '/mcp', { headers, body: JSON.stringify(message) });
+    expect((await send(listMessage)).status).toBe(200);
+    const called = await send(callOf('whoami'));
+    expect([Object.keys(credential), called.status]).toEqual([Object.keys(credential), 200]);
+    expect(called.json.result.isError).toBe(false);
+  }
+});
+
 test('A-313 a key that is revoked in the middle of a connection is refused at the next call', async () => {
   const other = await openMcpDoor();
   try {

@@ -16,6 +16,7 @@ import {
 import { type Duplex, duplexPair } from 'node:stream';
 import type { RateStanding } from '../../limits/rate-standing.ts';
 import type { Exchange } from '../../request/exchange.ts';
+import type { Presented } from '../../request/read-credential.ts';
 import type { ToolRequest } from './tool-request.ts';
 
 /** Serves a request as part of `within`, and returns the exchange of it. */
@@ -39,9 +40,9 @@ type Bounds = { bytesMax: number; signal: AbortSignal };
 /** Rejects when the answer breaks off or `signal` is aborted, which ends the request as a lost client does. */
 export type SendInner = (made: ToolRequest, within: Exchange, bounds: Bounds) => Promise<InnerAnswer>;
 
-/** Headers of the outer request that say who calls and from where. Everything else belongs to the outer request alone. */
+/** Headers of the outer request that say from where a call comes. Everything else belongs to the outer request alone. */
 const passed = [
-  ...['authorization', 'x-api-key', 'x-client-id', 'x-client-secret', 'host', 'user-agent', 'x-api-version'],
+  ...['host', 'user-agent', 'x-api-version'],
   ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'traceparent', 'tracestate', 'baggage'],
 ] as const;
 
@@ -89,7 +90,7 @@ const send = (
   { within, signal }: { within: Exchange; signal: AbortSignal },
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    const fields: Record<string, string> = { 'x-request-id': within.requestId };
+    const fields: Record<string, string> = { 'x-request-id': within.requestId, ...credentialFields(within.presented) };
     for (const name of passed) {
       const value = within.req.headers[name];
       if (typeof value === 'string') fields[name] = value;
@@ -100,6 +101,24 @@ const send = (
     sent.on('response', resolve).on('error', reject);
     sent.end(body);
   });
+
+/**
+ * The credential as it was read. Parsed headers would give another one where an empty field with the same name stands before it:
+ * node takes the first of several `Authorization` fields, and joins those of other names.
+ */
+const credentialFields = (presented: Presented | undefined): Record<string, string> => {
+  switch (presented?.kind) {
+    case 'api_key':
+      return { 'x-api-key': presented.key };
+    case 'client':
+      return { 'x-client-id': presented.id, 'x-client-secret': presented.secret };
+    case 'bearer':
+      return { authorization: presented.header };
+    default:
+      // A message without a credential, or with a refused one, becomes no request.
+      throw new Error('a tool call has no credential');
+  }
+};
 
 const readUpTo = async (answer: IncomingMessage, bytesMax: number): Promise<{ body: Buffer; isCut: boolean }> => {
   const chunks: Buffer[] = [];
