@@ -194,6 +194,31 @@ test('A-384 a reported access token ends alone; one that was revoked or has expi
   expect((await get(bearer(other))).status).toBe(200);
 });
 
+test('A-752 a repeated report of a key, a secret or a token raises no epoch and adds nothing to the feed of changes', async () => {
+  // A gateway of its own takes 30 reports of its own in a minute.
+  const door = await harness.openDoor();
+  const tenant = await harness.createTenant();
+  const client = await harness.createClient([tenant]);
+  const { value } = await harness.credentials.createApiKey({ tenant, name: 'till' });
+  const state = async (): Promise<unknown> =>
+    (
+      await harness.database.pool.query(
+        `select e.*, (select count(*) from gateway.credential_feed) as changes, (select count(*) from gateway.audit_events
+           where action = 'leak.reported') as reports from gateway.credential_epoch e`,
+      )
+    ).rows;
+  // The token before the secret, which ends all tokens of its client.
+  for (const token of [value, await tokenOf(harness.url, client), client.client_secret]) {
+    const before = await state();
+    expect((await report({ token }, door.url)).status).toBe(202);
+    const reported = await state();
+    expect(reported).not.toEqual(before);
+    for (let n = 0; n < 2; n += 1) expect((await report({ token }, door.url)).status).toBe(202);
+    expect(await state()).toEqual(reported);
+  }
+  await door.close();
+});
+
 test('A-384 a token that was revoked before its report is denied as reported at every gateway, with the time of the report', async () => {
   const client = await harness.createClient([await harness.createTenant()]);
   const doors = [harness.url, second.url];

@@ -11,7 +11,7 @@ import { leakMarginMs } from '../lookup/records.ts';
 import { insertRevokedToken, isTokenRevoked, renewRevokedToken } from '../lookup/revoked-token-store.ts';
 import { longestTokenSeconds } from '../show/token-end-store.ts';
 import type { CredentialsDeps } from '../state/credentials-deps.ts';
-import { markKeyLeaked, markSecretLeaked, markTokenLeaked } from '../state/leak-store.ts';
+import { markKeyLeaked, markSecretLeaked, markTokenLeaked, wasReported } from '../state/leak-store.ts';
 import { findHolder, insertStateChange, lockClient, updateTokensNotBefore } from '../state/state-store.ts';
 import { change, none, noteChange, noteState, revoking, type Tx } from './change.ts';
 
@@ -43,6 +43,9 @@ const reason = 'ended by a leak report';
  */
 export const createEndLeaked = (given: Omit<CredentialsDeps, 'actor' | 'scopes'>): EndLeaked => {
   return async (leaked, report) => {
+    // Read before anything is locked. A report needs the value alone, so it may come again and again, and a change makes all
+    // gateways read the credentials again and other changes wait, also one that changes nothing.
+    if (await wasReported(given.db, leaked)) return 'known';
     const deps: CredentialsDeps = { ...given, actor: report.actor };
     switch (leaked.kind) {
       case 'api_key':

@@ -3,6 +3,16 @@ import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
 
+const places = {
+  api_key: sql`gateway.api_keys where key_id`,
+  client_secret: sql`gateway.client_secrets where secret_id`,
+  token: sql`gateway.revoked_tokens where jti`,
+};
+
+/** Waits for no lock. */
+export const wasReported = async (db: Db, { kind, id }: { kind: keyof typeof places; id: string }): Promise<boolean> =>
+  (await sql`select 1 from ${places[kind]} = ${id} and leak_reported_at is not null`.execute(db)).rows.length > 0;
+
 /** `endedMs`: when it had ended already; null: it was live. */
 type Leaked<T> = (T & { endedMs: number | null }) | undefined;
 
