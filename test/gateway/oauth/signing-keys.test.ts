@@ -1,8 +1,10 @@
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rotateSigningKey } from '#src/gateway/oauth/keys/rotate-signing-key.ts';
 import { openSigningKeys } from '#src/gateway/oauth/keys/signing-keys.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { until } from '../../support/until.ts';
 import { bearer, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
 import { sendRequest } from '../harness/public-door.ts';
 
@@ -61,6 +63,45 @@ test('a second gateway signs with the same key, and each takes the tokens of the
   expect(decodeProtectedHeader(one).kid).toBe(decodeProtectedHeader(two).kid);
   expect((await sendRequest(other.url, 'GET', read, { headers: bearer(one) })).status).toBe(200);
   expect((await sendRequest(harness.url, 'GET', read, { headers: bearer(two) })).status).toBe(200);
+});
+
+test('A-754 of two readings of the keys that overlap, the one that began later holds, whichever ends last', async () => {
+  const database = await createTestDatabase();
+  try {
+    let held: Promise<void> | undefined;
+    // Holds answers of the store after it has read the rows.
+    const db = database.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      transformResult: async ({ result }) => {
+        const waits = held;
+        held = undefined;
+        await waits;
+        return result;
+      },
+    });
+    const deps = { db, box: harness.box, clock: harness.clock, settings };
+    const keys = await openSigningKeys(deps);
+    const before = keys.current().kid;
+    const answer = Promise.withResolvers<void>();
+    held = answer.promise;
+    const first = keys.reload();
+    await until(() => held === undefined);
+    const { kid } = await rotateSigningKey(deps);
+    await keys.reload();
+    expect(keys.find(kid)).toBeDefined();
+    answer.resolve();
+    await first;
+    expect(keys.find(kid)).toBeDefined();
+    expect(keys.find(before)).toBeDefined();
+    expect(
+      keys
+        .jwks()
+        .keys.map((key) => key.kid)
+        .toSorted(),
+    ).toEqual([before, kid].toSorted());
+  } finally {
+    await database.drop();
+  }
 });
 
 test('a new key signs without a restart, tokens of the old one work until it is retired, and then no longer', async () => {

@@ -49,7 +49,9 @@ export const openSigningKeys = async (deps: SigningKeysDeps): Promise<SigningKey
   const { db, clock, settings } = deps;
   await inTransaction(db, (tx) => settleKeys(deps, tx));
   await rotateOldSigningKey(deps, settings.signing_key_days);
-  let loaded = await loadKeys(deps, undefined);
+  let loaded = openKeys(deps, await listSigningKeys(db), undefined);
+  let begun = 0;
+  let applied = 0;
   const now = (): number => clock.now().getTime();
   return {
     current: () => loaded.current(now()),
@@ -59,7 +61,13 @@ export const openSigningKeys = async (deps: SigningKeysDeps): Promise<SigningKey
     },
     jwks: () => loaded.jwks(now()),
     reload: async () => {
-      loaded = await loadKeys(deps, loaded);
+      begun += 1;
+      const reading = begun;
+      const rows = await listSigningKeys(db);
+      // Readings may overtake each other. An older one is discarded, since it may lack the newest key.
+      if (reading < applied) return;
+      applied = reading;
+      loaded = openKeys(deps, rows, loaded);
     },
     service: {
       name: 'signing-key-age',
@@ -98,8 +106,12 @@ type Loaded = {
   current: (nowMs: number) => SigningKey;
 };
 
-const loadKeys = async (deps: SigningKeysDeps, before: Loaded | undefined): Promise<Loaded> => {
-  const rows = await listSigningKeys(deps.db);
+/** `before`: of the reading before. */
+const openKeys = (
+  deps: Pick<SigningKeysDeps, 'box'>,
+  rows: readonly SigningKeyRow[],
+  before: Loaded | undefined,
+): Loaded => {
   // Documents made from a key set compare it by identity, so an unchanged set must stay the same object.
   if (before !== undefined && isSame(before.rows, rows)) return before;
   const [newest] = rows;
