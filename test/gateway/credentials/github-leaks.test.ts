@@ -128,6 +128,29 @@ test('A-608 a flood without a right signature from one address leaves the report
   await until(async () => (await key.status()) === 401);
 });
 
+test('A-753 a key of another kind in the list of GitHub leaves its other keys in use, and signs nothing itself', async () => {
+  const good = answerKeys;
+  const ofCurve = (namedCurve: string): SigningKey => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve });
+    return { id: namedCurve, privateKey, pem: publicKey.export({ type: 'spki', format: 'pem' }).toString() };
+  };
+  const other = ofCurve('P-384');
+  const listed = [other, { id: 'unknown', pem: 'no key' }, published];
+  answerKeys = () => ({
+    status: 200,
+    body: JSON.stringify({ public_keys: listed.map(({ id, pem }) => ({ key_identifier: id, key: pem })) }),
+  });
+  const door = await harness.openDoor();
+  const key = await createKey();
+  const found = [{ token: key.value, type: 't' }];
+  expect((await send(found, { key: other, url: door.url })).status).toBe(401);
+  expect(await key.status()).toBe(200);
+  expect((await send(found, { url: door.url })).status).toBe(200);
+  await until(async () => (await key.status()) === 401);
+  answerKeys = good;
+  await door.close();
+});
+
 test('A-387 the intake is off by default; without readable keys it answers 503, and takes a report later', async () => {
   const key = await createKey();
   const found = [{ token: key.value, type: 't', url: '', source: 'commit' }];
