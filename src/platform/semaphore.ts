@@ -11,6 +11,12 @@ export type Semaphore = {
   acquire(signal: AbortSignal): Promise<(() => void) | undefined>;
 };
 
+/** A semaphore for each name, for example one for each tenant. */
+type Semaphores = {
+  /** As `acquire` of the semaphore of this name. */
+  acquire(name: string, signal: AbortSignal): Promise<(() => void) | undefined>;
+};
+
 type Bounds = { atOnceMax: number; waitingMax: number; waitMsMax: number };
 
 export const createSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): Semaphore => {
@@ -52,6 +58,40 @@ export const createSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): S
       if (taken < atOnceMax) taken += 1;
       else if (waiting.length >= waitingMax || !(await wait(signal))) return undefined;
       return ender();
+    },
+  };
+};
+
+/** A semaphore without holders and waiters is deleted, so the number of names does not matter. */
+export const createSemaphores = (bounds: Bounds): Semaphores => {
+  const used = new Map<string, { semaphore: Semaphore; users: number }>();
+
+  const enter = (name: string): { semaphore: Semaphore; leave: () => void } => {
+    const entry = used.get(name) ?? { semaphore: createSemaphore(bounds), users: 0 };
+    used.set(name, entry);
+    entry.users += 1;
+    const leave = (): void => {
+      entry.users -= 1;
+      if (entry.users === 0) used.delete(name);
+    };
+    return { semaphore: entry.semaphore, leave };
+  };
+
+  return {
+    acquire: async (name, signal) => {
+      const { semaphore, leave } = enter(name);
+      const release = await semaphore.acquire(signal);
+      if (release === undefined) {
+        leave();
+        return undefined;
+      }
+      let ended = false;
+      return () => {
+        if (ended) return;
+        ended = true;
+        release();
+        leave();
+      };
     },
   };
 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSemaphore } from '#src/platform/semaphore.ts';
+import { createSemaphore, createSemaphores } from '#src/platform/semaphore.ts';
 
 const never = new AbortController().signal;
 
@@ -36,4 +36,19 @@ test('who goes away or has waited too long leaves the queue to the others', asyn
   expect(await semaphore.acquire(never)).toBeUndefined();
   end?.();
   expect(await semaphore.acquire(never)).toBeTypeOf('function');
+});
+
+test('names have semaphores of their own, and each release counts once', async () => {
+  const semaphores = createSemaphores({ atOnceMax: 1, waitingMax: 1, waitMsMax: 60_000 });
+  const end = await semaphores.acquire('one', never);
+  expect(await semaphores.acquire('two', never)).toBeTypeOf('function');
+  const next = semaphores.acquire('one', never);
+  expect(await semaphores.acquire('one', never)).toBeUndefined();
+  end?.();
+  end?.();
+  const endNext = await next;
+  const last = semaphores.acquire('one', never);
+  endNext?.();
+  (await last)?.();
+  expect(await semaphores.acquire('one', never)).toBeTypeOf('function');
 });

@@ -14,7 +14,10 @@ import { lowerOther } from './niceness.ts';
 
 const host = '127.0.0.1';
 
-/** Two large imports with the connections that report their progress, and some short requests beside them. */
+/**
+ * Two large imports with the connections that report their progress, and some short requests beside them. A restaurant takes one for
+ * its changes of the menu, since these run one at a time (platform/http/mount-operations.ts).
+ */
 export const connectionsMax = 6;
 
 /** Resolves when it listens and has sent its port. A later message ends the process. */

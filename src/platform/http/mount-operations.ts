@@ -17,6 +17,7 @@ import type { Clock } from '../clock.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { createPace, type Pace } from '../pace.ts';
 import type { SecretBox } from '../secret-box.ts';
+import { createSemaphores } from '../semaphore.ts';
 import { type TraceSpan, traced } from '../telemetry/traces.ts';
 import { textSlices } from '../text-slices.ts';
 import type { Operation, OperationInput } from './operation.ts';
@@ -24,12 +25,14 @@ import { type BodyBounds, mayBeLarge, readJsonObject } from './read-body.ts';
 import { resolveTenant } from './resolve-tenant.ts';
 import {
   hasReceipt,
+  type IdempotentRequest,
   idempotentRequest,
   readIdempotencyKey,
   runOnce,
   runOnceOutside,
   type SealedPart,
   type Sealing,
+  stillRunning,
   type WireAnswer,
 } from './run-once.ts';
 import { mergeParameters, parseParameters, readQuery } from './validate.ts';
@@ -46,21 +49,59 @@ export type OperationDeps = {
 
 const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
 
+/** Shorter than the gateway waits for an answer, so the caller learns that nothing was done. */
+const turns = { atOnceMax: 1, waitingMax: 32, waitMsMax: 20_000 };
+
 /** Routes for `operations` under `prefix`, to be mounted inside the error boundary. */
 export const mountOperations = (operations: readonly Operation[], prefix: string, deps: OperationDeps): Router => {
   const router = new Router({ prefix, strict: true, sensitive: true });
+  const inTurn = createTurns();
   for (const operation of operations) {
     const handler =
       operation.longWork === true && deps.serveLongWork !== undefined
         ? deps.serveLongWork
-        : (ctx: Context): Promise<void> => serve(operation, prefix, deps, ctx);
+        : (ctx: Context): Promise<void> => serve(operation, prefix, { ...deps, inTurn }, ctx);
     if (operation.method === 'GET') router.get(operation.path, handler);
     else router.post(operation.path, handler);
   }
   return router;
 };
 
-const serve = async (operation: Operation, prefix: string, deps: OperationDeps, ctx: Context): Promise<void> => {
+/** The request of a tenant; with an Idempotency-Key what identifies it. */
+type Turning = { tenant: string; signal: AbortSignal; request?: IdempotentRequest };
+type InTurn = <T>(turning: Turning, work: () => Promise<T>) => Promise<T>;
+
+/**
+ * Long work that changes something runs one at a time for each tenant, and waits without a connection. In its transaction it
+ * would wait for the locks of the tenant, and a few such requests would hold every connection that the long work of other
+ * tenants needs.
+ */
+const createTurns = (): InTurn => {
+  const semaphores = createSemaphores(turns);
+  const keys = new Set<string>();
+  return async ({ tenant, signal, request }, work) => {
+    const key = request === undefined ? undefined : `${request.owner} ${request.key}`;
+    // A request that runs in another process holds its key in the database.
+    if (key !== undefined && keys.has(key)) throw stillRunning();
+    if (key !== undefined) keys.add(key);
+    try {
+      const release = await semaphores.acquire(tenant, signal);
+      if (release === undefined) throw tooManyWait();
+      return await work().finally(release);
+    } finally {
+      if (key !== undefined) keys.delete(key);
+    }
+  };
+};
+
+const tooManyWait = (): Fault =>
+  new Fault('OVERLOADED', 'Earlier requests of this kind are still running; try again shortly', {
+    headers: { 'retry-after': '2' },
+  });
+
+type ServeDeps = OperationDeps & { inTurn: InTurn };
+
+const serve = async (operation: Operation, prefix: string, deps: ServeDeps, ctx: Context): Promise<void> => {
   const caller = callerOf(ctx.req, deps.verifyAssertion);
   const query = readQuery(ctx.querystring);
   const body = operation.method === 'POST' ? await readJsonObject(ctx.req, operation.body ?? defaultBounds) : undefined;
@@ -72,6 +113,7 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
   if (tenant !== '' && caller.tenants.length > 1) ctx.set(tenantHeader, tenant);
   const params = parseParameters(operation.params, merged.values, [...query.errors, ...merged.errors]);
   requireScopes(caller, operation.scopesOf?.(params) ?? []);
+  const signal = ctx.state.signal as AbortSignal;
 
   const input = (db: Kysely<unknown>): OperationInput<unknown> => ({
     params,
@@ -81,7 +123,7 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
     now: deps.clock.now(),
     readNow: () => deps.clock.now(),
     db,
-    signal: ctx.state.signal as AbortSignal,
+    signal,
   });
   const run = async (db: Kysely<unknown>, checked?: unknown): Promise<WireAnswer> => {
     // A retried transaction shows as a second span.
@@ -97,7 +139,8 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
   if (key === undefined) {
     const checked = await check();
     const runsBare = operation.transaction === false;
-    return send(ctx, await (runsBare ? run(deps.db, checked) : inTransaction(deps.db, (tx) => run(tx, checked))));
+    const work = () => (runsBare ? run(deps.db, checked) : inTransaction(deps.db, (tx) => run(tx, checked)));
+    return send(ctx, await (operation.longWork === true ? deps.inTurn({ tenant, signal }, work) : work()));
   }
   const request = idempotentRequest({
     owner: caller.id,
@@ -110,14 +153,14 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
     requestId: String(ctx.state.requestId),
     sealing: operation.isSecret === true ? sealingOf(deps, caller.id, key) : undefined,
   });
-  const needsCheck = operation.check !== undefined && !(await hasReceipt(deps.db, request, deps.clock.now()));
-  const checked = needsCheck ? await check() : undefined;
-  send(
-    ctx,
+  const mayWait = operation.check !== undefined || operation.longWork === true;
+  const isNew = mayWait && !(await hasReceipt(deps.db, request, deps.clock.now()));
+  const checked = isNew ? await check() : undefined;
+  const work = (): Promise<WireAnswer> =>
     operation.transaction === false
-      ? await runOnceOutside(deps.db, request, deps.clock.now(), () => run(deps.db, checked))
-      : await inTransaction(deps.db, (tx) => runOnce(tx, request, deps.clock.now(), () => run(tx, checked))),
-  );
+      ? runOnceOutside(deps.db, request, deps.clock.now(), () => run(deps.db, checked))
+      : inTransaction(deps.db, (tx) => runOnce(tx, request, deps.clock.now(), () => run(tx, checked)));
+  send(ctx, await (isNew && operation.longWork === true ? deps.inTurn({ tenant, signal, request }, work) : work()));
 };
 
 const sealingOf = ({ box }: OperationDeps, owner: string, key: string): Sealing => {

@@ -65,7 +65,10 @@ export type Operation<P = unknown, A = unknown, C = unknown> = {
   isSecret?: boolean;
   /** The answer may have thousands of elements inside its items, so it is checked and written with pauses. */
   hasLargeItems?: true;
-  /** Long work, which blocks other requests: the program may serve it in a process of its own. */
+  /**
+   * Long work, which blocks other requests: the program may serve it in a process of its own. A POST waits until no other of the same
+   * tenant runs.
+   */
   longWork?: true;
   /**
    * Refusals of steps 15-17 are thrown as Fault by the route; the use case returns them as values. `checked`: the result of

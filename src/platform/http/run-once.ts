@@ -153,7 +153,7 @@ const findEarlier = async (
 const tenantOf = ({ tenant }: RequestWithKey): Record<string, string> =>
   tenant === '' ? {} : { [tenantHeader]: tenant };
 
-const stillRunning = (): Fault =>
+export const stillRunning = (): Fault =>
   new Fault('CONFLICT', 'A request with this Idempotency-Key is still running', { headers: { 'retry-after': '1' } });
 
 const asKept = async (request: IdempotentRequest): Promise<Pick<Receipt, 'requestHash'> & ReceiptRequest> => {
