@@ -136,6 +136,10 @@ const boundSelection = (sent: SentOption, members: OptionMembers, findings: Find
 export const isVisiblePrimary = (option: Option): boolean =>
   option.primary && !option.hidden && option.removed !== true;
 
+/** The option whose values others are restricted to. */
+export const primaryOf = (all: readonly Option[]): Option | undefined =>
+  all.find(isVisiblePrimary) ?? all.find((option) => option.primary && option.removed !== true);
+
 /**
  * Replaces ext_ids of values of the primary option by their uids. Changes `after` in place, which has no other user
  * yet.
@@ -145,8 +149,7 @@ const restrictValues = (
   all: readonly Option[],
   findings: Findings,
 ): void => {
-  const primary =
-    all.find(isVisiblePrimary) ?? all.find((option) => option.primary && option.removed !== true) ?? undefined;
+  const primary = primaryOf(all);
   const uids = new Map(
     primary?.option_values.filter((value) => value.removed !== true).map((value) => [value.ext_id, value.uid]),
   );

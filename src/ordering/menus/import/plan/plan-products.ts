@@ -5,6 +5,7 @@ import { type ProductMembers, productMembers } from '../elements/members.ts';
 import { type Drafted, type ImportTerms, posUidOf, type StoredElement } from '../read/import-terms.ts';
 import type { SentCategory, SentMenu, SentProduct } from '../read/read-elements.ts';
 import type { FieldChange } from '../report/report.ts';
+import { followPrimary } from './kept-restrictions.ts';
 import { isVisiblePrimary, type Planning, planOptions } from './plan-options.ts';
 import { changesOf, resolveMembers } from './resolve-members.ts';
 import type { CurrentMenu, StoredCategory, StoredProduct } from './stored-menu.ts';
@@ -13,6 +14,8 @@ type CategoryDrafts = readonly Drafted<SentCategory, StoredCategory>[];
 type CategoryIndex = {
   byExtId: ReadonlyMap<string | null, StoredCategory>;
   byUid: ReadonlyMap<string, StoredCategory>;
+  /** As they were before the import. */
+  before: ReadonlyMap<string, StoredCategory>;
   /** Includes removed categories, so that the report can name the category that a product leaves. */
   extIds: ReadonlyMap<string, string | null>;
 };
@@ -58,6 +61,7 @@ const indexCategories = (current: CurrentMenu, drafts: CategoryDrafts, terms: Im
   return {
     byExtId: new Map(all.map((category) => [category.ext_id, category])),
     byUid: new Map(all.map((category) => [category.uid, category])),
+    before: new Map(current.categories.map((category) => [category.uid, category])),
     extIds: new Map([...current.categories, ...all].map((category) => [category.uid, category.ext_id])),
   };
 };
@@ -93,8 +97,14 @@ const planProduct = async (
   });
   const sources = { inherits_options: members.inherits_options, copied_options: copied };
   const inherited = aliveOptions(inheritedOptions(sources, category?.options ?? []));
+  const kept = base && category && keptOptions(sent, base, { category, members, inherited }, index, planning);
   const options = await planOptions(
-    { current: before?.options ?? [], alive, sent: sent.options ?? (base ? undefined : []), inherited },
+    {
+      current: kept?.options ?? before?.options ?? [],
+      alive,
+      sent: sent.options ?? (base ? undefined : []),
+      inherited,
+    },
     planning,
   );
   const after: StoredProduct = {
@@ -109,7 +119,26 @@ const planProduct = async (
     removed: false,
   };
   checkOwnPrimaries(sent, after, inherited, planning);
-  return { sent, before, after, changed: own || options.changed };
+  return { sent, before, after, changed: own || options.changed || kept?.changed === true };
+};
+
+/** Undefined when the import sends the options. */
+const keptOptions = (
+  { options, pointer, extId }: SentProduct,
+  base: StoredProduct,
+  after: { category: StoredCategory; members: ProductMembers; inherited: readonly Option[] },
+  index: CategoryIndex,
+  planning: PlanningProducts,
+): ReturnType<typeof followPrimary> | undefined => {
+  if (options !== undefined) return undefined;
+  const { category, members, inherited } = after;
+  const sources = [index.before.get(base.category_uid)?.options, category.options, base.copied_options];
+  const isMoved = base.category_uid !== category.uid || base.inherits_options !== members.inherits_options;
+  const known = sources.flatMap((each) => each ?? []);
+  return followPrimary(
+    { own: base.options, inherited, known, isMoved, alive: !base.removed, pointer, extId },
+    planning,
+  );
 };
 
 const findCategory = (
