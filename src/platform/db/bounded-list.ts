@@ -49,6 +49,11 @@ export type ListSource = {
   isAscending?: boolean;
   /** Columns of a row and the tables that they are in, with the same alias. */
   columns: Condition;
+  /**
+   * With `weight`: the columns of an item, from a row of `columns` with the same alias, where they cost more than reading what
+   * is stored. They are computed for the items of the page only. Default: all.
+   */
+  shown?: Condition;
   tables: Condition;
   /** Together with the uid it identifies one row. */
   tenant: Condition;
@@ -182,17 +187,17 @@ const readRows = <Row>(db: Kysely<unknown>, source: ListSource, uids: Condition)
 
 /** The rows of `part` until the page is full of documents, at least one. The documents of the others stay unread. */
 const readWeighed = async <Row>(db: Kysely<unknown>, source: ListSource, part: Condition): Promise<Read<Row>> => {
-  const { columns, tables, weight } = source;
+  const { columns, tables, weight, alias } = source;
   if (weight === undefined) {
     const { rows } = await sql<Row>`select ${columns} from ${tables} ${part}`.execute(db);
     return { rows, found: rows.length };
   }
   const { rows } = await sql<Row & { found: number }>`
-    select * from (
+    select ${source.shown === undefined ? sql`*` : sql`${source.shown}, found`} from (
       select *, sum(weight) over (${namedSequence(source)} rows unbounded preceding) - weight as lighter,
         count(weight) over () as found
       from (select ${columns}, ${weight} as weight, ${keyColumns(source)} from ${tables} ${part}) as listed
-    ) as weighed where lighter < ${documentsMax} ${namedSequence(source)}`.execute(db);
+    ) as ${sql.ref(alias)} where lighter < ${documentsMax} ${namedSequence(source)}`.execute(db);
   return { rows: rows.map((row) => withoutAids(row) as Row), found: rows[0]?.found ?? 0 };
 };
 
@@ -280,7 +285,7 @@ const refuseCutPages = async (
   first: Condition,
 ): Promise<void> => {
   if (rows.length < Math.min(found, pagesize)) throw pageTooLarge();
-  const before = await readRows(db, { ...source, columns: sql`null` }, first);
+  const before = await readRows(db, { ...source, columns: sql`null`, shown: sql`null` }, first);
   if (before.rows.length < before.found) throw pageTooLarge();
 };
 

@@ -74,7 +74,7 @@ export const runImport = async (tx: Kysely<unknown>, request: ImportRequest): Pr
     products: extIdsOf(sent.products),
     referred: [...new Set(sent.products.flatMap(({ categoryExtId }) => categoryExtId ?? []))],
   };
-  const loading = { ...request, withoutRemoved: owned.stored > ownedMax.values };
+  const loading = { ...request, isWithoutRemoved: owned.stored > ownedMax.values };
   const current = { version: baseVersion, ...(await loadCurrentMenu(tx, loading, named)) };
   const newUid = (prefix: string): string => newId(prefix, now.getTime());
   const copiesMax = Math.min(valuesMax, Math.max(ownedMax.values, owned.before.values) - owned.after.values);

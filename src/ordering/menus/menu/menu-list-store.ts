@@ -5,11 +5,11 @@ import { aliveOptions } from './applying-options.ts';
 import type { ProductOnSale } from './menu.ts';
 import {
   type ListedCategory,
+  listedCategory,
+  listedProduct,
   loadCategories,
   onSale,
   type ProductRow,
-  productColumns,
-  withCount,
 } from './menu-store.ts';
 
 /**
@@ -40,7 +40,8 @@ export const listCategories = async (
     alias: 'c',
     tables: sql`ordering.categories c`,
     tenant,
-    columns: withCount,
+    columns: listedCategory.stored,
+    shown: listedCategory.shown,
     weight: sql`pg_column_size(c.options)`,
     isAscending: true,
     key: [
@@ -73,7 +74,8 @@ export const listProducts = async (
     alias: 'p',
     tables: sql`ordering.products p join ordering.categories c on c.restuid = p.restuid and c.uid = p.category_uid`,
     tenant: sql`p.restuid = ${restuid}`,
-    columns: sql`${productColumns}, c.position as category_position`,
+    columns: sql`${listedProduct.stored}, c.position as category_position`,
+    shown: sql`${listedProduct.shown}, p.category_position`,
     // An answer repeats the options of the category in each product that has them.
     weight: sql`pg_column_size(p.options) + coalesce(pg_column_size(p.copied_options), 0)
       + case when p.inherits_options = 'sync' then pg_column_size(c.options) else 0 end`,

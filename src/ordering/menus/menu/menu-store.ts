@@ -1,6 +1,6 @@
 /** Menus as readers see them, from PostgreSQL: elements that are not removed, with the options that apply. */
 
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { statement } from '#src/platform/db/driver/statement.ts';
 import { aliveOptions, applyingOptions } from './applying-options.ts';
 import type { Category, Option, Product, ProductOnSale } from './menu.ts';
@@ -8,12 +8,35 @@ import type { Category, Option, Product, ProductOnSale } from './menu.ts';
 const categoryMembers = sql`
   c.uid, c.name, c.description, c.image, c.url, c.hidden, c.position, c.subrestaurant_uids, c.ext_id`;
 
-const categoryColumns = sql`${categoryMembers}, c.options`;
+/**
+ * The options of a column without those that were removed: they wait for the import that sends them again, and there may be
+ * more of them than there are others. Most columns have none, and are not written anew.
+ */
+export const withoutRemoved = (options: RawBuilder<unknown>): RawBuilder<unknown> => sql`
+  case when ${options} @? '$[*] ? (exists(@.removed) || exists(@.option_values[*].removed))' then (
+    select coalesce(jsonb_agg(option || jsonb_build_object('option_values', (
+      select coalesce(jsonb_agg(v order by place), '[]')
+      from jsonb_array_elements(option -> 'option_values') with ordinality as each (v, place) where not v ? 'removed'
+    )) order by number), '[]')
+    from jsonb_array_elements(${options}) with ordinality as all_options (option, number) where not option ? 'removed')
+  else ${options} end`;
 
-export const productColumns = sql`
+const categoryOptions = sql`${withoutRemoved(sql`c.options`)} as options`;
+
+const categoryColumns = sql`${categoryMembers}, ${categoryOptions}`;
+
+const productMembers = sql`
   p.uid, p.category_uid, p.name, p.ingredients, p.price, p.prices_table, p.image, p.allergens, p.symbols, p.suggested,
   p.price_sale_alert, p.price_sale_badge, p.checkout_selling, p.url, p.hidden, p.position, p.subrestaurant_uids, p.ext_id,
-  p.inherits_options, p.options, p.copied_options, p.offline_uid`;
+  p.inherits_options, p.copied_options, p.offline_uid`;
+
+const productColumns = sql`${productMembers}, ${withoutRemoved(sql`p.options`)} as options`;
+
+/** Rows of a list are weighed before their options are read, so the columns of both kinds of options are parts of it. */
+export const listedProduct = {
+  stored: sql`${productMembers}, p.options`,
+  shown: productColumns,
+};
 
 export type ProductRow = Product & { copied_options: Option[] | null; offline_uid: string | null };
 
@@ -38,7 +61,7 @@ export const loadProductsOnSale = async (
       where p.restuid = ${restuid} and p.uid = any(${[...new Set(uids)]}::text[]) and p.removed_at is null
     ) p
     left join lateral (
-      select c.options, (select to_json(named) from (select ${categoryMembers}) named) as category
+      select ${categoryOptions}, (select to_json(named) from (select ${categoryMembers}) named) as category
       from ordering.categories c
       where p.place = 1 and c.restuid = ${restuid} and c.uid = p.category_uid and c.removed_at is null
     ) c on true`.execute(db);
@@ -87,9 +110,13 @@ const byUid = (rows: readonly Category[]): Map<string, Category> =>
 export type ListedCategory = Category & { products_count: number };
 
 /** Triggers maintain these counts: counting the products of a hundred categories would read the whole menu. */
-export const withCount = sql`
-  ${categoryColumns}, coalesce((select sum(t.count) from ordering.tallies t
+const productsCount = sql`coalesce((select sum(t.count) from ordering.tallies t
     where t.restuid = c.restuid and t.name = 'products shown ' || c.uid), 0)::integer as products_count`;
+
+export const listedCategory = {
+  stored: sql`${categoryMembers}, c.options, ${productsCount}`,
+  shown: sql`${categoryColumns}, c.products_count`,
+};
 
 export const findCategory = async (
   db: Kysely<unknown>,
@@ -97,7 +124,7 @@ export const findCategory = async (
   uid: string,
 ): Promise<ListedCategory | undefined> => {
   const { rows } = await sql<ListedCategory>`
-    select ${withCount} from ordering.categories c
+    select ${categoryColumns}, ${productsCount} from ordering.categories c
     where c.restuid = ${restuid} and c.uid = ${uid} and c.removed_at is null`.execute(db);
   return rows.map((row) => ({ ...row, options: aliveOptions(row.options) }))[0];
 };

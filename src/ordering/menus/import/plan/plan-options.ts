@@ -8,6 +8,7 @@ import type { Option, OptionValue } from '../../menu/menu.ts';
 import { type OptionMembers, optionMembers, type ValueMembers, valueMembers } from '../elements/members.ts';
 import type { SentOption, SentValue } from '../read/read-elements.ts';
 import type { Action, FieldChange, Findings, Ledger } from '../report/report.ts';
+import { asRemoved, dropRemoved } from './removed-options.ts';
 import { changesOf, isSame, resolveMembers } from './resolve-members.ts';
 
 export type Planning = {
@@ -29,12 +30,6 @@ export type OptionsOwner = {
   /** Options of the category that apply to a product; the primary option may be one of them. */
   inherited: readonly Option[];
 };
-
-/**
- * Removed elements are kept so that they can be restored. The oldest are dropped, because a document must not grow
- * without limit.
- */
-const removedMax = 500;
 
 /** The new options, and whether any of them changed. */
 export const planOptions = async (
@@ -59,7 +54,7 @@ export const planOptions = async (
   let changed = false;
   for (const each of merged) changed = noteOption(each, owner.alive, planning.ledger) || changed;
   for (const option of left) changed = noteRemoved(option, owner.alive, planning.ledger) || changed;
-  return { options: [...after, ...foreign, ...asRemoved(left)], changed };
+  return { options: dropRemoved([...after, ...foreign, ...asRemoved(left)], owner.current), changed };
 };
 
 /** Options that were not sent are not counted, unless they are restored together with their parent. */
@@ -73,7 +68,7 @@ const keepOptions = (
     for (const value of option.option_values.filter((each) => each.removed !== true))
       ledger.note({ ...back, kind: 'option_value', ext_id: value.ext_id, uid: value.uid, changes: [] });
   }
-  return { options: [...current], changed: false };
+  return { options: dropRemoved(current, current), changed: false };
 };
 
 /** Notes the options of a removed parent as removed; their document stays as it is. */
@@ -112,13 +107,6 @@ const mergeOption = (sent: SentOption, before: Option | undefined, planning: Pla
     option_values: [...values, ...foreign, ...asRemoved(others.filter((value) => !foreign.includes(value)))],
   };
 };
-
-/** Newly removed elements come first, so that the ones removed longest ago are dropped first. */
-const asRemoved = <T extends { removed?: true }>(elements: readonly T[]): T[] =>
-  [
-    ...elements.filter((element) => element.removed !== true).map((element): T => ({ ...element, removed: true })),
-    ...elements.filter((element) => element.removed === true),
-  ].slice(0, removedMax);
 
 /** A single option accepts at most one value, once. There 0 (no limit) means the same. */
 const boundSelection = (sent: SentOption, members: OptionMembers, findings: Findings): OptionMembers => {

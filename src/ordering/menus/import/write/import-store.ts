@@ -1,6 +1,7 @@
 /** Reads and writes the menu of an import in PostgreSQL, in bulk: one statement for hundreds of elements. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Pace } from '#src/platform/pace.ts';
+import { withoutRemoved } from '../../menu/menu-store.ts';
 import type { ChangeNames } from '../plan/change-names.ts';
 import type { ImportChanges } from '../plan/plan-import.ts';
 import type { CurrentMenu, StoredCategory, StoredProduct } from '../plan/stored-menu.ts';
@@ -41,7 +42,7 @@ type Loading = Pick<ImportTerms, 'mode' | 'posUid'> & {
   restuid: string;
   owner: string | null;
   /** Without the options and values that were removed inside the named elements: together they are too many. */
-  withoutRemoved: boolean;
+  isWithoutRemoved: boolean;
 };
 
 /**
@@ -51,14 +52,14 @@ type Loading = Pick<ImportTerms, 'mode' | 'posUid'> & {
  */
 export const loadCurrentMenu = async (
   tx: Kysely<unknown>,
-  { restuid, owner, mode, posUid, withoutRemoved }: Loading,
+  { restuid, owner, mode, posUid, isWithoutRemoved }: Loading,
   named: NamedElements,
 ): Promise<Omit<CurrentMenu, 'version'>> => {
   const among = (extIds: readonly string[]) => sql`ext_id = any(${extIds}::text[])`;
   const own = sql`restuid = ${restuid} and coalesce(owner_client, '') = coalesce(${owner}::text, '') and ext_id is not null`;
   const inReach = sql`(${mode} = 'replace' and pos_uid = ${posUid})`;
   const optionsOf = (extIds: readonly string[], needed: RawBuilder<unknown>) => sql`
-    case when ${among(extIds)} then ${withoutRemoved ? notRemoved : sql`options`}
+    case when ${among(extIds)} then ${isWithoutRemoved ? notRemoved : sql`options`}
       when ${inReach} or ${needed} then ${notRemoved} else '[]' end as options`;
   const referred = sql`(${among(named.referred)} or uid in (
     select category_uid from ordering.products where ${own} and ${among(named.products)}))`;
@@ -84,12 +85,7 @@ export const loadCurrentMenu = async (
   return { categories, products, sharedCategories: await loadSharedCategories(tx, restuid, owner) };
 };
 
-const notRemoved = sql`(
-  select coalesce(jsonb_agg(option || jsonb_build_object('option_values', (
-    select coalesce(jsonb_agg(v order by place), '[]')
-    from jsonb_array_elements(option -> 'option_values') with ordinality as each (v, place) where not v ? 'removed'
-  )) order by number), '[]')
-  from jsonb_array_elements(options) with ordinality as all_options (option, number) where not option ? 'removed')`;
+const notRemoved = withoutRemoved(sql`options`);
 
 /** Categories of `owner` that contain products of other owners. */
 export const loadSharedCategories = async (
