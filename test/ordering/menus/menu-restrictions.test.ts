@@ -135,3 +135,65 @@ test('restrictions that an earlier release left at the values of the category ar
   const repaired = await read();
   expect(repaired.egg).toEqual([repaired.sizes.l]);
 });
+
+/** A primary option with `values` values, and others whose values are restricted to all of these. */
+const restricted = (values: number, others: number): Body[] => {
+  const names = Array.from({ length: values }, (_, i) => `${i}`);
+  const valuesOf = (more: Body): Body[] => names.map((name) => ({ ext_id: name, name, ...more }));
+  const one = (ext_id: string, more: Body, ofValues: Body): Body => ({
+    ext_id,
+    name: ext_id,
+    type: 'multiple',
+    ...more,
+    option_values: valuesOf(ofValues),
+  });
+  const lists = { restrict_to_primary_value_ext_ids: names };
+  return [one('size', { primary: true }, {}), ...Array.from({ length: others }, (_, i) => one(`o${i}`, {}, lists))];
+};
+
+test('A-716 a product with more than 10,000 restrictions of its option values is refused, as is a category', async () => {
+  await open();
+  await accepted(restaurant, change({ category_ext_id: 'C4', options: restricted(100, 1) }));
+  const tooMany = restricted(101, 1);
+  for (const [kind, body] of [
+    ['products', change({ options: tooMany })],
+    ['categories', { ...merge, categories: [category('C2', { options: tooMany })] }],
+  ] as const) {
+    const report = await refused(restaurant, body);
+    expect(codesOf(report)).toEqual([['LENGTH', `/${kind}/0/options`]]);
+    expect(report.errors[0].message).toContain('have 10201 restrictions');
+  }
+});
+
+test('A-716 an import of more than 200,000 restrictions is refused, whether they are sent or copied from categories', async () => {
+  await open();
+  const send = (body: Body) =>
+    core.call('POST', '/menu/import', { caller: restaurant.caller, body: { pos_uid: 'till-1', ...merge, ...body } });
+  const full = restricted(100, 1);
+  const names = Array.from({ length: 21 }, (_, i) => `P${i}`);
+  const sent = await send({ products: names.map((name) => product(name, { options: full })) });
+  expect([sent.status, sent.json.error]).toEqual([400, 'VALIDATION_ERROR']);
+  expect(sent.json.errors).toMatchObject([{ pointer: 'products', code: 'LENGTH' }]);
+  expect(sent.json.errors[0].message).toContain('210000');
+  const copies = {
+    ...merge,
+    categories: [category('C4', { options: full })],
+    products: names.map((name) => product(name, { category_ext_id: 'C4', inherits_options: 'copy', options: [] })),
+  };
+  expect(codesOf(await refused(restaurant, copies))).toEqual([['LENGTH', '/products/20']]);
+});
+
+test('A-716 a product that has more restrictions from an earlier release is read, changed and repaired', async () => {
+  await open();
+  await accepted(restaurant, change({ category_ext_id: 'C4', options: restricted(100, 1) }));
+  await core.pool.query(
+    `update ordering.products set options = options || (
+       select jsonb_agg(options -> 1 || jsonb_build_object('uid', 'opt_' || n, 'ext_id', 'X' || n))
+       from generate_series(1, 3) n) where restuid = $1`,
+    [restaurant.restuid],
+  );
+  await accepted(restaurant, change({ price: 9 }));
+  expect((await list('products', restaurant))[0].options).toHaveLength(5);
+  await accepted(restaurant, change({ category_ext_id: 'C1', options: [toppings] }));
+  expect((await list('products', restaurant))[0].options).toHaveLength(2);
+});

@@ -2,7 +2,7 @@
 import { aliveOptions, inheritedOptions } from '../../menu/applying-options.ts';
 import type { Option } from '../../menu/menu.ts';
 import { type ProductMembers, productMembers } from '../elements/members.ts';
-import { type Drafted, type ImportTerms, posUidOf, type StoredElement } from '../read/import-terms.ts';
+import { type Drafted, type ImportTerms, posUidOf, restrictionsMax, type StoredElement } from '../read/import-terms.ts';
 import type { SentCategory, SentMenu, SentProduct } from '../read/read-elements.ts';
 import type { FieldChange } from '../report/report.ts';
 import { followPrimary } from './kept-restrictions.ts';
@@ -19,8 +19,8 @@ type CategoryIndex = {
   /** Includes removed categories, so that the report can name the category that a product leaves. */
   extIds: ReadonlyMap<string, string | null>;
 };
-/** `copiedValues`: how many option values this import has copied from categories to products. */
-type PlanningProducts = Planning & { copiedValues: number };
+/** How many option values, and restrictions of them, this import has copied from categories to products. */
+type PlanningProducts = Planning & { copiedValues: number; copiedRestrictions: number };
 
 export const planProducts = async (
   current: CurrentMenu,
@@ -32,7 +32,7 @@ export const planProducts = async (
   const known = new Map(current.products.map((product) => [product.ext_id, product]));
   const index = indexCategories(current, categories, terms);
   const drafts: Drafted<SentProduct, StoredProduct>[] = [];
-  const counting: PlanningProducts = { ...planning, copiedValues: 0 };
+  const counting: PlanningProducts = { ...planning, copiedValues: 0, copiedRestrictions: 0 };
   for (const each of sent.products) {
     drafts.push(await planProduct(each, known.get(each.extId), index, terms, counting));
     const pause = planning.pace();
@@ -177,12 +177,18 @@ const copiedOptions = async (
 ): Promise<Option[] | null> => {
   if (members.inherits_options !== 'copy') return null;
   if (before?.inherits_options === 'copy' && before.copied_options !== null) return before.copied_options;
-  if (planning.copiedValues > planning.copiesMax) return [];
+  const { copiesMax } = planning;
+  if (planning.copiedValues > copiesMax || planning.copiedRestrictions > restrictionsMax.sent) return [];
   const options = aliveOptions(ofCategory);
-  // An option without values needs room too.
-  for (const { option_values } of options) planning.copiedValues += Math.max(option_values.length, 1);
-  if (planning.copiedValues <= planning.copiesMax) return copyOptions(options, planning);
-  const message = `with it the import copies more than ${planning.copiesMax} option values from categories: send fewer products`;
+  for (const { option_values } of options) {
+    // An option without values needs room too.
+    planning.copiedValues += Math.max(option_values.length, 1);
+    for (const value of option_values) planning.copiedRestrictions += value.restrict_to_primary_value_uids.length;
+  }
+  const hasRoom = planning.copiedValues <= copiesMax;
+  if (hasRoom && planning.copiedRestrictions <= restrictionsMax.sent) return copyOptions(options, planning);
+  const what = hasRoom ? `${restrictionsMax.sent} restrictions of option values` : `${copiesMax} option values`;
+  const message = `with it the import copies more than ${what} from categories: send fewer products`;
   planning.findings.error(pointer, extId, 'LENGTH', message);
   return [];
 };

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { boolean, integer, oneOf, optional, text, uid, withDefault } from '#src/platform/http/values.ts';
 import { describedCategories, describedProducts } from '../elements/described-elements.ts';
-import { valuesMax } from './import-terms.ts';
+import { restrictionsMax, valuesMax } from './import-terms.ts';
 
 const categoriesMax = 1_000;
 const productsMax = 5_000;
@@ -67,9 +67,13 @@ export const importParams = z
       if (params.plan_id === undefined)
         for (const name of required) if (params[name] === undefined) refuse(name, 'REQUIRED', 'is required');
       if (params.plan_id !== undefined) return;
-      const values = countValues(params.categories) + countValues(params.products);
+      const { values, restrictions } = countInside([params.categories, params.products]);
       if (values > valuesMax)
         refuse('products', 'LENGTH', `there are ${values} option values, and at most ${valuesMax} may be sent`);
+      if (restrictions > restrictionsMax.sent) {
+        const message = `restrict_to_primary_value_ext_ids has ${restrictions} items in all option values together, and at most ${restrictionsMax.sent} may be sent: send fewer elements at once, or leave the list out where a value is always offered`;
+        refuse('products', 'LENGTH', message);
+      }
     },
     { when: () => true },
   )
@@ -80,11 +84,16 @@ export type ImportParams = z.infer<typeof importParams>;
 export const unknownFieldsOf = (params: object): string[] =>
   Object.keys(params).filter((name) => !Object.hasOwn(importShape, name));
 
-const countValues = (elements: unknown): number => {
-  let count = 0;
-  for (const element of Array.isArray(elements) ? elements : [])
-    for (const option of arrayIn(element, 'options')) count += arrayIn(option, 'option_values').length;
-  return count;
+const countInside = (lists: readonly unknown[]): { values: number; restrictions: number } => {
+  let [values, restrictions] = [0, 0];
+  for (const elements of lists)
+    for (const element of Array.isArray(elements) ? elements : [])
+      for (const option of arrayIn(element, 'options'))
+        for (const value of arrayIn(option, 'option_values')) {
+          values += 1;
+          restrictions += arrayIn(value, 'restrict_to_primary_value_ext_ids').length;
+        }
+  return { values, restrictions };
 };
 
 const arrayIn = (holder: unknown, name: string): unknown[] => {

@@ -16,6 +16,12 @@ export type ImportTerms = {
 export const valuesMax = 50_000;
 
 /**
+ * Restrictions to values of the primary option: in one import, which may copy as many from categories to products, and in one
+ * category or product. Each becomes a uid of 30 characters in a document that readers load as a whole.
+ */
+export const restrictionsMax = { sent: 200_000, ofElement: 10_000 } as const;
+
+/**
  * What one owner may have in a menu: many times the largest that is known, and no more than the process for imports can
  * load when a replace removes all of it.
  */

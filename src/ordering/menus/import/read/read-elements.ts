@@ -19,6 +19,7 @@ import {
   valueMembers,
 } from '../elements/members.ts';
 import type { FindingCode, Findings } from '../report/report.ts';
+import { restrictionsMax } from './import-terms.ts';
 
 type SentElement<T> = {
   pointer: string;
@@ -230,7 +231,18 @@ const readArray = (
 const readOptions = async (input: unknown, place: Place, reading: Reading): Promise<SentOption[] | undefined> => {
   const pointer = `${place.pointer}/options`;
   const raw = readArray(input, pointer, optionsMax, place.extId, reading);
-  return raw === undefined ? undefined : readAll(raw, pointer, reading, readOption);
+  if (raw === undefined) return undefined;
+  const options = await readAll(raw, pointer, reading, readOption);
+  const count = options.reduce(
+    (sum, { values }) => values.reduce((inside, { restrictedTo }) => inside + restrictedTo.length, sum),
+    0,
+  );
+  const max = restrictionsMax.ofElement;
+  if (count > max) {
+    const message = `its option values have ${count} restrictions to values of the primary option, and at most ${max} are stored: leave the list out where a value is always offered`;
+    reading.findings.error(pointer, place.extId, 'LENGTH', message);
+  }
+  return options;
 };
 
 const readOption: Read<SentOption> = async (raw, place, reading) => {
