@@ -16,6 +16,7 @@ import { type ClaimedDelivery, returnLease } from '../queue/claim-store.ts';
 import { redactResponse } from '../send/redact-response.ts';
 import type { Failure, SendResult } from '../send/send-result.ts';
 import type { SignText } from '../signing/message-signature.ts';
+import type { HeldVersion, HeldVersions } from './held-versions.ts';
 import type { Leased } from './leased.ts';
 import type { AttemptResult, Recorder } from './record.ts';
 import type { WorkerIdentity } from './worker-identity.ts';
@@ -33,6 +34,7 @@ export type AttemptDeps = {
   recorder: Recorder;
   /** The owner of the endpoint may not read the event any more. Then its pending deliveries of the kind are cancelled. */
   isWithheld: (delivery: ClaimedDelivery) => boolean;
+  held: Pick<HeldVersions, 'hold' | 'drop'>;
   identity: Pick<WorkerIdentity, 'isHeld' | 'sending'>;
   starts: BatchedStarts;
   /** Aborted when the worker stops waiting for results. */
@@ -71,7 +73,7 @@ export const attempt = async (deps: AttemptDeps, task: Task): Promise<void> => {
     answer = { tookMs: tookMs(sent.result), failed: sent.result.failure !== null };
     const result = resultOf(deps, task, sent.result, sent.started);
     const written = deps.recorder.add(result, deps.cut);
-    // A failure, a 410 or a slow answer must be written before the next attempt of the endpoint starts.
+    // A failure must be written before the next attempt of the endpoint starts, since a 410 disables it.
     if (!answer.failed && answer.tookMs <= slotting.slowMs && deps.recorder.hasRoom()) release();
     await written;
     // It asks for the cancelling of a delivery that would else stay pending until its next attempt.
@@ -96,14 +98,33 @@ type Sent = { result: SendResult; started: Date } | Unsent;
 
 const waitAndSend = async (deps: AttemptDeps, task: Task): Promise<Sent> => {
   const { delivery, slot } = task;
-  await slot.waitForSlot(deps.stopping);
+  let mayFollow = true;
   try {
+    const ready = await untilReady(deps, task);
+    if (ready.headers === undefined) return ready;
+    const { headers, sending, started } = ready;
+    const result = await deps.send(delivery, headers, delivery.body, sending);
+    mayFollow = result.failure === null;
+    // The end of this worker cut the attempt: it does not count, and the next one has the same number.
+    return sending.aborted && result.status === null ? { nextAttemptAt: started } : { result, started };
+  } finally {
+    slot.answered(mayFollow);
+  }
+};
+
+type Ready = { headers: Record<string, string>; sending: AbortSignal; started: Date };
+
+const untilReady = async (deps: AttemptDeps, task: Task): Promise<Ready | (Unsent & { headers?: never })> => {
+  const { delivery, slot } = task;
+  const held = deps.held.hold(delivery.endpoint);
+  try {
+    await slot.waitForSlot(deps.stopping);
     const start = deps.starts.waitForStart();
     if (start !== undefined) await start;
     const started = deps.clock.now();
     // Taken before the headers: an attempt that is cut while they are made must not start with the permission that comes after.
     const sending = deps.identity.sending();
-    const refused = refusedNow(deps, task, sending, started);
+    const refused = refusedNow(deps, task, { held, sending, started });
     if (refused !== undefined) return refused;
     let headers: Record<string, string>;
     try {
@@ -112,13 +133,9 @@ const waitAndSend = async (deps: AttemptDeps, task: Task): Promise<Sent> => {
       return { nextAttemptAt: new Date(started.getTime() + claiming.unsignedRetryMs), error };
     }
     // Headers may have waited for keys.
-    const refusedSince = refusedNow(deps, task, sending, started);
-    if (refusedSince !== undefined) return refusedSince;
-    const result = await deps.send(delivery, headers, delivery.body, sending);
-    // The end of this worker cut the attempt: it does not count, and the next one has the same number.
-    return sending.aborted && result.status === null ? { nextAttemptAt: started } : { result, started };
+    return refusedNow(deps, task, { held, sending, started }) ?? { headers, sending, started };
   } finally {
-    slot.answered();
+    deps.held.drop(held);
   }
 };
 
@@ -126,13 +143,13 @@ const waitAndSend = async (deps: AttemptDeps, task: Task): Promise<Sent> => {
 const refusedNow = (
   deps: AttemptDeps,
   { delivery, leasedMs }: Task,
-  sending: AbortSignal,
-  started: Date,
+  { held, sending, started }: { held: HeldVersion } & Pick<Ready, 'sending' | 'started'>,
 ): Unsent | undefined => {
   // After a long wait the attempt could outlast its lease, and another worker would send the delivery as well.
   const isLate = performance.now() - leasedMs > claiming.startMsMax;
   const isEnding = deps.stopping.aborted || sending.aborted || !deps.identity.isHeld();
-  if (isEnding || isLate) return { nextAttemptAt: started };
+  // A claim decides what is sent to the endpoint as it is now.
+  if (isEnding || isLate || held.isEarlier) return { nextAttemptAt: started };
   if (deps.isWithheld(delivery)) return { nextAttemptAt: new Date(started.getTime() + claiming.withheldRetryMs) };
   return undefined;
 };

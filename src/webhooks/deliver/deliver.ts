@@ -72,7 +72,8 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
   /** Also while claims follow one another, since other loops rely on it. */
   const lookOnce = async (loop: Loop): Promise<void> => {
     lookedMs = performance.now();
-    const found = await lookForWork(loop.db, deps.look.at());
+    const found = await lookForWork(loop.db, deps.look.at(), sender.held.current());
+    sender.held.markEarlier(found.earlier);
     dueAt = found.dueAt ?? undefined;
     deps.look.onLooked(found);
   };

@@ -24,6 +24,7 @@ import {
   writeScheduleChanges,
   writeWarned,
 } from '../queue/attempt-store.ts';
+import type { DueEndpoint } from '../queue/claim-store.ts';
 import { type EntityQueue, lockEntityQueues, releaseNext, yieldToEarlier } from '../queue/entity-queue-store.ts';
 import { type Loop, openLoop } from '../queue/loop-connection.ts';
 import { lockSchedule } from '../queue/schedule-store.ts';
@@ -35,8 +36,8 @@ type RecordDeps = {
   pool: Pool;
   clock: Clock;
   log: Logger;
-  /** An endpoint was disabled: its backlog has to be cancelled. */
-  onDisabled: () => void;
+  /** The endpoint is disabled: its backlog has to be cancelled. `endpoint`: as it was at an attempt that led to it. */
+  onDisabled: (endpoint: DueEndpoint) => void;
   /** `hasRoom` is false while more results than this are not written yet. */
   unwrittenMax: number;
   /** Attempts in flight, with those whose result is not written yet. */
@@ -148,7 +149,8 @@ const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly
     const isDisabled = await inTransaction(db, (tx) => disableFailing(tx, endpointUid, rule, deps.clock.now()));
     if (!isDisabled) continue;
     deps.log.warn({ endpoint: endpointUid, failuresCount }, 'an endpoint was disabled because it only failed for days');
-    deps.onDisabled();
+    const made = results.find(({ endpoint }) => endpoint.endpointUid === endpointUid);
+    if (made !== undefined) deps.onDisabled(made.endpoint);
   }
 };
 
@@ -163,10 +165,9 @@ const withDisabling = async (deps: RecordDeps, db: Kysely<unknown>, result: Atte
     (await holdsLease(tx, attempt)) ? disableGone(tx, { uid, url: endpoint.url }, deps.clock.now()) : 'stays',
   );
   if (outcome === 'stays') return result;
-  if (outcome === 'disabled') {
+  if (outcome === 'disabled')
     deps.log.info({ endpoint: uid }, 'an endpoint was disabled because its receiver answered 410');
-    deps.onDisabled();
-  }
+  deps.onDisabled(endpoint);
   return { ...result, attempt: { ...attempt, state: 'cancelled', nextAttemptAt: null } };
 };
 

@@ -12,6 +12,7 @@ import { claiming, slotting } from '../pacing/bounds.ts';
 import { createSlots, type Slot, type Slots } from '../pacing/slots.ts';
 import { signText } from '../signing/message-signature.ts';
 import { type AttemptDeps, attempt } from './attempt.ts';
+import { createHeldVersions, type HeldVersions } from './held-versions.ts';
 import type { Leased, SignedAhead } from './leased.ts';
 import { createRecorder } from './record.ts';
 import type { WorkerIdentity } from './worker-identity.ts';
@@ -37,6 +38,8 @@ type SenderListener = {
 
 export type Sender = {
   slots: Slots;
+  /** The endpoints of deliveries whose attempts have not started. */
+  held: HeldVersions;
   /** Attempts in usual slots at most. */
   slotsMax: number;
   /** False while this worker must not take leases: it is stopping or starting, or the database did not confirm it. */
@@ -60,6 +63,7 @@ export const createSender = (deps: SenderDeps): Sender => {
   const { concurrency_max: slotsMax, endpoint_concurrency_max: perEndpointMax } = deps.settings;
   const { slowMs, shortMs, slowFactor, unwrittenFactor } = slotting;
   const slots = createSlots({ slotsMax, slowSlotsMax: slotsMax * slowFactor, perEndpointMax, slowMs, shortMs });
+  const held = createHeldVersions();
   const running = newPending();
   const others = newPending();
   const listeners: SenderListener[] = [];
@@ -67,6 +71,10 @@ export const createSender = (deps: SenderDeps): Sender => {
   const stopping = new AbortController();
   const recorder = createRecorder({
     ...deps,
+    onDisabled: (endpoint) => {
+      held.markDisabled(endpoint);
+      deps.onDisabled();
+    },
     unwrittenMax: slotsMax * unwrittenFactor,
     runningCount: () => running.count,
     onReleased: () => {
@@ -76,6 +84,7 @@ export const createSender = (deps: SenderDeps): Sender => {
   const attemptDeps: AttemptDeps = {
     ...deps,
     recorder,
+    held,
     starts: createBatchedStarts(claiming.startsPerTurn),
     cut: cut.signal,
     stopping: stopping.signal,
@@ -92,6 +101,7 @@ export const createSender = (deps: SenderDeps): Sender => {
   };
   return {
     slots,
+    held,
     slotsMax,
     isOpen: () => !stopping.signal.aborted && deps.identity.isHeld() && deps.areRightsKnown(),
     leaseToken: deps.identity.leaseToken,

@@ -61,8 +61,8 @@ export type Full = { isFull: true; endpointUid: string | undefined; isBrief: boo
 export type Slot = {
   /** Resolves when the attempt may start, or when `over` is aborted. */
   waitForSlot(over: AbortSignal): Promise<void>;
-  /** The answer is there: the next attempt of the same endpoint may start. */
-  answered(): void;
+  /** The answer is there. `mayFollow`, true by default: the next attempt of the same endpoint may start before the release. */
+  answered(mayFollow?: boolean): void;
   /** `result`: undefined when no attempt was made. */
   release(result: { tookMs: number; failed: boolean } | undefined): void;
 };
@@ -84,6 +84,8 @@ type Held = {
   kind: EndpointClass | undefined;
   fromReserve: boolean;
   isAnswered: boolean;
+  /** It counts as an attempt in flight of its endpoint. */
+  isSending: boolean;
   /** Its entry in `recent`. */
   recent: Entry<Held> | undefined;
 };
@@ -233,6 +235,7 @@ const take = (
     kind: endpoint.class,
     fromReserve,
     isAnswered: false,
+    isSending: false,
     recent: undefined,
   };
   if (fromReserve) state.counts.reserve += 1;
@@ -241,9 +244,10 @@ const take = (
   noteFull(state, uid, endpoint);
   return {
     waitForSlot: (over) => waitForSlot(state, slot, isAhead, over),
-    answered: () => {
+    answered: (mayFollow = true) => {
       slot.isAnswered = true;
-      endpoint.sending -= 1;
+      if (!mayFollow) return;
+      endSending(slot);
       startNext(endpoint);
     },
     release: (result) => release(state, uid, slot, result),
@@ -252,9 +256,15 @@ const take = (
 
 const begin = (state: State, slot: Held): void => {
   slot.endpoint.sending += 1;
+  slot.isSending = true;
   slot.startedMs = performance.now();
   if (slot.kind === undefined) changeKind(state, slot, slot.endpoint.class);
   if (slot.kind !== slow) slot.recent = state.recent.add(slot);
+};
+
+const endSending = (slot: Held): void => {
+  if (slot.isSending) slot.endpoint.sending -= 1;
+  slot.isSending = false;
 };
 
 /** An attempt waits first for its endpoint's limit and then, when it was taken ahead, for a free slot. */
@@ -299,6 +309,7 @@ const release = (state: State, uid: string, slot: Held, result: Parameters<Slot[
   if (slot.kind === undefined) counts.ahead -= 1;
   else counts.held[slot.kind] -= 1;
   endpoint.taken -= 1;
+  endSending(slot);
   if (result !== undefined) {
     state.endedCount += 1;
     endpoint.ended += 1;

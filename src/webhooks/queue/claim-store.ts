@@ -43,6 +43,8 @@ export type DueEndpoint = Pick<
   | 'v1a'
   | 'auth'
 > & {
+  /** While it is the same, no setting of the endpoint has changed. */
+  version: string;
   class: EndpointClass;
   dueAt: Date;
   paced: Date | null;
@@ -67,7 +69,7 @@ const lockOf = (
   order by class ${sql.raw(sequence)}, due_at ${sql.raw(sequence)} limit ${limit} for no key update skip locked`;
 
 const described = sql`
-  select turn.endpoint_uid as "endpointUid", class, due_at as "dueAt", paced, gate, recovered, enabled,
+  select turn.endpoint_uid as "endpointUid", endpoint.xmin::text as version, class, due_at as "dueAt", paced, gate, recovered, enabled,
     cancel_through is not null or withheld_through is not null as cancelling, max_per_second as "maxPerSecond",
     coalesce(failures_count, 0) as "failuresCount",
     health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",

@@ -5,14 +5,12 @@ import type { ClaimedEvent } from '#src/platform/db/outbox/outbox-queue.ts';
 import { sentKinds } from '../endpoints/endpoint-store.ts';
 import type { DueEndpoint } from './claim-store.ts';
 
-type State = 'class' | 'dueAt' | 'paced' | 'gate' | 'recovered' | 'failuresCount' | 'hasHealth';
+type State = 'version' | 'class' | 'dueAt' | 'paced' | 'gate' | 'recovered' | 'failuresCount' | 'hasHealth';
 
 /** What an endpoint is set to. `kinds`: those that are sent to it. */
 export type EndpointSettings = Omit<DueEndpoint, State> & { tenant: string; kinds: string[] };
 
 export type LockedEndpoint = Omit<Pick<DueEndpoint, 'endpointUid' | State>, 'class' | 'dueAt'> & {
-  /** While it is the same, no setting of the endpoint has changed. */
-  version: string;
   /** Null while the endpoint has had no delivery. */
   class: DueEndpoint['class'] | null;
   dueAt: Date | null;
