@@ -6251,7 +6251,8 @@ type Redelivery struct {
 	//
 	// At least 0.
 	Queued int64 `json:"queued"`
-	// Its deliveries by state
+	// Its deliveries by state; those that a later redelivery took over are
+	// `cancelled`
 	Counts DeliveryCounts `json:"counts"`
 	// When it began
 	//

@@ -20,7 +20,7 @@ const redeliveryAnswer = z
         '`running`: events are being queued; `sending`: all are queued, some are not finished; `finished`: nothing is left to send',
       ),
     queued: z.int().min(0).describe('Events that it has queued so far'),
-    counts: countsAnswer.describe('Its deliveries by state'),
+    counts: countsAnswer.describe('Its deliveries by state; those that a later redelivery took over are `cancelled`'),
     created_iso: instant.describe('When it began'),
     finished_iso: instant.nullable().describe('When its last delivery was finished; null until `state` is `finished`'),
   })
@@ -36,7 +36,7 @@ export const redeliveryOperation = (api: Api) =>
     answer: z.object({ redelivery: redeliveryAnswer.describe('The redelivery and its progress') }),
     handle: async (input) => {
       const viewer = viewerOf(input);
-      const found = await findRedelivery(input.db, viewer, input.params.uid);
+      const found = await findRedelivery(input.db, viewer, input.params.uid, input.now);
       if (found === undefined) throw new Fault('NOT_FOUND', 'No such redelivery');
       const dates = await api.datesOf(input.db, viewer.tenant);
       const state = redeliveryStateOf(found);

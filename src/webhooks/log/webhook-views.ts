@@ -150,7 +150,7 @@ export const createWebhookViews = ({ db, clock }: ViewDeps) => ({
   },
 
   findRedelivery: async (tenant: string, uid: string): Promise<ShownRedelivery | undefined> => {
-    const found = await findRedelivery(db, { tenant, client: undefined }, uid);
+    const found = await findRedelivery(db, { tenant, client: undefined }, uid, clock.now());
     return found && { state: redeliveryStateOf(found), queued: found.queued, counts: found.counts };
   },
 

@@ -2,6 +2,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Viewer } from '../endpoints/endpoint.ts';
 import type { DeliveryState } from '../queue/delivery-state.ts';
+import { retentionMs } from '../queue/retention-period.ts';
 
 export type Redelivery = {
   tenant: string;
@@ -30,7 +31,7 @@ export const insertRedelivery = async (tx: Kysely<unknown>, row: Redelivery): Pr
   return (result.numAffectedRows ?? 0n) > 0n;
 };
 
-/** `queued`: events that got a delivery. `counts`: those deliveries by state. */
+/** `queued`: events that got a delivery. `counts`: those deliveries by state; those that a later redelivery took over are cancelled. */
 export type RedeliveryProgress = Pick<Redelivery, 'uid' | 'endpointUid' | 'queued' | 'state' | 'created'> & {
   counts: Record<DeliveryState, number>;
   /** When the last finished delivery was finished. */
@@ -50,9 +51,12 @@ export const findRedelivery = async (
   db: Kysely<unknown>,
   { tenant, client }: Viewer,
   uid: string,
+  now: Date,
 ): Promise<RedeliveryProgress | undefined> => {
-  const { rows } = await sql<Omit<RedeliveryProgress, 'counts'> & { counts: Partial<Record<DeliveryState, number>> }>`
-    select redelivery.uid, redelivery.endpoint_uid as "endpointUid", queued, redelivery.state, redelivery.created,
+  const { rows } = await sql<
+    Omit<RedeliveryProgress, 'counts'> & { since: Date; counts: Partial<Record<DeliveryState, number>> }
+  >`
+    select redelivery.uid, redelivery.since, redelivery.endpoint_uid as "endpointUid", queued, redelivery.state, redelivery.created,
       coalesce(found.counts, '{}') as counts, found.last as "lastFinished"
     from webhooks.redeliveries as redelivery join webhooks.endpoints as endpoint on endpoint.uid = redelivery.endpoint_uid
     cross join lateral (
@@ -65,8 +69,18 @@ export const findRedelivery = async (
       ${client === undefined ? sql`` : sql`and owner_kind = 'api_client' and owner_id = ${client}`}`.execute(db);
   const [row] = rows;
   if (row === undefined) return undefined;
-  return { ...row, counts: { pending: 0, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 0, ...row.counts } };
+  const { since, ...progress } = row;
+  const counts = { pending: 0, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 0, ...row.counts };
+  if (since.getTime() >= now.getTime() - retentionMs) counts.cancelled += takenCount(row.queued, counts);
+  return { ...progress, counts };
 };
+
+/**
+ * Deliveries that a later redelivery took over. They belong to that one only, so that they are no longer among the counted ones.
+ * This holds while the log keeps the deliveries of all events: it drops those of events beyond the retention.
+ */
+const takenCount = (queued: number, counts: Record<DeliveryState, number>): number =>
+  Math.max(0, queued - Object.values(counts).reduce((sum, count) => sum + count, 0));
 
 /** Removes redeliveries that are done and were made before; their deliveries are dropped as well. */
 export const dropRedeliveries = async (db: Kysely<unknown>, before: Date): Promise<void> => {

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { attemptsMax } from '#src/webhooks/pacing/retry-schedule.ts';
 import { entityQueueName } from '#src/webhooks/queue/entity-queue-store.ts';
+import { retentionMs } from '#src/webhooks/queue/retention-period.ts';
 import { whileLocked } from '../../support/contention.ts';
 import { until } from '../../support/until.ts';
 import { status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -308,6 +309,47 @@ test('F-08 the state of a redelivery can be read: how much is queued, the states
   expect([stranger.status, stranger.json.error]).toEqual([404, 'NOT_FOUND']);
   expect((await progressOf('rdl_none')).status).toBe(404);
   await stop();
+});
+
+test('A-723 a redelivery whose deliveries a later one takes over counts them as cancelled, and not as delivered', async () => {
+  const receiver = await api.receiver(status(503));
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  const events = [];
+  for (const entity of ['cus_1', 'cus_2', 'cus_3']) events.push(await api.record({ entity, seq: 1 }));
+  api.startWorker();
+  const areTried = async (count: number): Promise<boolean> =>
+    String(await attemptsOf()) === Array(3).fill(count).join();
+  await until(() => areTried(1));
+  const first = (await redeliver({ endpoint_uid: uid, since: start })).json.redelivery;
+  expect(first).toMatchObject({ queued: 3, state: 'done' });
+  await until(() => areTried(2));
+  expect((await progressOf(first.uid)).json.redelivery).toMatchObject({ state: 'sending', counts: { pending: 3 } });
+
+  const [event] = events;
+  const second = (await redeliver({ endpoint_uid: uid, event_id: event?.id })).json.redelivery;
+  expect((await progressOf(first.uid)).json.redelivery).toMatchObject({
+    state: 'sending',
+    queued: 3,
+    counts: { pending: 2, cancelled: 1 },
+  });
+  await until(async () => String((await attemptsOf()).toSorted()) === '2,2,3');
+  const third = (await redeliver({ endpoint_uid: uid, since: start })).json.redelivery;
+  expect((await progressOf(first.uid)).json.redelivery).toMatchObject({
+    state: 'finished',
+    queued: 3,
+    counts: { pending: 0, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 3 },
+  });
+  expect((await progressOf(second.uid)).json.redelivery).toMatchObject({ queued: 1, counts: { cancelled: 1 } });
+  receiver.behave(status(204));
+  await until(async () => {
+    // Failed attempts are retried at their time.
+    api.clock.advance(60_000);
+    return (await progressOf(third.uid)).json.redelivery.state === 'finished';
+  });
+  expect((await progressOf(third.uid)).json.redelivery.counts).toMatchObject({ succeeded: 3, cancelled: 0 });
+  // Once the log may lack deliveries that it had, it is not known what they were.
+  api.clock.advance(retentionMs);
+  expect((await progressOf(first.uid)).json.redelivery.counts).toMatchObject({ cancelled: 0 });
 });
 
 test('a redelivery during the last attempt of a delivery sends the event again after it failed, because nothing else would', async () => {

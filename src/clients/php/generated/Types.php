@@ -9241,7 +9241,7 @@ final class Redelivery implements \JsonSerializable
          * At least 0.
          */
         public readonly int $queued,
-        /** Its deliveries by state */
+        /** Its deliveries by state; those that a later redelivery took over are `cancelled` */
         public readonly DeliveryCounts $counts,
         /**
          * When it began

@@ -4408,7 +4408,7 @@ export type Redelivery = {
    * At least 0.
    */
   queued: number;
-  /** Its deliveries by state */
+  /** Its deliveries by state; those that a later redelivery took over are `cancelled` */
   counts: DeliveryCounts;
   /**
    * When it began

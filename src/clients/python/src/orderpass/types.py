@@ -4173,7 +4173,7 @@ class Redelivery(TypedDict):
     At least 0.
     """
     counts: DeliveryCounts
-    """Its deliveries by state"""
+    """Its deliveries by state; those that a later redelivery took over are `cancelled`"""
     created_iso: str
     """When it began
 
