@@ -73,12 +73,12 @@ func call[Answer any](ctx context.Context, c *Client, method, path string, reque
 	if err != nil {
 		return nil, err
 	}
-	answer, attempts := new(Answer), 0
+	answer, state := new(Answer), callState{}
 	isWrite := method != http.MethodGet
 	err = c.repeat(ctx, repeatable{isSafe: !isWrite || chosen.key != "", isWrite: isWrite}, func() error {
-		info, err := c.sendAuthorized(ctx, sent, tokenTimeout, answer, &attempts)
+		info, err := c.sendAuthorized(ctx, sent, tokenTimeout, answer, &state)
 		if err == nil && chosen.onAnswer != nil {
-			info.Attempts = attempts
+			info.Attempts = state.attempts
 			chosen.onAnswer(info)
 		}
 		return err
@@ -160,27 +160,35 @@ func queryValue(value json.RawMessage) string {
 	return strings.Join(texts, ",")
 }
 
-func (c *Client) sendAuthorized(ctx context.Context, sent prepared, tokenTimeout time.Duration, answer any, attempts *int) (AnswerInfo, error) {
+// callState is what the attempts of one call share.
+type callState struct {
+	attempts int
+	// isRenewed: a token was refused, and the call got another one. It gets one only.
+	isRenewed bool
+}
+
+func (c *Client) sendAuthorized(ctx context.Context, sent prepared, tokenTimeout time.Duration, answer any, state *callState) (AnswerInfo, error) {
 	sent.header = sent.header.Clone()
 	if c.config.APIKey != "" {
-		*attempts++
+		state.attempts++
 		sent.header.Set("X-Api-Key", c.config.APIKey)
 		return c.send(ctx, sent, answer)
 	}
-	for isRenewed := false; ; isRenewed = true {
+	for {
 		token, err := c.tokens.get(ctx, tokenTimeout)
 		if err != nil {
 			// It was repeated already.
 			return AnswerInfo{}, finalError{err, true}
 		}
-		*attempts++
+		state.attempts++
 		sent.header.Set("Authorization", "Bearer "+token.value)
 		info, err := c.send(ctx, sent, answer)
 		var refusal *Error
 		// A token may be revoked before its end. A refused request had no effect, so every one may be sent again.
-		if isRenewed || !errors.As(err, &refusal) || refusal.Status != http.StatusUnauthorized {
+		if state.isRenewed || !errors.As(err, &refusal) || refusal.Status != http.StatusUnauthorized {
 			return info, err
 		}
+		state.isRenewed = true
 		c.tokens.forget(token)
 	}
 }
