@@ -1,4 +1,5 @@
 /** Streams a request body to an upstream: counted, timed, with backpressure, at most one chunk in memory. */
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { bodyCut, bodyTooLarge, bodyTooSlow } from '../model/faults.ts';
 import type { Exchange } from '../request/exchange.ts';
@@ -68,11 +69,21 @@ export const createBodyStream = (exchange: Exchange, { bodyBytesMax, bodyTimeout
       clearImmediate(resting);
       stopWaiting();
       req.off('data', onData).off('end', onEnd).off('close', onCut).off('error', onCut);
-      if (!req.complete) req.pause();
+      holdBack(req);
       callback(error);
     },
   });
   req.on('data', onData).on('end', onEnd).on('close', onCut).on('error', onCut);
   inviteBody(exchange);
   return stream;
+};
+
+/**
+ * What still arrives waits for discard-rest.ts. An answer of the gateway may be written before undici destroys the stream, so
+ * the rest may be discarded already, and a pause of this stream would keep it back.
+ */
+const holdBack = (req: IncomingMessage): void => {
+  if (req.complete) return;
+  if (req.listenerCount('data') > 0) req.resume();
+  else req.pause();
 };

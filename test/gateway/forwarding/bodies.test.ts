@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createRandom, type Random, randomSeed } from '../../support/random.ts';
 import { until } from '../../support/until.ts';
 import {
@@ -352,6 +352,34 @@ test('A-162 after an early answer the rest of the body is read away, and the con
   socket.write(`${half}GET /files/read HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${key}\r\n\r\n`);
   await until(() => answer.includes('next'));
   socket.destroy();
+});
+
+test('A-700 what a client still sends after an early error answer is taken at once, and the answer arrives whole', async () => {
+  const rest = Buffer.alloc(6 * mebibyte);
+  const refused = '{"success":false,"error":"VALIDATION_ERROR","message":"As said"}';
+  for (const status of [409, 413, 422, 500]) {
+    upstream.answer = (req, res) => {
+      req.on('error', () => undefined);
+      req.once('data', () => res.writeHead(status, { 'content-type': 'application/json' }).end(refused));
+    };
+    const errors: Error[] = [];
+    const socket = connect(door.port, '127.0.0.1').on('error', (error) => errors.push(error));
+    onTestFinished(() => void socket.destroy());
+    let answer = '';
+    socket.on('data', (data: Buffer) => {
+      answer += data.toString('latin1');
+    });
+    const ended = once(socket, 'end');
+    socket.write(
+      `POST /files/any HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\nContent-Length: ${rest.length}\r\n\r\n`,
+    );
+    socket.write(rest);
+    await ended;
+    expect(answer.slice(9, 12)).toBe(String(status));
+    expect(answer.endsWith(`\r\n\r\n${refused}`)).toBe(true);
+    // The gateway closes the connection after 2 s, also one whose body it has not taken.
+    expect([errors, socket.writableLength]).toEqual([[], 0]);
+  }
 });
 
 test('A-162 a body that never ends keeps no connection to a path of the gateway itself', async () => {
