@@ -198,6 +198,8 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
     request.setTimeout(exchange.route?.timeouts.answerMs ?? 0, () => request.destroy(timedOut));
     const onResponse = (answer: IncomingMessage): void => {
       answered = true;
+      // http-proxy would end the client's socket before the refusal is written. The answer has an error event of its own.
+      request.removeAllListeners('error').on('error', () => undefined);
       noteAnswered(upstream, address);
       socket.setTimeout(refusalMs);
       refuse(deps, exchange, answer, upstream);

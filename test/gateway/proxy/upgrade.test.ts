@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
 import { createCredentials } from '#src/gateway/index.ts';
@@ -24,6 +24,7 @@ import {
   routeFile,
   sendRaw,
   sendRequest,
+  startRawUpstream,
 } from '../harness/public-door.ts';
 
 const path = '/api/orders/list';
@@ -242,6 +243,43 @@ test('the failure of an upstream that refuses, falls silent or is down is answer
   await closeServer(refusing);
   const down = await refusal(open(door.asKey));
   expect([down.status, down.json.error]).toEqual([502, 'UPSTREAM_UNREACHABLE']);
+});
+
+/** What a handshake gets, as it stands on the socket. */
+const shake = (caller: Headers): Promise<string> => {
+  const fields = Object.entries(caller).map(([name, value]) => `${name}: ${value}\r\n`);
+  return sendRaw(
+    door.port,
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${fields.join('')}\r\n`,
+  );
+};
+
+test('A-701 a refusal of a handshake that breaks in its body is answered, however it breaks', async () => {
+  await door.close();
+  const end = (socket: Socket): void => void socket.end();
+  const reset = (socket: Socket): void => void socket.resetAndDestroy();
+  // Until the time of the route is over.
+  const wait = (): void => undefined;
+  let next = end;
+  const upstream = await startRawUpstream((socket) => {
+    socket.write(
+      'HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"success"',
+      // The gateway gets time to read the head.
+      () => setTimeout(() => next(socket), 200),
+    );
+  });
+  onTestFinished(() => upstream.close());
+  door = await openDoor(upstream.url, { routes: { timeouts: { answerMs: 1_000 } }, ...onGetOnly });
+  for (next of [end, reset, wait]) {
+    const key = await shake(door.asKey);
+    expect([next.name, key.slice(9, 12)]).toEqual([next.name, '502']);
+    expect(key).toContain('"error":"UPSTREAM_UNREACHABLE"');
+    // A reset may discard the head too, so what a Bearer caller gets depends on how busy the machine is.
+    if (next === reset) continue;
+    const bearer = await shake(door.asBearer);
+    expect([next.name, bearer.slice(9, 12)]).toEqual([next.name, '403']);
+    expect(bearer).toContain('"error":"insufficient_scope"');
+  }
 });
 
 test('a dead address is passed over', async () => {
