@@ -52,9 +52,6 @@ type RelayEvents = {
   passesErrors: boolean;
 };
 
-/** Time that a client may read nothing of its answer before its upstream connection is released. */
-const stalledMs = 30_000;
-
 /**
  * Time that the head of an answer waits for its first bytes. While it waits, a broken answer can still become 502. The head
  * of an event stream without early bytes is sent after it.
@@ -344,14 +341,13 @@ const cut = ({ req, res }: Exchange): void => {
   else res.destroy();
 };
 
+/** The connection of a client that reads nothing ends after a while (edge/node-http/end-unread.ts). */
 const pauseUntilDrained = (relay: Relay): void => {
   const { controller, exchange } = relay;
   const { res } = exchange;
   if (controller === undefined || controller.paused) return;
   controller.pause();
-  const stalled = setTimeout(() => failRelay(relay, new Error('the client does not read its answer')), stalledMs);
   const go = (): void => {
-    clearTimeout(stalled);
     res.off('drain', go).off('close', go);
     controller.resume();
   };

@@ -76,7 +76,7 @@ export const openDoor = async (
     /** Default: silent. */
     log?: Logger;
     metrics?: Metrics;
-    /** After so long without activity a connection is looked at (src/gateway/edge/node-http/end-unread.ts). Default: a minute. */
+    /** After so long without activity a connection is looked at (src/gateway/edge/node-http/end-unread.ts). Default: two minutes. */
     inactiveMs?: number;
     /** Default: none. */
     pages?: Parameters<typeof createGateway>[0]['pages'];

@@ -139,6 +139,28 @@ test('an upstream is held back while the client takes nothing, and goes on after
   expect(bytes).toBe(piece.length * pieces);
 });
 
+test('A-703 a client that reads a large answer slowly for longer than half a minute gets the whole of it', async () => {
+  const length = 24 * 1024 * 1024;
+  let broken = false;
+  upstream.answer = (_req, res) => {
+    res.on('close', () => {
+      broken = !res.writableFinished;
+    });
+    res.writeHead(200, { 'content-type': 'text/plain', 'content-length': length }).end(Buffer.alloc(length, 'x'));
+  };
+  const outgoing = open('GET', '/api/orders/list', door.asKey).end();
+  const answer = (await answerOf(outgoing)).pause();
+  let bytes = 0;
+  // The buffers of the sockets hold several MB, and the kernel reports room in them by the MB.
+  for (let seconds = 0; seconds < 33; seconds += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    bytes += (answer.read(20_000) ?? answer.read() ?? []).length;
+    expect([seconds, broken]).toEqual([seconds, false]);
+  }
+  for await (const chunk of answer) bytes += chunk.length;
+  expect(bytes).toBe(length);
+});
+
 test('a client is held back while the upstream reads nothing', async () => {
   let read = (): void => undefined;
   upstream.answer = (req, res) => {

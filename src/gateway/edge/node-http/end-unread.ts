@@ -12,8 +12,11 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { currentResponseOf } from './responses.ts';
 
-/** chosen: as `send_timeout` of nginx. A client that reads is seen within it also on a slow line. */
-const unreadMs = 60_000;
+/**
+ * The kernel takes more only when a third of its buffer is free, which may be 1.8 MB, so only a client that reads as much within
+ * this time is seen to read. chosen: for 15 kB/s, as on a slow line.
+ */
+const unreadMs = 120_000;
 
 /** A connection ends after one to two times `server.timeout`, which this sets, without a byte of the answer being taken. */
 export const endUnread = (server: Server): void => {
