@@ -128,9 +128,7 @@ export const createCoreHandler = (
   { log, assertionKey, ...deps }: CoreDeps,
   telemetry?: Telemetry & { probes: Probes },
 ): RequestListener => {
-  const app = new Koa();
-  app.use(createErrorBoundary({ log }));
-  app.use(refuseWrongHost);
+  const app = createApp(log);
   if (telemetry !== undefined) app.use(telemetry.probes.answer).use(showMetrics(telemetry));
   const verifyAssertion = createAssertionVerifier({
     key: assertionKey,
@@ -146,13 +144,20 @@ export const createCoreHandler = (
 
 /** The internal handler of a process that has neither core nor workers. */
 export const createMetricsHandler = (shown: ShownMetrics & { probes: Probes }, log: Logger): RequestListener => {
-  const app = new Koa();
-  app.use(createErrorBoundary({ log })).use(refuseWrongHost).use(shown.probes.answer).use(showMetrics(shown));
+  const app = createApp(log);
+  app.use(shown.probes.answer).use(showMetrics(shown));
   app.use(() => {
     throw new Fault('NOT_FOUND', 'This listener has /metrics, /healthz and /readyz only');
   });
   const handle = app.callback();
   return (request, response) => void handle(request, response);
+};
+
+const createApp = (log: Logger): Koa => {
+  const app = new Koa();
+  // The boundary logs failures; Koa would print connections that break off.
+  app.silent = true;
+  return app.use(createErrorBoundary({ log })).use(refuseWrongHost);
 };
 
 /** RFC 9112 section 3.2, as at the public listener. Node would refuse some of these requests with an answer of its own. */

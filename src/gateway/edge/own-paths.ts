@@ -36,6 +36,8 @@ type OwnRequest = IncomingMessage & { exchange?: Exchange };
 
 export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
   const app = new Koa();
+  // The first middleware logs failures; Koa would print connections that break off.
+  app.silent = true;
   app.use(async (ctx, next) => {
     const { exchange }: OwnRequest = ctx.req;
     if (exchange === undefined) throw new Error('a request bypassed the gateway');

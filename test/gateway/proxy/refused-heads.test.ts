@@ -1,8 +1,9 @@
 /** Requests that Node would refuse by itself, or let in though two readers differ about them: one refusal for all. */
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createCoreHandler, createInternalServer } from '#src/app/listeners/listeners.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { createCoreHandler, createInternalServer, createMetricsHandler } from '#src/app/listeners/listeners.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
@@ -158,6 +159,46 @@ test('F-31 the internal listener refuses the same in its own words', async () =>
   } finally {
     await closeServer(server);
   }
+});
+
+/** Sends the head and a part of the body when it is invited, and resets the connection. */
+const breakOff = async (port: number, target: string, id: string): Promise<void> => {
+  const client = connect(port, '127.0.0.1').on('error', () => undefined);
+  client.write(
+    `POST ${target} HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n`,
+  );
+  await once(client, 'data');
+  client.write('grant');
+  client.resetAndDestroy();
+  await once(client, 'close');
+};
+
+test('A-704 a request whose connection breaks writes nothing to standard error beside the log, at every listener', async () => {
+  const written = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+  onTestFinished(() => written.mockRestore());
+  await breakOff(door.port, '/api/oauth/token', 'broken-off');
+  await until(() => lines.some(({ request_id }) => request_id === 'broken-off'));
+  const { db } = door.database;
+  const box = createSecretBox(masterKey);
+  const log = pino({ level: 'silent' });
+  // They answer no request, so that each of them breaks.
+  const telemetry = {
+    ...{ metrics, traces: undefined, readToken: () => undefined },
+    probes: { answer: () => new Promise<void>(() => undefined), serve: () => undefined },
+  };
+  const coreDeps = { db, box, clock: systemClock, log, assertionKey: box.derive('assertion/ordering') };
+  for (const handler of [createCoreHandler([], coreDeps, telemetry), createMetricsHandler(telemetry, log)]) {
+    let ended = false;
+    const server = createInternalServer((request, response) => {
+      response.once('close', () => setImmediate(() => (ended = true)));
+      handler(request, response);
+    });
+    await listen(server);
+    onTestFinished(() => closeServer(server));
+    await breakOff((server.address() as AddressInfo).port, '/healthz', 'any');
+    await until(() => ended);
+  }
+  expect(written.mock.calls).toEqual([]);
 });
 
 test('F-36 an expectation that is not understood is 417 in our words, whatever the path', async () => {
