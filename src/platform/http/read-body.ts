@@ -36,7 +36,7 @@ export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<
     );
     const finish = (fault?: Error): void => {
       clearTimeout(timer);
-      request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
+      request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
       if (fault === undefined) return resolve(Buffer.concat(chunks, bytes));
       // Without a listener the flowing stream discards the rest as it arrives.
       request.resume();
@@ -48,10 +48,10 @@ export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<
       chunks.push(chunk);
     };
     const onEnd = (): void => finish();
-    const onError = (error: Error): void => finish(error);
+    // Node emits an error before the close; its code is that of any lost connection, as of one to the database.
     const onClose = (): void =>
       finish(new Fault('REQUEST_TIMEOUT', 'The connection closed before the body was complete'));
-    request.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
+    request.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
   });
 };
 

@@ -1,5 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { connect as dial } from 'node:net';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { makeProof, newProofKey } from '../../support/proofs.ts';
+import { until } from '../../support/until.ts';
 import { openDoor, origin, plainChallenge, sendRequest } from '../harness/public-door.ts';
 import { callOf, jsonType, listMessage, type McpDoor, openMcpDoor, post, textOf } from './mcp-door.ts';
 
@@ -39,6 +44,27 @@ test('A-312 a message without a credential is 401, and its challenge leads to th
   const twice = await post(door.url, { ...door.asKey, ...door.asClient }, listMessage);
   expect([twice.status, twice.json.error]).toEqual([400, 'VALIDATION_ERROR']);
   expect(door.upstream.seen).toEqual([]);
+});
+
+test('A-705 a client that leaves before the end of its message is no failure of the store', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const metrics = createMetrics({ process: false });
+  const watched = await openMcpDoor({ log, metrics });
+  onTestFinished(() => watched.closeAll());
+  const client = dial(watched.port, '127.0.0.1').on('error', () => undefined);
+  client.write(
+    `POST /mcp HTTP/1.1\r\nHost: api.example\r\nX-Request-Id: left\r\nX-Api-Key: ${watched.asKey['x-api-key']}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n`,
+  );
+  await once(client, 'data');
+  client.write('{"a"');
+  client.resetAndDestroy();
+  await until(() => lines.some(({ request_id, msg }) => request_id === 'left' && msg === 'request'));
+  const counts = /^orderpass_refusals_total\{code="(\w+)"\} [1-9]/gm;
+  const codes = async () => [...(await metrics.render()).text.matchAll(counts)].map(([, code]) => code);
+  await until(async () => (await codes()).length > 0);
+  expect(await codes()).toEqual(['REQUEST_TIMEOUT']);
+  expect(lines.filter(({ msg }) => msg !== 'request')).toEqual([]);
 });
 
 test('A-312 the token endpoint gives tokens for the resource /mcp, and elsewhere nothing changes', async () => {
