@@ -158,7 +158,11 @@ export const failRelay = (relay: Relay, error: Error): void => {
   relay.exchange.res.off('close', relay.onClose);
   relay.abortReason = error;
   relay.controller?.abort(error);
-  if (error === clientGone) return;
+  if (error === clientGone) {
+    // Its request is recorded as allowed, and must not become a refusal too.
+    relay.collector?.cancel();
+    return;
+  }
   if (relay.collector !== undefined) relay.collector.fail(error);
   else if (relay.exchange.res.headersSent) cut(relay.exchange);
   else relay.events.onFailure(error, relay.sawAnswer);

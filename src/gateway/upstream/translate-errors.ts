@@ -39,11 +39,12 @@ const noScopes: ReadonlySet<string> = new Set();
 
 type Controller = Dispatcher.DispatchController;
 
-/** Receives the body of one error answer. `fail` ends it early with the bytes received so far. */
+/** Receives the body of one error answer. `fail` ends it early with the bytes received so far, `cancel` without an answer. */
 export type ErrorCollector = {
   push(chunk: Buffer): void;
   end(): void;
   fail(error: Error): void;
+  cancel(): void;
 };
 
 type TranslateDeps = {
@@ -112,6 +113,7 @@ const collect = (deps: TranslateDeps, exchange: Exchange, answer: ErrorAnswer, d
       if (dialect === 'oauth') finish(write(Buffer.concat(chunks, bytes)));
       else finish(() => deps.writeFault(exchange, upstreamUnreachable(error)));
     },
+    cancel: () => finish(() => undefined),
   };
 };
 

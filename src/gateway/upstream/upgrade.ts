@@ -202,7 +202,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
       request.removeAllListeners('error').on('error', () => undefined);
       noteAnswered(upstream, address);
       socket.setTimeout(refusalMs);
-      refuse(deps, exchange, answer, upstream);
+      refuse(deps, tunnel, answer, upstream);
     };
     // http-proxy would pass an ordinary response on with every header; refusals are translated to the caller's dialect
     // instead.
@@ -261,7 +261,7 @@ const answerHeaders = (
 /** The upstream answered the handshake with an ordinary response. */
 const refuse = (
   deps: UpgradesDeps,
-  exchange: Exchange,
+  { exchange, socket }: Tunnel,
   answer: IncomingMessage,
   { toPublicLocation }: Upstream,
 ): void => {
@@ -285,4 +285,6 @@ const refuse = (
   answer.on('data', collector.push);
   answer.once('end', collector.end);
   answer.once('error', collector.fail);
+  // The request of a client that left is recorded as allowed, and must not become a refusal too.
+  socket.once('close', collector.cancel);
 };

@@ -1,4 +1,5 @@
 /** Refusals by the upstream and requests for unknown paths are recorded as what they are. */
+import { type ClientRequest, request, type ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Fault } from '#src/contract/fault.ts';
@@ -77,6 +78,32 @@ test('F-26 a 401 or 403 of the upstream is recorded as request.denied with reaso
   harness.upstream.answer = good;
   const allowed = await sendRequest(harness.url, 'GET', read, { headers: bearer(token) });
   expect(await eventsOf(allowed)).toEqual([['request.allowed', 'success', null]]);
+});
+
+test('A-702 a client that leaves while the refusal of the upstream arrives is recorded once', async () => {
+  const key = await harness.credentials.createApiKey({ tenant, name: 'leaving' });
+  const headers = { 'x-api-key': key.value };
+  const held: { id: string; response: ServerResponse }[] = [];
+  harness.upstream.answer = (req, response) => {
+    response.writeHead(403, { 'content-type': 'application/json', 'content-length': 100 }).write('{');
+    held.push({ id: String(req.headers['x-request-id']), response });
+  };
+  const leaving: ClientRequest = request(`${harness.url}${read}`, { headers }).on('error', () => undefined);
+  leaving.end();
+  await until(() => held.length === 1);
+  leaving.destroy();
+  const [left] = held;
+  await until(() => left?.response.destroyed === true);
+  // Its answer comes when the gateway waits no more for the rest of such a refusal, which is later than for the one that left.
+  expect((await sendRequest(harness.url, 'GET', read, { headers })).status).toBe(403);
+  let events: FoundEvent[] = [];
+  const ofLeft = { requestId: left?.id ?? '' };
+  await until(async () => {
+    events = await find(ofLeft);
+    return events.some(({ action }) => action === 'request.allowed');
+  });
+  expect(events.map(({ action, outcome }) => [action, outcome])).toEqual([['request.allowed', 'success']]);
+  harness.upstream.answer = good;
 });
 
 test('F-26 another refusal of the upstream is recorded as a failure, once for each request', async () => {

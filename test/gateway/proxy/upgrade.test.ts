@@ -245,13 +245,9 @@ test('the failure of an upstream that refuses, falls silent or is down is answer
   expect([down.status, down.json.error]).toEqual([502, 'UPSTREAM_UNREACHABLE']);
 });
 
-/** What a handshake gets, as it stands on the socket. */
-const shake = (caller: Headers): Promise<string> => {
+const handshakeOf = (caller: Headers): string => {
   const fields = Object.entries(caller).map(([name, value]) => `${name}: ${value}\r\n`);
-  return sendRaw(
-    door.port,
-    `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${fields.join('')}\r\n`,
-  );
+  return `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${fields.join('')}\r\n`;
 };
 
 test('A-701 a refusal of a handshake that breaks in its body is answered, however it breaks', async () => {
@@ -271,15 +267,44 @@ test('A-701 a refusal of a handshake that breaks in its body is answered, howeve
   onTestFinished(() => upstream.close());
   door = await openDoor(upstream.url, { routes: { timeouts: { answerMs: 1_000 } }, ...onGetOnly });
   for (next of [end, reset, wait]) {
-    const key = await shake(door.asKey);
+    const key = await sendRaw(door.port, handshakeOf(door.asKey));
     expect([next.name, key.slice(9, 12)]).toEqual([next.name, '502']);
     expect(key).toContain('"error":"UPSTREAM_UNREACHABLE"');
     // A reset may discard the head too, so what a Bearer caller gets depends on how busy the machine is.
     if (next === reset) continue;
-    const bearer = await shake(door.asBearer);
+    const bearer = await sendRaw(door.port, handshakeOf(door.asBearer));
     expect([next.name, bearer.slice(9, 12)]).toEqual([next.name, '403']);
     expect(bearer).toContain('"error":"insufficient_scope"');
   }
+});
+
+test('A-702 a client that leaves while the refusal of its handshake arrives is in the audit once', async () => {
+  await door.close();
+  let id = '';
+  let left = false;
+  const upstream = await startRawUpstream((socket, text) => {
+    id = /^x-request-id: (\S+)/im.exec(text)?.[1] ?? '';
+    socket.once('close', () => {
+      left = true;
+    });
+    socket.write('HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{');
+  });
+  onTestFinished(() => upstream.close());
+  door = await openDoor(upstream.url, onGetOnly);
+  const client = connect(door.port, '127.0.0.1').on('error', () => undefined);
+  client.write(handshakeOf(door.asBearer));
+  await until(() => id !== '');
+  client.destroy();
+  await until(() => left);
+  const actions = async (): Promise<string[]> => {
+    const { rows } = await door.database.pool.query<{ action: string }>(
+      'select action from gateway.audit_events where $1 = any (request_ids)',
+      [id],
+    );
+    return rows.map(({ action }) => action);
+  };
+  await until(async () => (await actions()).includes('request.allowed'));
+  expect(await actions()).toEqual(['request.allowed']);
 });
 
 test('a dead address is passed over', async () => {
