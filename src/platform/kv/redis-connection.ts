@@ -17,15 +17,19 @@ export type RedisAddress = {
 
 /**
  * The library listens to the first error of a connection only, also of those that a cluster opens by itself. A refused certificate
- * may be followed by an alert of the server, and an error to which nothing listens would end the process.
+ * may be followed by an alert of the server, and an error to which nothing listens would end the process. The library assigns each
+ * new connection to `stream`, behind Sentinels only after one of them has answered.
  */
-const { connect } = Redis.prototype;
-Redis.prototype.connect = function (this: Redis, ...given: Parameters<typeof connect>): Promise<void> {
-  const connected = connect.apply(this, given);
-  // The stream is made before any answer can arrive.
-  setImmediate(() => this.stream?.on('error', () => undefined));
-  return connected;
-};
+const streams = new WeakMap<Redis, Redis['stream']>();
+Object.defineProperty(Redis.prototype, 'stream', {
+  get(this: Redis) {
+    return streams.get(this);
+  },
+  set(this: Redis, stream: Redis['stream']) {
+    stream.on('error', () => undefined);
+    streams.set(this, stream);
+  },
+});
 
 const retryAfterMs = (attempt: number): number => Math.min(attempt * 50, 500);
 
