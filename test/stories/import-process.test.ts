@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -245,4 +245,34 @@ test('A-560 where the system lets no process change its priority, menus are impo
     execFileSync('ps', ['-o', 'ni=', '-p', String(one)], { encoding: 'utf8' }).trim();
   // The refusal took effect.
   expect(nicenessOf(pid)).toBe(nicenessOf(program.child.pid));
+});
+
+test('A-730 an import for which no process can be made, since no file can be opened, is answered with 503 and Retry-After', async () => {
+  for (const earlier of importProcessesOf(program.child.pid)) signalOne(earlier, 'SIGKILL');
+  await until(() => importProcessesOf(program.child.pid).length === 0);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const send = (method: string, path: string, body?: string): Promise<[number | undefined, string | undefined]> =>
+    new Promise((resolve, reject) => {
+      request(program.url + path, { method, agent, headers }, (answer) => {
+        answer.resume().once('end', () => resolve([answer.statusCode, answer.headers['retry-after']]));
+      })
+        .once('error', reject)
+        .end(body);
+    });
+  expect(await send('GET', '/api/menu/categories')).toEqual([200, undefined]);
+  const filesMax = (...options: string[]): string =>
+    execFileSync('prlimit', ['--pid', String(program.child.pid), '--noheadings', '--output', 'SOFT', ...options], {
+      encoding: 'utf8',
+    });
+  const before = filesMax('--nofile').trim();
+  filesMax('--nofile=3:');
+  const answers = [];
+  try {
+    for (let i = 0; i < 2; i += 1) answers.push(await send('POST', '/api/menu/import', menuOf('None')));
+  } finally {
+    filesMax(`--nofile=${before}:`);
+  }
+  expect(answers).toEqual([503, 503].map((status) => [status, expect.stringMatching(/^\d+$/)]));
+  await importsAnswer(program.url, headers);
+  expect(await importMenu('After')).toEqual({ status: 200, state: 'applied' });
 });

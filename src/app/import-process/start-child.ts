@@ -69,7 +69,8 @@ export const startChild = (settings: ImportSettings, log: Logger): Child => {
       log.error({ err: error }, 'the import process did not start and is killed');
     process.kill('SIGKILL');
   });
-  process.send(settings, () => undefined);
+  // Where no file can be opened the process is not made, and has no `send`; `gone` and `port` learn it from `error`.
+  if (process.pid !== undefined) process.send(settings, () => undefined);
   return child;
 };
 

@@ -1,4 +1,5 @@
 /** A process that replaces another one of its gateway serves as the others do, whatever the files hold meanwhile. */
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, createServer, request } from 'node:http';
@@ -255,4 +256,33 @@ test('A-231 processes whose start was tried again on a full disk do not wait for
   });
   await until(() => answered === 20 * agents.length, 30_000);
   await Promise.all(calls);
+});
+
+const filesMax = ({ child: { pid } }: RunningProgram, ...options: string[]): string =>
+  execFileSync('prlimit', ['--pid', String(pid), '--noheadings', '--output', 'SOFT', ...options], { encoding: 'utf8' });
+
+test('A-730 where the supervising process can open no file, a process that dies is replaced later, and the others serve', async () => {
+  writeTable(tableWith('first'));
+  const gateway = await start();
+  const agents: Agent[] = [];
+  const served = (): Set<number> => new Set(lines(gateway).flatMap(({ pid, msg }) => (msg === 'request' ? [pid] : [])));
+  await until(async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    agents.push(agent);
+    await call(gateway, '/first', { agent });
+    return served().size === count;
+  });
+  const before = filesMax(gateway, '--nofile').trim();
+  filesMax(gateway, '--nofile=3:');
+  signalOne(processes(gateway)[0], 'SIGKILL');
+  const deaths = (): number => lines(gateway).filter(({ msg }) => msg === 'a process has died').length;
+  // That of the signal, and the first replacement that cannot be made.
+  await until(() => gateway.child.exitCode !== null || deaths() > 1);
+  expect(gateway.child.exitCode, gateway.errors()).toBeNull();
+  // On a connection that is there; the supervising process accepts no other.
+  const first = await Promise.any(agents.map((agent) => call(gateway, '/first', { agent })));
+  expect(first.status).toBe(200);
+  filesMax(gateway, `--nofile=${before}:`);
+  await until(async () => (await metric('orderpass_processes').catch(() => 0)) === count);
+  expect(await statuses(gateway, '/first')).toEqual([200]);
 });

@@ -15,6 +15,8 @@ type ClusterMessage = { act?: unknown; seq?: unknown; ack?: unknown };
 
 /** Call it directly after the fork. `hasOthers`: another process may take the connection; without one it is closed. */
 export const handOverLostConnections = (child: ChildProcess, hasOthers: () => boolean): void => {
+  // A process that could not be made, since no file can be opened, has no channel to send by (`send` is undefined).
+  if (child.pid === undefined) return;
   const handed = new Map<unknown, Handle>();
   const send = child.send.bind(child) as (...given: unknown[]) => boolean;
   child.send = (message: unknown, ...rest: unknown[]) => {
