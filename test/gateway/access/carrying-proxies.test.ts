@@ -114,6 +114,25 @@ describe.each(proxies)('$title', (kind) => {
     },
   );
 
+  test.skipIf(!kind.present)('A-732 a caller cannot hide its identity by naming its fields in Connection', async () => {
+    const named = 'x-orderpass-tenants, x-orderpass-id, x-orderpass-client, x-orderpass-kind, x-orderpass-scopes';
+    for (const connection of [named, `close, ${named.toUpperCase()}`, `${named}, keep-alive`]) {
+      upstream.seen.length = 0;
+      const { status } = await sendRequest(proxy.url, 'GET', list, { headers: { ...door.asClient, connection } });
+      const seen = upstream.seen.map(({ headers }) => [
+        ...['kind', 'tenants', 'client', 'scopes'].map((name) => typeof headers[`x-orderpass-${name}`]),
+        headers.connection?.includes('orderpass') ?? false,
+      ]);
+      expect([connection, status, seen]).toEqual([
+        connection,
+        ...(status === 400 ? [400, []] : [200, [['string', 'string', 'string', 'string', false]]]),
+      ]);
+    }
+    const key = Buffer.alloc(16).toString('base64');
+    const socket = { connection: 'keep-alive, Upgrade', upgrade: 'websocket', 'sec-websocket-key': key };
+    expect((await sendRequest(proxy.url, 'GET', list, { headers: { ...door.asKey, ...socket } })).status).toBe(200);
+  });
+
   test.skipIf(!kind.present)('A-237 carries every method with its body, and refuses others with 405', async () => {
     upstream.seen.length = 0;
     const carried = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
