@@ -133,6 +133,14 @@ describe.each(proxies)('$title', (kind) => {
     expect((await sendRequest(proxy.url, 'GET', list, { headers: { ...door.asKey, ...socket } })).status).toBe(200);
   });
 
+  test.skipIf(!kind.present)('A-237 a service gets no field of Orderpass that the caller wrote itself', async () => {
+    upstream.seen.length = 0;
+    const names = ['dialect', 'sandbox', 'simulate', 'tenant'].map((name) => `x-orderpass-${name}`);
+    const written = Object.fromEntries(names.map((name) => [name, 'x']));
+    expect((await sendRequest(proxy.url, 'GET', list, { headers: { ...door.asKey, ...written } })).status).toBe(200);
+    for (const name of names) expect([name, upstream.seen[0]?.headers[name]]).toEqual([name, undefined]);
+  });
+
   test.skipIf(!kind.present)('A-237 carries every method with its body, and refuses others with 405', async () => {
     upstream.seen.length = 0;
     const carried = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
