@@ -161,6 +161,23 @@ test('A-571 the metrics of a gateway with several processes keep their gauges wh
   await until(async () => (await gauges()).includes('orderpass_ready 1'));
 });
 
+test('A-731 the metrics of a gateway with several processes show that it is not ready while none of them serves', async () => {
+  await line.cut();
+  const starting = start({ ORDERPASS_ROLE: 'gateway', ORDERPASS_PROCESSES: '2', PORT: String(await freePort()) });
+  // One that fails with this test, before it is waited for.
+  starting.catch(() => undefined);
+  const shown = async (): Promise<string[]> => {
+    const answer = await fetch(`${internal}/metrics`).catch(() => undefined);
+    return (await answer?.text())?.match(/^orderpass_(ready|processes) \S+$/gm) ?? [];
+  };
+  await until(async () => (await shown()).includes('orderpass_processes 0'));
+  expect((await get(`${internal}/readyz`)).body).toMatchObject({ status: 'unavailable', processes_ready: 0 });
+  expect((await shown()).toSorted()).toEqual(['orderpass_processes 0', 'orderpass_ready 0']);
+  await line.restore();
+  await starting;
+  await until(async () => (await shown()).includes('orderpass_ready 1'));
+});
+
 test('A-249 a process that does not know the last migration is ready, and one that misses a migration is not', async () => {
   await start({ ORDERPASS_ROLE: 'ordering' });
   const { db } = database;
