@@ -317,6 +317,23 @@ test('addresses that the program fetches hold no password, which a failure would
   expect(printed.stdout + printed.stderr + checked.stderr).not.toContain('pa55word');
 });
 
+test('A-734 auto takes as many processes as the bound allows where the machine has more cores', async () => {
+  const cores = file(
+    'cores.mjs',
+    `import { syncBuiltinESMExports } from 'node:module';
+     import os from 'node:os';
+     os.availableParallelism = () => 96;
+     syncBuiltinESMExports();`,
+  );
+  const env = { NODE_OPTIONS: `--import=${cores}`, ORDERPASS_ROLE: 'gateway', ORDERPASS_PROCESSES: 'auto' };
+  const printed = await runCommand(['config', 'print', '--json'], env);
+  expect([printed.code, JSON.parse(printed.stdout)]).toMatchObject([0, { processes: 64 }]);
+  const check = await runCommand(['config', 'check'], { ...env, ORDERPASS_MASTER_KEY: key });
+  expect(check.stderr).not.toContain('ORDERPASS_PROCESSES');
+  const tooMany = await runCommand(['config', 'check'], { ...env, ORDERPASS_PROCESSES: '65' });
+  expect([tooMany.code, tooMany.stderr]).toEqual([1, expect.stringContaining('auto or a number from 1 to 64')]);
+});
+
 test('config check names the missing folder of the file of the audit', async () => {
   const env = { ORDERPASS_MASTER_KEY: key, ORDERPASS_AUDIT_FILE: join(folder, 'missing', 'audit.jsonl') };
   const { code, stderr } = await runCommand(['config', 'check'], env);

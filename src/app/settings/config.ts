@@ -46,7 +46,7 @@ const processesText = { error: `must be auto or a number from 1 to ${processesMa
 
 const processCount = z
   .preprocess(
-    (value) => (value === 'auto' ? availableParallelism() : value),
+    (value) => (value === 'auto' ? Math.min(availableParallelism(), processesMax) : value),
     z.coerce.number(processesText).int(processesText).min(1, processesText).max(processesMax, processesText),
   )
   .default(1);
@@ -64,7 +64,7 @@ export const settingsSchema = z.strictObject({
     .meta({ description: 'What this process runs: everything, or one service of several', env: 'ORDERPASS_ROLE' }),
   processes: processCount.meta({
     description:
-      'Processes behind one port, each with its own connections to PostgreSQL; `auto` is one per core. More than 1 only in role gateway',
+      'Processes behind one port, each with its own connections to PostgreSQL; `auto` is one per core, at most 64. More than 1 only in role gateway',
     env: 'ORDERPASS_PROCESSES',
   }),
   host: z
