@@ -175,6 +175,36 @@ test(
 );
 
 test(
+  'A-735 a time whose day does not exist, or that is only a number, is wrong usage',
+  async () => {
+    const never = '2999-11-31T23:59:59Z';
+    const certificate = ['client', 'add-certificate', ...absent, '--cert', 'absent.pem'];
+    const wrong: string[][] = [
+      ['key', 'rotate', '--key-id', 'absent', '--expires', never],
+      [...certificate, '--expires', never],
+      ['client', 'revoke-tokens', ...absent, '--before', never],
+      ['client', 'revoke-tokens', ...absent, '--before', '2026-02-30T00:00:00Z'],
+      ['sandbox', 'clock', 'set', never, '--restaurant', 'absent'],
+      ['audit', 'search', '--since', never],
+      ['audit', 'search', '--until', '2026-02-30'],
+      ['audit', 'search', '--since', '5'],
+      ['audit', 'search', '--since', '-7'],
+      ['requests', ...absent, '--since', never],
+    ];
+    const right: string[][] = ['2026-02-28', '2024-02-29T10:00Z', '2026-02-28T10:00:00.5+01:00'].map((time) => [
+      'audit',
+      'search',
+      '--since',
+      time,
+    ]);
+    const results = await runEach([...wrong, ...right], env);
+    for (const [i, args] of wrong.entries()) expect([args, results[i]?.code]).toEqual([args, 2]);
+    for (const [i, args] of right.entries()) expect([args, results[wrong.length + i]?.code]).toEqual([args, 0]);
+  },
+  timeoutMs,
+);
+
+test(
   'values of a wrong form are wrong usage, and never part of what is printed when they may be secret',
   async () => {
     const cases: string[][] = [

@@ -1,6 +1,7 @@
 /** Commands on the scopes and the state of an API client. */
 import { Argument, type Command, Option } from 'commander';
 import { type Output, UsageError } from '../../terminal/output.ts';
+import { timeWithOffset } from '../../terminal/to-time.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
 type ById = { clientId: string };
@@ -36,21 +37,15 @@ export const clientStateCommands = (group: Command, output: Output): void => {
     .command('revoke-tokens')
     .description('refuse every token of the client that was issued before a time')
     .requiredOption('--client-id <id>', 'the client')
-    .option('--before <time>', 'ISO 8601 with offset (default now)', time)
+    .option('--before <time>', 'ISO 8601 with offset (default now)', (text: string) =>
+      timeWithOffset('--before takes', text),
+    )
     .action(async (options: ById & { before?: Date }, command: Command) => {
       const before = await withAdmin(command, ({ credentials }) =>
         credentials.revokeClientTokens(options.clientId, options.before),
       );
       output.result({ client_id: options.clientId, tokens_not_before: before.toISOString() });
     });
-};
-
-const time = (text: string): Date => {
-  const date = new Date(text);
-  if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(date.getTime())) {
-    throw new UsageError('--before takes a time such as 2026-03-01T19:30:00+01:00');
-  }
-  return date;
 };
 
 const addStates = (group: Command, output: Output): void => {

@@ -7,6 +7,7 @@ import { triggerableEvents } from '#src/app/sandbox/triggerable-events.ts';
 import { abortOnSignal } from '../../terminal/long-command.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { toNumber } from '../../terminal/to-number.ts';
+import { timeWithOffset } from '../../terminal/to-time.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
 export const sandboxCommands = (program: Command, output: Output): void => {
@@ -37,15 +38,8 @@ const clockCommand = (group: Command, output: Output): void => {
     });
 };
 
-/** The offset is required: without it the time would be that of this machine. */
-const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
-
 const moveOf = (action: Action, value: string | undefined) => {
-  if (action === 'set') {
-    const to = new Date(timeForm.test(value ?? '') ? (value ?? '') : Number.NaN);
-    if (Number.isNaN(to.getTime())) throw new UsageError('set needs a time with offset: 2026-03-01T19:30:00+01:00');
-    return { to };
-  }
+  if (action === 'set') return { to: timeWithOffset('set needs', value ?? '') };
   if (action === 'advance') {
     const byMs = readDuration(value ?? '');
     if (byMs === undefined || byMs === 0) throw new UsageError(`advance needs ${durationRule}`);
