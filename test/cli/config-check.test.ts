@@ -317,6 +317,14 @@ test('addresses that the program fetches hold no password, which a failure would
   expect(printed.stdout + printed.stderr + checked.stderr).not.toContain('pa55word');
 });
 
+test('config print shows no password of an address in a settings file, whatever form the setting has there', async () => {
+  const upstreams = { items: 'http://me:pa55word@127.0.0.1:3001', stock: ['http://me:pa55word@127.0.0.1:3002'] };
+  const config = file('logins.json', JSON.stringify({ gateway: { upstreams } }));
+  const printed = await runCommand(['config', 'print', '--config', config], {});
+  expect(printed.stdout).toContain('"items":"http://********@127.0.0.1:3001"');
+  expect(printed.stdout + printed.stderr).not.toContain('pa55word');
+});
+
 test('A-734 auto takes as many processes as the bound allows where the machine has more cores', async () => {
   const cores = file(
     'cores.mjs',

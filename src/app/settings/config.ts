@@ -408,9 +408,13 @@ export const maskedSettings = (source: SettingsSource): Record<string, unknown> 
   return result;
 };
 
-/** An address may hold a password where none belongs, which `config check` refuses. */
+/** An address may hold a password where none belongs, which `config check` refuses. A settings file has some in lists and objects. */
 const withoutLogin = (value: unknown): unknown =>
-  typeof value === 'string' ? value.replaceAll(/\/\/[^/?#\s|,]*@/g, '//********@') : value;
+  JSON.parse(
+    JSON.stringify(value, (_name, part: unknown) =>
+      typeof part === 'string' ? part.replaceAll(/\/\/[^/?#\s|,]*@/g, '//********@') : part,
+    ),
+  );
 
 const readConfigFile = (path: string): Record<string, unknown> => {
   let text: string;
