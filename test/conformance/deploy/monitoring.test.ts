@@ -17,7 +17,8 @@ const folder = join(root, 'config/monitoring');
 const textOf = (name: string): string => readFileSync(join(folder, name), 'utf8');
 const rules = parse(textOf('alerts.yaml')) as { groups: { name: string; rules: Alert[] }[] };
 const alerts = rules.groups.flatMap((group) => group.rules);
-const dashboard = JSON.parse(textOf('dashboard.json')) as { panels: Panel[] };
+type Variable = { name: string; allValue?: string; query: { query?: string } | string };
+const dashboard = JSON.parse(textOf('dashboard.json')) as { panels: Panel[]; templating: { list: Variable[] } };
 
 /** Of Prometheus itself and of the node exporter beside PostgreSQL. */
 const foreign = new Set(['up', 'node_filesystem_avail_bytes', 'node_filesystem_size_bytes']);
@@ -81,6 +82,13 @@ test('A-273 every metric of the alert rules and of the dashboard is shown by the
     const names = metricsIn(expr);
     expect([of, names.length > 0, names.filter((name) => !isShown(name))]).toEqual([of, true, []]);
   }
+});
+
+test('A-273 with all jobs chosen the dashboard shows those that it offers, and no other program', () => {
+  const job = dashboard.templating.list.find(({ name }) => name === 'job');
+  const offered = /job=~"([^"]*)"/.exec(JSON.stringify(job?.query).replaceAll('\\"', '"'))?.[1];
+  expect(offered).toBe('orderpass.*');
+  expect(job?.allValue).toBe(offered);
 });
 
 test('A-273 the alert for a missing worker is in a group that the first installation of config/README.md leaves out', () => {
