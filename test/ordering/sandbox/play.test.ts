@@ -161,6 +161,23 @@ test('A-307 Ctrl-C stops after a whole step, with what was played', async () => 
   expect([code, JSON.parse(stdout)]).toMatchObject([1, { stopped: true, unexpected: 0, played: 1 }]);
 });
 
+test('A-738 a step that is further away than one timer reaches is waited for', async () => {
+  const customer = { do: 'customer', customer: 'ada' };
+  const steps = [
+    { after: '0s', ...customer },
+    { after: '30d', ...customer, customer: 'bob' },
+  ];
+  const script = file('long.json', { steps });
+  const changed = async (): Promise<number> => (await events())['customer.changed'] ?? 0;
+  const before = await changed();
+  const running = startCommand(['sandbox', 'play', script, '--restaurant', sandbox, '--speed', '1', '--json'], env);
+  await until(async () => (await changed()) > before);
+  running.interrupt();
+  const { code, stdout, stderr } = await running.ended;
+  expect([code, JSON.parse(stdout)]).toMatchObject([1, { stopped: true, played: 1 }]);
+  expect(stderr).not.toContain('TimeoutOverflowWarning');
+});
+
 test('A-308 trigger records a real example of each event, and refuses a real restaurant, an unknown event and a kind that is off', async () => {
   const names = ['order.new', 'order.countdown_started', 'order.confirmed', 'order.closed', 'order.cancelled'];
   for (const event of [...names, 'customer.changed', 'loyaltylog.created']) {
