@@ -342,6 +342,16 @@ test('A-734 auto takes as many processes as the bound allows where the machine h
   expect([tooMany.code, tooMany.stderr]).toEqual([1, expect.stringContaining('auto or a number from 1 to 64')]);
 });
 
+test('a secret in a file of its own replaces that of the settings file, as its variable does', async () => {
+  const configFile = file('secret-twice.json', JSON.stringify({ metrics_token: 'a-token-of-the-settings' }));
+  const variable = { ORDERPASS_METRICS_TOKEN: 'a-token-of-the-variable' };
+  const own = { ORDERPASS_METRICS_TOKEN_FILE: file('metrics-token-twice', 'a-token-of-its-file') };
+  expect(loadSettings({ configFile, env: variable }).metrics_token).toBe('a-token-of-the-variable');
+  expect(loadSettings({ configFile, env: own }).metrics_token).toBe('a-token-of-its-file');
+  const { code, stderr } = await runCommand(['config', 'check', '--config', configFile], { ...variable, ...own });
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/METRICS_TOKEN_FILE.*give the secret once/)]);
+});
+
 test('config check names the missing folder of the file of the audit', async () => {
   const env = { ORDERPASS_MASTER_KEY: key, ORDERPASS_AUDIT_FILE: join(folder, 'missing', 'audit.jsonl') };
   const { code, stderr } = await runCommand(['config', 'check'], env);
