@@ -9,7 +9,7 @@ import { newId, newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { RecordEvents } from '../accounts/account-events.ts';
 import { findUser, lockUser, type UserRow } from '../accounts/user-store.ts';
-import { deleteSessions, setSessionMethod } from '../sessions/session-store.ts';
+import { deleteSessions, lockSession, setSessionMethod } from '../sessions/session-store.ts';
 import type { CookieValue, PendingSignIns } from '../sign-in/pending-sign-in.ts';
 import type { SignIn, SignInResult, Visitor } from '../sign-in/sign-in.ts';
 import type { Throttle } from '../sign-in/throttle.ts';
@@ -91,6 +91,7 @@ const additions = (deps: WithWebAuthn) => {
       return inTransaction(db, async (tx) => {
         const user = await lockUser(tx, userId);
         if (user === undefined || user.disabledAt !== undefined || user.passkeys >= passkeysMax) return undefined;
+        if (!(await lockSession(tx, userId, session.id))) return undefined;
         if (!(await useOnce(deps, tx, begun))) return undefined;
         const now = clock.now();
         const id = newId('psk', now.getTime());

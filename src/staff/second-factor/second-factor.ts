@@ -8,7 +8,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { RecordEvents } from '../accounts/account-events.ts';
 import { findUser, lockUser, type UserRow } from '../accounts/user-store.ts';
-import { deleteSessions } from '../sessions/session-store.ts';
+import { deleteSessions, lockSession } from '../sessions/session-store.ts';
 import { createProposalProof } from './proposal-proof.ts';
 import { base32, stepOfCode, totpAddress, totpSecretBytes } from './totp.ts';
 import {
@@ -83,6 +83,7 @@ export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps)
       return inTransaction(db, async (tx) => {
         const user = await lockUser(tx, userId);
         if (user === undefined || user.totpSince !== undefined || user.totpSecret === undefined) return undefined;
+        if (!(await lockSession(tx, userId, session.id))) return undefined;
         if ((await use(tx, user, code)) !== 'totp') return undefined;
         const now = clock.now();
         await confirmTotp(tx, userId, now);

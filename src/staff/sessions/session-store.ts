@@ -69,6 +69,16 @@ export const touchSession = async (db: Kysely<unknown>, id: string, now: Date): 
   await sql`update panel.sessions set seen_at = ${now} where id = ${id} and seen_at < ${now}`.execute(db);
 };
 
+/**
+ * Locks the session until the transaction ends. False: it has ended. The session of a request was found before its transaction, which
+ * may have waited for another one that ended it.
+ */
+export const lockSession = async (tx: Kysely<unknown>, userId: string, id: string): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from panel.sessions where id = ${id} and user_id = ${userId} for update`.execute(tx);
+  return rows.length > 0;
+};
+
 /** Newest first. */
 export const listSessions = async (db: Kysely<unknown>, userId: string, ends: Ends): Promise<SessionRow[]> => {
   const { rows } = await sql<Row>`

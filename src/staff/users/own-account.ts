@@ -5,7 +5,14 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { RecordEvents } from '../accounts/account-events.ts';
 import { findUser, lockUser, setLanguage, type UserRow } from '../accounts/user-store.ts';
 import type { SecondFactor } from '../second-factor/second-factor.ts';
-import { deleteSession, deleteSessions, listSessions, markOfUser, type SessionRow } from '../sessions/session-store.ts';
+import {
+  deleteSession,
+  deleteSessions,
+  listSessions,
+  lockSession,
+  markOfUser,
+  type SessionRow,
+} from '../sessions/session-store.ts';
 import { endsAt } from '../sessions/sessions.ts';
 import { rememberBrowser } from '../sign-in/known-browser-store.ts';
 import type { PasswordHash } from '../sign-in/password-hash.ts';
@@ -58,6 +65,7 @@ const passwordUses = (deps: OwnAccountDeps) => {
         const locked = await lockUser(tx, user.id);
         // A parallel request changed the password, so the given one is no longer the current one.
         if (locked === undefined || locked.password !== user.password) return { kind: 'refused' };
+        if (!(await lockSession(tx, user.id, change.sessionId))) return { kind: 'refused' };
         const { address, browser } = visitor;
         await replacePassword(deps, tx, locked, { hashed, by: 'user', address, exceptSession: change.sessionId });
         if (browser !== undefined) {

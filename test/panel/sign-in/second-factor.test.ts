@@ -327,3 +327,30 @@ test('a sign-in by password opens no session when a second factor is added meanw
   expect(await isSignedIn(visitor)).toBe(false);
   await begin(visitor, email);
 });
+
+test('A-690 a session that ends while its request waits adds no codes, changes no password and ends no other session', async () => {
+  for (const [path, fieldsOf] of [
+    ['/panel/account/totp', (key: string, proof: string) => ({ code: nextCode(key), proof })],
+    ['/panel/account/password', () => ({ current: password, password: 'eight more words', again: 'eight more words' })],
+  ] as const) {
+    const { email, browser } = await makeUser();
+    const owner = panel.visitor(`192.0.2.${190 + count}`);
+    await owner.post('/panel/sign-in', { email, password }, '');
+    const shown = (await browser.post('/panel/account/totp/begin', { current: password })).text;
+    const key = (/<code id="totp-key">([^<]+)</.exec(shown)?.[1] ?? '').replaceAll(' ', '');
+    const fields = fieldsOf(key, proofIn(shown));
+    const lock = sql`select 1 from panel.users where email = ${email} for update`;
+    await whileLocked(
+      panel.database.db,
+      lock,
+      1,
+      () => browser.post(path, fields),
+      async () => {
+        expect((await owner.post('/panel/account/sessions/end-others', {})).status).toBe(303);
+      },
+    );
+    expect([await isSignedIn(browser), await isSignedIn(owner)], path).toEqual([false, true]);
+    const again = panel.visitor(`192.0.2.${210 + count}`);
+    expect((await again.post('/panel/sign-in', { email, password }, '')).location, path).toBe('/panel');
+  }
+});
