@@ -1,7 +1,9 @@
 /** Notices: who gets which, each once, also when a worker dies between deciding and sending. With a clock that moves. */
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createNoticeSources } from '#src/app/panel/notices/notice-sources.ts';
 import { createMailer, createNotices, type NoticeSources } from '#src/staff/index.ts';
 import { signV1 } from '#src/webhooks/index.ts';
 import { type MailServer, startMailServer } from '../harness/mail-server.ts';
@@ -35,7 +37,11 @@ afterAll(async () => {
 });
 
 /** A worker: what it has not written is lost with it. `mailer`: default: of the mail server. */
-const worker = (failing?: keyof NoticeSources, mailer?: { mailer: ReturnType<typeof createMailer> }) => {
+const worker = (
+  failing?: keyof NoticeSources,
+  mailer?: { mailer: ReturnType<typeof createMailer> },
+  sources?: NoticeSources,
+) => {
   const read = async <T>(kind: keyof NoticeSources, list: readonly T[]): Promise<readonly T[]> => {
     if (kind === failing) throw new Error('canceling statement due to statement timeout');
     return list;
@@ -52,7 +58,7 @@ const worker = (failing?: keyof NoticeSources, mailer?: { mailer: ReturnType<typ
       return true;
     },
     sign: signV1,
-    sources: {
+    sources: sources ?? {
       endpoint_disabled: () => read('endpoint_disabled', found.endpoint_disabled),
       key_ending: () => read('key_ending', found.key_ending),
       credential_ending: () => read('credential_ending', found.credential_ending),
@@ -446,4 +452,22 @@ test('a notice to an address is signed as Standard Webhooks with a secret that i
   await choose(browser, ['refusals'], { remove: 'on' });
   expect(await readRow()).toMatchObject({ url: null, secret: null, previous_secret: null });
   expect((await browser.post('/panel/account/notices/secret', {})).status).toBe(303);
+});
+
+test('A-691 of more ending keys than one look reads, the owner of the last one is sent a notice too', async () => {
+  const { db, clock } = panel;
+  const owner = await makeUser('owner', ['rst_last']);
+  expect(await choose(owner.browser, ['key_ending'])).toBe(303);
+  const now = clock.now();
+  const ends = new Date(now.getTime() + 3 * 24 * 60 * minute);
+  for (const tenant of ['rst_many', 'rst_last'])
+    await sql`insert into gateway.tenants (id, created) values (${tenant}, ${now})`.execute(db);
+  await sql`
+    insert into gateway.api_keys (tenant, key_id, name, digest, created, expires)
+    select case n when 501 then 'rst_last' else 'rst_many' end, 'opk_m' || lpad(n::text, 3, '0'), 'Till', n::text::bytea, ${now}, ${ends}
+    from generate_series(1, 501) n`.execute(db);
+  const notices = worker(undefined, undefined, createNoticeSources({ background: db }));
+  for (let look = 0; look < 2; look += 1) await notices.decide();
+  await send(notices);
+  expect(subjects(owner.email)).toEqual(['An API key ends within 7 days']);
 });

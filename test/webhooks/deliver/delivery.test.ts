@@ -136,7 +136,7 @@ test('A-502 a 410 of an address that the endpoint has no more leaves it enabled,
   const delivery = await afterAttempts(1);
   expect(delivery.state).toBe('pending');
   expect((await engine.attempts(delivery.uid))[0]).toMatchObject({ status: 410, failure: 'status' });
-  expect(await listDisabled(engine.db, new Date(0), 10)).toEqual([]);
+  expect(await listDisabled(engine.db, new Date(0), { limit: 10, skip: 0 })).toEqual([]);
   engine.advance(6_000);
   await until(() => next.received.length === 1);
   expect((await afterAttempts(2)).state).toBe('succeeded');
@@ -159,7 +159,7 @@ test('A-503 a 410 to an attempt from before its owner disabled and enabled the e
   await until(async () => (await engine.deliveries())[0]?.state === 'cancelled');
   await engine.record({ entity: 'cus_1', seq: 2 });
   await until(() => receiver.received.length === 2);
-  expect(await listDisabled(engine.db, new Date(0), 10)).toEqual([]);
+  expect(await listDisabled(engine.db, new Date(0), { limit: 10, skip: 0 })).toEqual([]);
 });
 
 test('a failure that is recorded after an endpoint was disabled does not make it look disabled anew', async () => {
@@ -167,7 +167,7 @@ test('a failure that is recorded after an endpoint was disabled does not make it
   const { endpointUid: uid } = await engine.addEndpoint(gone.url);
   await engine.record({ entity: 'cus_1', seq: 1 });
   engine.startWorker();
-  const disabled = () => listDisabled(engine.db, new Date(0), 10);
+  const disabled = () => listDisabled(engine.db, new Date(0), { limit: 10, skip: 0 });
   await until(async () => (await disabled()).length === 1);
   const before = await disabled();
   // As of an attempt that ran beside the one with 410.

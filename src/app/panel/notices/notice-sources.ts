@@ -27,12 +27,31 @@ type Db = Store['background'];
 const restaurantNames = async (db: Db, uids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
   new Map((await restaurantsByUid(db, [...new Set(uids)])).map(({ uid, name }) => [uid, name]));
 
-export const createNoticeSources = (store: Store): NoticeSources => {
+type Page = { limit: number; skip: number };
+
+/**
+ * Reads one page at each look, and the first one again after the last, so that a look costs the same however many rows there are. A
+ * row that moves to a page which was just read is found in the next turn; each source finds a row for a day or more.
+ */
+const inTurns = <T>(read: (page: Page, now: Date) => Promise<readonly T[]>) => {
+  let skip = 0;
+  return async (now: Date): Promise<readonly T[]> => {
+    const rows = await read({ limit, skip }, now);
+    skip = rows.length < limit ? 0 : skip + limit;
+    return rows;
+  };
+};
+
+export const createNoticeSources = (store: Pick<Store, 'background'>): NoticeSources => {
   const db = store.background;
   const names = (uids: readonly string[]) => restaurantNames(db, uids);
+  const untilEnd = (now: Date) => ({ from: now, to: new Date(now.getTime() + endingMs) });
+  const readDisabled = inTurns((page, now) => listDisabled(db, new Date(now.getTime() - backMs), page));
+  const readKeys = inTurns((page, now) => listEndingKeys(db, { ...untilEnd(now), ...page }));
+  const readCredentials = inTurns((page, now) => listEndingCredentials(db, { ...untilEnd(now), ...page }));
   return {
     endpoint_disabled: async (now) => {
-      const found = await listDisabled(db, new Date(now.getTime() - backMs), limit);
+      const found = await readDisabled(now);
       const nameOf = await names(found.map(({ tenant }) => tenant));
       return found.map(({ tenant, uid, origin, reason, at }) => ({
         key: `endpoint_disabled ${uid} ${at.toISOString()}`,
@@ -47,7 +66,7 @@ export const createNoticeSources = (store: Store): NoticeSources => {
       }));
     },
     key_ending: async (now) => {
-      const found = await listEndingKeys(db, { from: now, to: new Date(now.getTime() + endingMs), limit });
+      const found = await readKeys(now);
       const nameOf = await names(found.map(({ tenant }) => tenant));
       return found.map(({ tenant, keyId, name, expires }) => ({
         key: `key_ending ${keyId} ${expires.toISOString()}`,
@@ -56,14 +75,12 @@ export const createNoticeSources = (store: Store): NoticeSources => {
       }));
     },
     credential_ending: async (now) =>
-      (await listEndingCredentials(db, { from: now, to: new Date(now.getTime() + endingMs), limit })).map(
-        ({ clientId, clientName, kind, id, expires }) => ({
-          key: `credential_ending ${kind} ${clientId} ${id} ${expires.toISOString()}`,
-          tenant: undefined,
-          client: clientId,
-          facts: { client: `${clientName} (${clientId})`, credential: id, ends: expires.toISOString() },
-        }),
-      ),
+      (await readCredentials(now)).map(({ clientId, clientName, kind, id, expires }) => ({
+        key: `credential_ending ${kind} ${clientId} ${id} ${expires.toISOString()}`,
+        tenant: undefined,
+        client: clientId,
+        facts: { client: `${clientName} (${clientId})`, credential: id, ends: expires.toISOString() },
+      })),
     leak_reported: (now) => readLeaks(db, new Date(now.getTime() - backMs)),
     refusals: async (now) =>
       (await readRefusedHours(db, now))

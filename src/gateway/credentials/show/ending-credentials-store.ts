@@ -11,12 +11,12 @@ export type EndingCredential = {
 };
 
 /**
- * Live ones whose end is after `from` and not after `to`, the next end first. While the client has another one of the kind that
+ * Live ones whose end is after `from` and not after `to`, the next end first, without the first `skip`. While the client has another one of the kind that
  * ends later, as during a rotation, nothing needs attention.
  */
 export const listEndingCredentials = async (
   db: Kysely<unknown>,
-  { from, to, limit }: { from: Date; to: Date; limit: number },
+  { from, to, limit, skip }: { from: Date; to: Date; limit: number; skip: number },
 ): Promise<EndingCredential[]> => {
   const { rows } = await sql<EndingCredential>`
     select client.client_id as "clientId", client.name as "clientName", ending.kind, ending.id, ending.expires
@@ -34,6 +34,6 @@ export const listEndingCredentials = async (
           and (other.expires is null or other.expires > ${to}))
     ) as ending join gateway.clients client on client.client_id = ending.client_id
     where client.disabled_at is null
-    order by ending.expires, ending.id limit ${limit}`.execute(db);
+    order by ending.expires, ending.id, ending.client_id limit ${limit} offset ${skip}`.execute(db);
   return rows;
 };

@@ -17,15 +17,15 @@ const isReplaced = (now: Date): RawBuilder<boolean> => sql`exists (
     and (next.created > ${new Date(now.getTime() - exchangeMs)}
       or exists (select 1 from gateway.credential_use used where used.credential = next.key_id)))`;
 
-/** Live keys without a used successor whose end is after `from` and not after `to`, the next end first. */
+/** Live keys without a used successor whose end is after `from` and not after `to`, the next end first, without the first `skip`. */
 export const listEndingKeys = async (
   db: Kysely<unknown>,
-  { from, to, limit }: { from: Date; to: Date; limit: number },
+  { from, to, limit, skip = 0 }: { from: Date; to: Date; limit: number; skip?: number },
 ): Promise<EndingKey[]> => {
   const { rows } = await sql<EndingKey>`
     select tenant, key_id as "keyId", name, expires from gateway.api_keys key
     where revoked_at is null and expires > ${from} and expires <= ${to} and not ${isReplaced(from)}
-    order by expires, key_id limit ${limit}`.execute(db);
+    order by expires, key_id limit ${limit} offset ${skip}`.execute(db);
   return rows;
 };
 
