@@ -56,7 +56,7 @@ export {
 } from './restaurants/sandbox-clock.ts';
 export { createLocation, type LocationAddress, setLocation } from './restaurants/save-location.ts';
 export { type RestaurantSettings, setRestaurant } from './restaurants/set-restaurant.ts';
-export { endOfDay, isoDate, legacyDate, startOfDay } from './values/venue-time.ts';
+export { daysBefore, endOfDay, isoDate, legacyDate, startOfDay } from './values/venue-time.ts';
 
 export const orderingMigrations = loadMigrations('ordering', new URL('./migrations/', import.meta.url));
 

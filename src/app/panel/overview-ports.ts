@@ -19,6 +19,7 @@ import {
 } from '#src/gateway/index.ts';
 import {
   countOrders,
+  daysBefore,
   findCustomersByContact,
   findCustomersByStart,
   legacyDate,
@@ -140,9 +141,9 @@ const ordersOfDays = async ({ store, clock }: Installation, restaurants: readonl
       const dayOf = (at: Date): string => (legacyDate(at, apiTimeZone) ?? '').slice(0, 10);
       const day = dayOf(now);
       const from = startOfDay(day, apiTimeZone);
-      const before = startOfDay(dayOf(new Date(now.getTime() - 7 * dayMs)), apiTimeZone);
-      const passed = now.getTime() - from.getTime();
-      return { restuid: uid, name, day, from, before, beforeUntil: new Date(before.getTime() + passed) };
+      const beforeUntil = daysBefore(now, 7, apiTimeZone);
+      const before = startOfDay(dayOf(beforeUntil), apiTimeZone);
+      return { restuid: uid, name, day, from, before, beforeUntil };
     }),
   );
   const counts = await countOrders(

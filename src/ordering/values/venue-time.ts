@@ -108,15 +108,22 @@ export const endOfDay = (day: string, zone: string): Date =>
   firstInstant(new Date(new Date(`${day}T00:00:00Z`).getTime() + 24 * hourMs), zone);
 
 /**
- * `midnight`: the day as if the zone were UTC. Offsets lie between -12 and +14 hours, so the offsets just outside that
- * span are those before and after a clock change near midnight. If midnight is skipped, the earlier candidate still
- * belongs to the day before; if midnight happens twice, the earlier one is the start.
+ * The moment at which the clocks in `zone` showed the time that they show at `date`, so many calendar days before. It is not that
+ * number of times 24 hours where the clocks changed meanwhile.
  */
-const firstInstant = (midnight: Date, zone: string): Date => {
-  const shift = (offset: number): number => midnight.getTime() - offset * minuteMs;
-  const before = shift(offsetMinutes(new Date(midnight.getTime() - 15 * hourMs), zone));
-  const after = shift(offsetMinutes(new Date(midnight.getTime() + 13 * hourMs), zone));
+export const daysBefore = (date: Date, days: number, zone: string): Date =>
+  firstInstant(new Date(date.getTime() + offsetMinutes(date, zone) * minuteMs - days * dayMs), zone);
+
+/**
+ * `local`: a local time, such as midnight of a day, as if the zone were UTC. Offsets lie between -12 and +14 hours, so the
+ * offsets just outside that span are those before and after a clock change near it. If the local time is skipped, the
+ * earlier candidate still shows an earlier one; if it happens twice, the earlier one counts.
+ */
+const firstInstant = (local: Date, zone: string): Date => {
+  const shift = (offset: number): number => local.getTime() - offset * minuteMs;
+  const before = shift(offsetMinutes(new Date(local.getTime() - 15 * hourMs), zone));
+  const after = shift(offsetMinutes(new Date(local.getTime() + 13 * hourMs), zone));
   const earlier = Math.min(before, after);
-  const local = earlier + offsetMinutes(new Date(earlier), zone) * minuteMs;
-  return new Date(local < midnight.getTime() ? Math.max(before, after) : earlier);
+  const shown = earlier + offsetMinutes(new Date(earlier), zone) * minuteMs;
+  return new Date(shown < local.getTime() ? Math.max(before, after) : earlier);
 };

@@ -1,5 +1,6 @@
 /** The start page of each role, the search from every page, and the switcher of restaurants. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOverviewPorts } from '#src/app/panel/overview-ports.ts';
 import { listEndingKeys } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
@@ -569,4 +570,30 @@ test('A-582 the start page of administrators names it when sandboxes are left ou
   await harness.command('restaurant', 'create', '--name', 'Trial', '--sandbox');
   for (const id of ['short', 'failing', 'ending'])
     expect(plain(await cardOf('admin', id))).toContain('Sandboxes are left out.');
+});
+
+test('A-694 “Same time last week” is the same time by the clock of the restaurant seven calendar days before, also over a change of the clocks', async () => {
+  const { db, pool } = harness.database;
+  const { restuid = '' } = await harness.command('restaurant', 'create', '--name', 'Osteria Roma');
+  await pool.query(`update ordering.restaurants set api_time_zone = 'Europe/Rome' where uid = $1`, [restuid]);
+  const first = (await (await openTill(harness, restuid)).order()).uid;
+  const copy = `insert into ordering.orders select (jsonb_populate_record(o, jsonb_build_object(
+    'uid', o.uid || $2, 'number', o.number + $2::int, 'external_id', null, 'date', $3::timestamptz))).*
+    from ordering.orders o where o.restuid = $1 and o.uid = $4`;
+  const cases = [
+    // On Monday evening after the end of summer time, 168 hours before is a Tuesday.
+    { now: '2026-10-26T22:30:00Z', counted: '2026-10-19T10:00:00Z', left: '2026-10-19T21:45:00Z' },
+    // On Monday after the beginning of summer time, 168 hours before is a Sunday.
+    { now: '2026-03-29T22:30:00Z', counted: '2026-03-22T23:15:00Z', left: '2026-03-22T22:15:00Z' },
+    // On the day of the change itself, noon comes an hour later after midnight.
+    { now: '2026-10-25T11:00:00Z', counted: '2026-10-18T09:45:00Z', left: '2026-10-18T10:15:00Z' },
+  ];
+  for (const [index, { now, counted, left }] of cases.entries()) {
+    await pool.query(copy, [restuid, String(2_000 + index), counted, first]);
+    await pool.query(copy, [restuid, String(3_000 + index), left, first]);
+    const clock = { now: () => new Date(now) };
+    const ports = createOverviewPorts({ installation: { store: { db }, clock } as never });
+    const { days } = await ports.owner([restuid]);
+    expect(days, now).toMatchObject([{ lastWeek: 1 }]);
+  }
 });
