@@ -123,24 +123,25 @@ const invitations = (deps: UsersDeps) => {
       }),
     /**
      * The same for a visitor who forgot the password; `mail` sends the link to the account. The previous link ends only when
-     * the mail server took the new one: a stranger may ask too, and must not end a link that staff passed on.
+     * the mail server took the new one: a stranger may ask too, and must not end a link that staff passed on. What ends an
+     * unused link while the mail is on its way ends this one too, so it is not stored then.
      */
     makeForgottenLink: async (
-      { id }: Pick<UserRow, 'id'>,
+      asked: UserRow,
       address: string,
       mail: (link: OneTimeLink) => Promise<'sent' | 'failed'>,
     ): Promise<void> => {
       const { digest, ...link } = draftLink(deps, clock.now());
       if ((await mail(link)) !== 'sent') return;
       await inTransaction(db, async (tx) => {
-        const user = await lockUser(tx, id);
-        if (user === undefined || !maySetPassword(user)) return;
-        await replaceLink(tx, { userId: id, digest, expiresAt: link.expires });
+        const user = await lockUser(tx, asked.id);
+        if (user === undefined || !maySetPassword(user) || endsLinks(asked, user)) return;
+        await replaceLink(tx, { userId: user.id, digest, expiresAt: link.expires });
         await record(tx, clock.now(), {
           action: 'user.link_made',
           outcome: 'success',
           address,
-          details: { user_id: id, email: user.email, by: 'forgotten password' },
+          details: { user_id: user.id, email: user.email, by: 'forgotten password' },
         });
       });
     },
@@ -279,6 +280,13 @@ export const makeLink = async (
  */
 export const maySetPassword = ({ disabledAt, password, oidcSubject }: UserRow): boolean =>
   disabledAt === undefined && (password !== undefined || oidcSubject === undefined);
+
+/** True where the account changed in a way that ends its unused link. */
+const endsLinks = (before: UserRow, after: UserRow): boolean =>
+  after.password !== before.password ||
+  after.role !== before.role ||
+  after.oidcSubject !== before.oidcSubject ||
+  (after.clients.length === 0 && before.clients.length > 0);
 
 export const showUser = (user: UserRow): ShownUser => ({
   userId: user.id,

@@ -114,6 +114,7 @@ export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs 
 
   return {
     ...{ database, db, origin, users, visitor, events, box, clock },
+    contacts: staff.contacts,
     /** Moves the clock. */
     pass: (ms: number): void => {
       nowMs += ms;

@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findUser } from '#src/staff/accounts/user-store.ts';
 import { until } from '../../support/until.ts';
 import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
 
@@ -20,11 +21,16 @@ afterAll(() => panel?.close());
 
 let count = 0;
 
+const boundTo: Readonly<Record<string, object>> = {
+  owner: { restaurants: ['rst_1'] },
+  contact: { clients: ['opc_1'] },
+};
+
 /** A user whose password is set; `browser` is signed in with it. */
 const makeUser = async (role = 'support'): Promise<{ id: string; email: string; browser: Visitor }> => {
   count += 1;
   const email = `user${count}@example.com`;
-  const made = await panel.users.create('cli:test', { email, role, restaurants: role === 'owner' ? ['rst_1'] : [] });
+  const made = await panel.users.create('cli:test', { email, role, ...boundTo[role] });
   const token = new URL(made.link).searchParams.get('token') ?? '';
   const browser = panel.visitor();
   const answer = await browser.post('/panel/link', { token, password, again: password });
@@ -343,4 +349,32 @@ test('a sign-out on a page of an earlier session ends the session of now, becaus
   expect(answer).toMatchObject({ status: 303, location: '/panel/sign-in' });
   for (const [name, value] of kept) browser.cookies.set(name, value);
   expect(await isSignedIn(browser)).toBe(false);
+});
+
+test('A-693 a link for a forgotten password whose mail is on its way when the password, the role or the last client goes does not work', async () => {
+  const { contacts } = panel;
+  const fresh = 'eight more words';
+  const changes: [string, (user: Awaited<ReturnType<typeof makeUser>>) => Promise<unknown>][] = [
+    [
+      'support',
+      ({ browser }) => browser.post('/panel/account/password', { current: password, password: fresh, again: fresh }),
+    ],
+    ['support', ({ email }) => panel.users.set('cli:test', email, { role: 'admin' })],
+    ['contact', ({ id }) => contacts.remove('cli:test', 'opc_1', id)],
+    ['support', async () => undefined],
+  ];
+  const answers: number[] = [];
+  for (const [role, change] of changes) {
+    const user = await makeUser(role);
+    const row = await findUser(panel.db, user.id);
+    if (row === undefined) throw new Error('the user was not found');
+    let mailed = '';
+    await panel.users.makeForgottenLink(row, '192.0.2.1', async ({ link }) => {
+      mailed = link;
+      await change(user);
+      return 'sent';
+    });
+    answers.push((await panel.visitor().get(mailed.slice(panel.origin.length))).status);
+  }
+  expect(answers).toEqual([410, 410, 410, 200]);
 });
