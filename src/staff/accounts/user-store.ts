@@ -164,3 +164,11 @@ export const listContacts = async (db: Kysely<unknown>, clientId: string, limit:
     where contact.client_id = ${clientId} order by u.email limit ${limit}`.execute(db);
   return rows.map(toUser);
 };
+
+/** Counts them, and lets one transaction at a time add some: another one that asks waits until this transaction ends. */
+export const countContactsToAdd = async (tx: Kysely<unknown>, clientId: string): Promise<number> => {
+  await sql`select pg_advisory_xact_lock(hashtext('panel.contacts'), hashtext(${clientId}))`.execute(tx);
+  const { rows } = await sql<{ contacts: number }>`
+    select count(*)::int as contacts from panel.user_clients where client_id = ${clientId}`.execute(tx);
+  return rows[0]?.contacts ?? 0;
+};

@@ -10,6 +10,7 @@ import { normalizeEmail } from '../accounts/email.ts';
 import { endLink, replaceLink } from '../accounts/link-store.ts';
 import { isRole, type Role, roles } from '../accounts/role.ts';
 import {
+  countContactsToAdd,
   findEmails,
   findUser,
   findUserByEmail,
@@ -97,6 +98,7 @@ const invitations = (deps: UsersDeps) => {
         if (!(await insertUser(tx, { id, email, role, createdAt: now })))
           throw new Fault('CONFLICT', `There is a user ${email} already`);
         await setRestaurants(tx, id, restaurants);
+        await assertRoom(tx, clients);
         await setClients(tx, id, clients);
         const link = await makeLink(deps, tx, id, now);
         await record(tx, now, {
@@ -169,6 +171,8 @@ const accountChanges = (deps: UsersDeps) => {
         const restaurants = checkRestaurants(role, given.restaurants ?? (role === 'owner' ? user.restaurants : []));
         if (role !== 'admin' && isLastAdmin) throw lastAdmin(user);
         const clients = checkClients(role, given.clients ?? (role === 'contact' ? user.clients : []));
+        const added = clients.filter((client) => !user.clients.includes(client));
+        await assertRoom(tx, added);
         await setRole(tx, user.id, role, now);
         if (role !== user.role) await endLink(tx, user.id);
         await setRestaurants(tx, user.id, restaurants);
@@ -336,6 +340,22 @@ const checkClients = (role: Role, clients: readonly string[]): readonly string[]
   if (clients.length > clientsMax)
     throw new Fault('VALIDATION_ERROR', `A contact sees at most ${clientsMax} API clients`);
   return [...new Set(clients)];
+};
+
+/** Contacts of one client. */
+const contactsMax = 50;
+
+/**
+ * CONFLICT: one of these clients has as many contacts as it may have. It must come after the lock of the account. Clients are locked
+ * in one order, so that two callers cannot block each other.
+ */
+export const assertRoom = async (tx: Kysely<unknown>, clients: readonly string[]): Promise<void> => {
+  for (const client of clients.toSorted())
+    if ((await countContactsToAdd(tx, client)) >= contactsMax)
+      throw new Fault(
+        'CONFLICT',
+        `The client ${client} has ${contactsMax} contacts, and a client has at most ${contactsMax}`,
+      );
 };
 
 const noSuchUser = (email: string): Fault => new Fault('NOT_FOUND', `There is no user ${email.slice(0, 300)}`);

@@ -378,3 +378,30 @@ test('A-693 a link for a forgotten password whose mail is on its way when the pa
   }
   expect(answers).toEqual([410, 410, 410, 200]);
 });
+
+test('A-692 a client has at most 50 contacts, however they are added, and each one beyond is listed', async () => {
+  const { contacts, users, db } = panel;
+  /** Contacts as a release that did not count them stored them. */
+  const insert = (emails: readonly string[]) =>
+    sql`
+      with made as (
+        insert into panel.users (id, email, role, created_at)
+        select 'usr_' || email, email, 'contact', now() from unnest(${emails}::text[]) as given (email) returning id)
+      insert into panel.user_clients (user_id, client_id) select id, 'opc_full' from made`.execute(db);
+  await insert(Array.from({ length: 49 }, (_none, n) => `a${n}@full.example`));
+  const add = ['b1@full.example', 'b2@full.example', 'b3@full.example', 'b4@full.example'].map((email) =>
+    contacts.invite('cli:test', 'opc_full', email).then(
+      () => 'added',
+      (error: Error) => error.message,
+    ),
+  );
+  const full = 'The client opc_full has 50 contacts, and a client has at most 50';
+  expect((await Promise.all(add)).sort()).toEqual([full, full, full, 'added']);
+  const given = { email: 'c@full.example', role: 'contact' };
+  await expect(users.create('cli:test', { ...given, clients: ['opc_full'] })).rejects.toThrow(full);
+  await users.create('cli:test', { ...given, clients: ['opc_1'] });
+  await expect(users.set('cli:test', given.email, { clients: ['opc_1', 'opc_full'] })).rejects.toThrow(full);
+  await insert(['z@full.example']);
+  expect((await contacts.list('opc_full')).map(({ email }) => email)).toHaveLength(51);
+  await users.set('cli:test', 'z@full.example', { clients: ['opc_full', 'opc_1'] });
+});
