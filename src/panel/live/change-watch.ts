@@ -33,6 +33,7 @@ export type Listen = (
 type Listener = (mark: string) => void;
 
 type Watched = {
+  key: string;
   topic: Topic;
   subject: string;
   mark: string | undefined;
@@ -61,6 +62,7 @@ const reconnectMs = 1_000;
 
 export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDeps): ChangeWatch => {
   const byName = new Map(topics.map((topic) => [topic.name, topic]));
+  /** The entry that was polled or added longest ago is the first. */
   const watched = new Map<string, Watched>();
   const channels = [...new Set(topics.flatMap((topic) => topic.channels ?? []))];
   const markOf = async (topic: Topic, subject: string): Promise<string | undefined> => {
@@ -80,7 +82,7 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
     markOf,
     watch: (topic, subject, listener) => {
       const key = `${topic.name} ${subject}`;
-      const entry = watched.get(key) ?? newEntry(topic, subject);
+      const entry = watched.get(key) ?? newEntry(key, topic, subject);
       watched.set(key, entry);
       entry.listeners.add(listener);
       entry.unnotified.add(listener);
@@ -101,7 +103,8 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
   };
 };
 
-const newEntry = (topic: Topic, subject: string): Watched => ({
+const newEntry = (key: string, topic: Topic, subject: string): Watched => ({
+  key,
   topic,
   subject,
   mark: undefined,
@@ -111,12 +114,17 @@ const newEntry = (topic: Topic, subject: string): Watched => ({
   polledAtMs: Number.NEGATIVE_INFINITY,
 });
 
-/** Polls the watched topics that are due, and calls their listeners. */
-const createPolling = (watched: ReadonlyMap<string, Watched>, markOf: ChangeWatch['markOf']) => {
+/**
+ * Polls the watched topics that are due, and calls their listeners. A polled entry moves to the end of `watched`, so that each
+ * one is polled in turn while polls of all of them take longer than the interval.
+ */
+const createPolling = (watched: Map<string, Watched>, markOf: ChangeWatch['markOf']) => {
   let wake: Wake | undefined;
   const poll = async (entry: Watched): Promise<void> => {
     entry.polledAtMs = performance.now();
     entry.dueAtMs = entry.polledAtMs + intervalMs;
+    watched.delete(entry.key);
+    watched.set(entry.key, entry);
     const present = new Set(entry.listeners);
     const mark = await markOf(entry.topic, entry.subject);
     if (mark === undefined) return;

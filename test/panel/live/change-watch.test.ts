@@ -1,6 +1,6 @@
 /** Which listeners a poll notifies when several watch the same topic. The test answers the polls. */
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type ChangeWatch, createChangeWatch } from '#src/panel/live/change-watch.ts';
 import type { Topic } from '#src/panel/live/topic.ts';
 import type { Ports } from '#src/panel/ports/ports.ts';
@@ -16,6 +16,17 @@ const topic: Topic = {
     return look.promise;
   },
 };
+/** Polls of one topic with many subjects, in their order. */
+const visits: { subject: string; look: PromiseWithResolvers<string> }[] = [];
+const rooms: Topic = {
+  name: 'rooms',
+  roles: ['admin'],
+  mark: (_ports, subject) => {
+    const look = Promise.withResolvers<string>();
+    visits.push({ subject, look });
+    return look.promise;
+  },
+};
 const ended = new AbortController();
 let watch: ChangeWatch;
 let running: Promise<unknown>;
@@ -23,13 +34,13 @@ let running: Promise<unknown>;
 beforeAll(() => {
   // The topic asks none of the ports.
   const ports = {} as Ports;
-  watch = createChangeWatch({ topics: [topic], ports, log: pino({ level: 'silent' }), listen: undefined });
+  watch = createChangeWatch({ topics: [topic, rooms], ports, log: pino({ level: 'silent' }), listen: undefined });
   running = Promise.all(watch.services.map(({ run }) => run(ended.signal)));
 });
 
 afterAll(async () => {
   ended.abort();
-  for (const look of looks) look.resolve('off');
+  for (const look of [...looks, ...visits.map((visit) => visit.look)]) look.resolve('off');
   await running;
 });
 
@@ -69,4 +80,21 @@ test('a listener is notified after the first poll that began after it was added 
   expect(latest.marks).toEqual(late.marks);
   expect([early.marks.length, late.marks.length, gone.marks.length]).toEqual([2, 1, 0]);
   for (const { stop } of [early, late, latest]) stop();
+});
+
+test('while marks take longer than the interval, each watched subject is polled in turn', async () => {
+  let passedMs = 0;
+  const clock = performance.now.bind(performance);
+  const moved = vi.spyOn(performance, 'now').mockImplementation(() => clock() + passedMs);
+  const subjects = Array.from({ length: 12 }, (_, n) => `room ${n}`);
+  const stops = subjects.map((subject) => watch.watch(rooms, subject, () => undefined));
+  for (let polled = 4; polled <= 2 * subjects.length; polled += 4) {
+    await until(() => visits.length === polled);
+    // Now the subjects that were polled first are due again.
+    passedMs += 4_000;
+    for (const { look } of visits.slice(polled - 4)) look.resolve('empty');
+  }
+  expect(visits.slice(0, 24).map(({ subject }) => subject)).toEqual([...subjects, ...subjects]);
+  for (const stop of stops) stop();
+  moved.mockRestore();
 });
