@@ -330,6 +330,8 @@ test('signing in leads to the page asked for, and never to another site', async 
   expect(asked.location).toBe('/panel/sign-in?next=%2Fpanel%2Faccount%3Fx%3D1');
   for (const [next, to] of [
     ['/panel/account?x=1', '/panel/account?x=1'],
+    ['/panel/security/charts?by=client&days=1&value=*', '/panel/security/charts?by=client&days=1&value=*'],
+    ["/panel/restaurants/Ada's(bar)!*", "/panel/restaurants/Ada's(bar)!*"],
     ['https://elsewhere.example', '/panel'],
     ['//elsewhere.example', '/panel'],
     ['/panel//elsewhere.example', '/panel'],
