@@ -87,10 +87,11 @@ export const afterSignIn = (result: SignInResult, next: string): Answer | undefi
 const problemOf = ({ texts }: Visit, result: SignInResult): string =>
   result.kind === 'wait' ? texts.signIn.wait(Math.ceil(result.seconds / 60)) : texts.signIn.refused;
 
-export const signInPage = (visit: Visit, failed?: { email: string; problem: string }): Answer => {
+/** `next`: the page to show after the sign-in; default: that of the form or of the query. */
+export const signInPage = (visit: Visit, failed?: { email: string; problem: string; next?: string }): Answer => {
   const { texts, query, form, staff } = visit;
   const t = texts.signIn;
-  const next = nextPath(form.get('next') ?? query.get('next'));
+  const next = nextPath(failed?.next ?? form.get('next') ?? query.get('next'));
   const { label } = staff.provider;
   return page({
     title: t.title,

@@ -24,9 +24,9 @@ export const providerPages: readonly PublicPage[] = [
       const { staff, query, pending, visitor, texts } = visit;
       const { result, next } = await staff.provider.finish(pending, query, visitor);
       const { providerFailed, providerUnknown } = texts.signIn;
-      if (result.kind === 'unknown') return signInPage(visit, { email: '', problem: providerUnknown });
+      if (result.kind === 'unknown') return signInPage(visit, { email: '', problem: providerUnknown, next });
       const signedIn = result.kind === 'failed' ? undefined : afterSignIn(result, next);
-      return signedIn ?? signInPage(visit, { email: '', problem: providerFailed });
+      return signedIn ?? signInPage(visit, { email: '', problem: providerFailed, next });
     },
   },
 ];

@@ -123,7 +123,10 @@ test('an email that the provider has not verified, an unknown one and a disabled
     { sub: 'u-3', email: 'gone@example.com', email_verified: true },
   ]) {
     const visitor = panel.visitor();
-    expect((await signInWith(visitor, who)).answer.text, who.email).toContain('There is no account here');
+    const { answer } = await signInWith(visitor, who, '/panel/account?from=here');
+    expect(answer.text, who.email).toContain('There is no account here');
+    // Another way of signing in still leads to the page that was asked for.
+    expect(answer.text).toContain('name="next" value="/panel/account?from=here"');
     expect(await isSignedIn(visitor)).toBe(false);
     expect(panel.events.at(-1)).toMatchObject({ action: 'user.sign_in_failed', outcome: 'failure' });
   }
@@ -138,7 +141,7 @@ test('the return from the provider works once, in the browser that began, and on
   const again = panel.visitor();
   expect((await again.get(back.pathname + back.search)).text).toContain('did not work');
   identity = who;
-  const begun = await again.get('/panel/sign-in/provider');
+  const begun = await again.get('/panel/sign-in/provider?next=/panel/account');
   const fresh = await throughProvider(begun.location ?? '');
   for (const [name, value] of [
     ['state', 'another'],
@@ -148,7 +151,9 @@ test('the return from the provider works once, in the browser that began, and on
     const wrong = new URL(fresh);
     wrong.searchParams.set(name, value);
     // A wrong code goes to the provider, which then takes the right one no more: it comes last.
-    expect((await again.get(wrong.pathname + wrong.search)).text, name).toContain('did not work');
+    const { text } = await again.get(wrong.pathname + wrong.search);
+    expect(text, name).toContain('did not work');
+    expect(text, name).toContain('name="next" value="/panel/account"');
   }
   expect(await isSignedIn(again)).toBe(false);
   await signInWith(again, who);
