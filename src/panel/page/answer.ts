@@ -12,6 +12,11 @@ export type PageContent = {
   /** Scripts that only this page needs: names of files in src/panel/assets. */
   scripts?: readonly string[];
   cookies?: readonly string[];
+  /**
+   * The address that shows the page again, to which the choice of the language leads. Default: that of the request, and after
+   * a POST that of the nearest page.
+   */
+  address?: string;
 };
 
 export type Answer =

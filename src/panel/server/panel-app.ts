@@ -36,7 +36,6 @@ import { type AnswerDeps, createWriteAnswer, type WriteAnswer } from './write-an
 import { writeEmpty, writeRedirect } from './write-response.ts';
 
 export type PanelAppDeps = AnswerDeps & {
-  publicPages: readonly PublicPage[];
   clock: Clock;
   log: Logger;
   /** Tells whether a thrown error is a temporary failure of the store. */

@@ -5,6 +5,7 @@ import { readTopics } from '../live/page-topics.ts';
 import type { Answer, PageContent } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page } from '../page/page.ts';
+import type { PublicPage } from '../page/public-page.ts';
 import type { Ports } from '../ports/ports.ts';
 import { layout } from '../view/layout.ts';
 import { navigationFor } from '../view/navigation.ts';
@@ -14,12 +15,14 @@ import { sessionCookie } from './cookies.ts';
 import { csrfFieldOf } from './csrf.ts';
 import type { Flashes } from './flashes.ts';
 import { readCrumbs } from './read-crumbs.ts';
+import { createShownAddress } from './shown-address.ts';
 import { isHtmx, type PanelContext, sessionOf } from './state.ts';
 import { writeFile, writeHtml, writeRedirect } from './write-response.ts';
 
 export type AnswerDeps = {
   /** All pages, for the navigation. */
   pages: readonly Page[];
+  publicPages: readonly PublicPage[];
   assets: Assets;
   flashes: Flashes;
   watch: ChangeWatch;
@@ -29,7 +32,8 @@ export type AnswerDeps = {
 
 export type WriteAnswer = ReturnType<typeof createWriteAnswer>;
 
-export const createWriteAnswer = ({ assets, flashes, pages, watch, streams, ports }: AnswerDeps) => {
+export const createWriteAnswer = ({ assets, flashes, pages, publicPages, watch, streams, ports }: AnswerDeps) => {
+  const shownAddress = createShownAddress([...pages, ...publicPages]);
   const writePage = async (ctx: PanelContext, content: PageContent): Promise<void> => {
     const { path } = ctx;
     const { live, language, texts, params, streamUrl } = ctx.state;
@@ -47,7 +51,8 @@ export const createWriteAnswer = ({ assets, flashes, pages, watch, streams, port
           : undefined,
       streamUrl,
     };
-    const whole = layout({ assets, language, texts, path, flash, signedIn }, content);
+    const address = content.address ?? shownAddress(ctx);
+    const whole = layout({ assets, language, texts, path, address, flash, signedIn }, content);
     writeHtml(ctx, whole, content.status ?? 200, content.cookies);
   };
   const openStream = (ctx: PanelContext): void => {

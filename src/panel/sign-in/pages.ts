@@ -1,12 +1,12 @@
 /** Sign-in with a password and a code, and setting the password by a one-time link. */
 import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
-import { panelPath } from '../page/page-path.ts';
+import { panelPath, withQuery } from '../page/page-path.ts';
 import type { PublicPage, Visit } from '../page/public-page.ts';
 import type { SignInResult, StaffPorts } from '../ports/staff.ts';
 import { browserCookie, cookie, endCookie, keptCookie, pendingCookie, sessionCookie } from '../server/cookies.ts';
 import { message } from '../view/layout.ts';
-import { nextOf, nextPath } from './next-path.ts';
+import { nextOf, nextPath, withNext } from './next-path.ts';
 import { codePath, forgotPath, linkPath, passkeyPath, providerPath, signInPath } from './paths.ts';
 
 export const signInPages: readonly PublicPage[] = [
@@ -78,9 +78,7 @@ export const afterSignIn = (result: SignInResult, next: string): Answer | undefi
       endCookie(pendingCookie),
     ]);
   if (result.kind === 'code')
-    return redirect(`${codePath}?next=${encodeURIComponent(next)}`, undefined, [
-      keptCookie(pendingCookie, result.pending),
-    ]);
+    return redirect(withNext(codePath, next), undefined, [keptCookie(pendingCookie, result.pending)]);
   return undefined;
 };
 
@@ -95,6 +93,7 @@ export const signInPage = (visit: Visit, failed?: { email: string; problem: stri
   const { label } = staff.provider;
   return page({
     title: t.title,
+    address: withNext(signInPath, next),
     status: failed === undefined ? 200 : 422,
     body: html`${failed && message({ tone: 'bad', text: failed.problem })}
 <form method="post" action="${signInPath}" class="card narrow">
@@ -106,11 +105,11 @@ ${nextField(next)}
 </form>
 ${
   staff.passkeys.isOn &&
-  html`<p class="narrow"><a class="button" href="${passkeyPath}?next=${encodeURIComponent(next)}">${texts.passkeys.signIn}</a></p>`
+  html`<p class="narrow"><a class="button" href="${withNext(passkeyPath, next)}">${texts.passkeys.signIn}</a></p>`
 }
 ${
   label !== undefined &&
-  html`<p class="narrow"><a class="button" href="${providerPath}?next=${encodeURIComponent(next)}">${t.withProvider(label)}</a></p>`
+  html`<p class="narrow"><a class="button" href="${withNext(providerPath, next)}">${t.withProvider(label)}</a></p>`
 }`,
   });
 };
@@ -119,12 +118,14 @@ const nextField = (next: string): Html => html`<input type="hidden" name="next" 
 
 const codePage = ({ texts, query, form }: Visit, problem?: string): Answer => {
   const t = texts.signIn;
+  const next = nextPath(form.get('next') ?? query.get('next'));
   return page({
     title: t.codeTitle,
+    address: withNext(codePath, next),
     status: problem === undefined ? 200 : 422,
     body: html`${problem && message({ tone: 'bad', text: problem })}
 <form method="post" action="${codePath}" class="card narrow">
-${nextField(nextPath(form.get('next') ?? query.get('next')))}
+${nextField(next)}
 <label>${t.code}<input name="code" autocomplete="one-time-code" inputmode="text" required maxlength="40" spellcheck="false" autocapitalize="off" aria-describedby="code-hint"></label>
 <p id="code-hint" class="hint">${t.codeHint}</p>
 <button class="primary">${t.submit}</button>
@@ -142,6 +143,7 @@ const linkPage = (
   if (user === undefined) return page({ title: t.linkGone.title, status: 410, body: html`<p>${t.linkGone.text}</p>` });
   return page({
     title: t.linkTitle,
+    address: withQuery(linkPath, { token }),
     status: problem === undefined ? 200 : 422,
     body: html`${problem && message({ tone: 'bad', text: problem })}
 <form method="post" action="${linkPath}" class="card narrow">

@@ -5,7 +5,7 @@ import type { PublicPage, Visit } from '../page/public-page.ts';
 import { keptCookie, pendingCookie } from '../server/cookies.ts';
 import { message } from '../view/layout.ts';
 import { passkeyForm, passkeyScripts } from '../view/passkey-form.ts';
-import { nextOf, nextPath } from './next-path.ts';
+import { nextOf, nextPath, withNext } from './next-path.ts';
 import { afterSignIn } from './pages.ts';
 import { passkeyPath, signInPath } from './paths.ts';
 
@@ -45,11 +45,14 @@ const askPage = ({ texts, query, staff }: Visit): Answer => {
 };
 
 /** Not the form again: it would ask by itself, over and over, for an answer that is refused. */
-const refusedPage = ({ texts, form }: Visit, problem: string): Answer =>
-  page({
+const refusedPage = ({ texts, form }: Visit, problem: string): Answer => {
+  const again = withNext(passkeyPath, nextOf(form));
+  return page({
     title: texts.passkeys.signIn,
+    address: again,
     status: 422,
     body: html`${message({ tone: 'bad', text: problem })}
-<div class="row"><a class="button primary" href="${passkeyPath}?next=${encodeURIComponent(nextOf(form))}">${texts.passkeys.again}</a>
+<div class="row"><a class="button primary" href="${again}">${texts.passkeys.again}</a>
 <a class="button" href="${signInPath}">${texts.signIn.forgot.back}</a></div>`,
   });
+};

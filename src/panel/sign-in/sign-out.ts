@@ -4,7 +4,7 @@ import type { PublicPage, Visit } from '../page/public-page.ts';
 import { cookie, endCookie, languageCookie, sessionCookie } from '../server/cookies.ts';
 import { isCsrfToken } from '../server/csrf.ts';
 import { isLanguage } from '../texts/texts.ts';
-import { nextOf } from './next-path.ts';
+import { ownAddress } from './next-path.ts';
 import { signInPath } from './paths.ts';
 
 const yearSeconds = 31_536_000;
@@ -30,7 +30,7 @@ export const signOutPages: readonly PublicPage[] = [
     handle: async (visit) => {
       const { live, staff, form } = visit;
       const language = form.get('language');
-      const back = live === undefined && form.get('next') === signInPath ? signInPath : nextOf(form);
+      const back = ownAddress(form.get('next'));
       if (!isLanguage(language)) return redirect(back);
       if (live !== undefined && hasToken(visit)) await staff.own.setLanguage(live.user.id, language);
       return redirect(back, undefined, [cookie(languageCookie, language, yearSeconds)]);

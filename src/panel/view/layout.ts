@@ -22,6 +22,8 @@ type Frame = {
   language: Language;
   texts: Texts;
   path: string;
+  /** Shows the page again, for the choice of the language. */
+  address: string;
   flash: Flash | undefined;
   /** Undefined when the visitor is not signed in. */
   signedIn:
@@ -142,9 +144,9 @@ const accountMenu = (frame: Frame, { user, csrfField, others }: NonNullable<Fram
 <form method="post" action="/panel/sign-out">${csrfField}<button class="quiet">${t.signOut}</button></form></div>`;
 };
 
-const languageChoice = ({ language, texts, path, signedIn }: Frame): Html =>
+const languageChoice = ({ language, texts, address, signedIn }: Frame): Html =>
   html`<form method="post" action="/panel/language" class="language" aria-label="${texts.frame.language}">
-${signedIn?.csrfField}<input type="hidden" name="next" value="${path}">
+${signedIn?.csrfField}<input type="hidden" name="next" value="${address}">
 ${languages
   .filter((other) => other !== language)
   .map(

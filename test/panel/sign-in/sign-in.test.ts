@@ -407,3 +407,45 @@ test('A-692 a client has at most 50 contacts, however they are added, and each o
   expect((await contacts.list('opc_full')).map(({ email }) => email)).toHaveLength(51);
   await users.set('cli:test', 'z@full.example', { clients: ['opc_full', 'opc_1'] });
 });
+
+/** The answer to the button of the language, and the page that it leads to. */
+const switchLanguage = async (visitor: Visitor, shown: string): Promise<{ location: string; text: string }> => {
+  const next = unescaped(/action="\/panel\/language"[\s\S]*?name="next" value="([^"]*)"/.exec(shown)?.[1] ?? '');
+  const { location } = await visitor.post('/panel/language', { language: 'it', next });
+  return { location: location ?? '', text: (await visitor.get(location ?? '')).text };
+};
+
+const unescaped = (text: string): string => text.replaceAll('&amp;', '&').replaceAll('&#39;', "'");
+
+test('A-681 the choice of the language leads back to the same one-time link, sign-in, or filtered list', async () => {
+  const made = await panel.users.create('cli:test', { email: 'italian@example.com', role: 'support' });
+  const token = new URL(made.link).searchParams.get('token') ?? '';
+  const invited = panel.visitor();
+  const link = `/panel/link?token=${token}`;
+  const shown = await switchLanguage(invited, (await invited.get(link)).text);
+  expect(shown.location).toBe(link);
+  expect(shown.text).toContain('lang="it"');
+  expect(shown.text).toContain('name="again"');
+  // A password that is refused is answered by a page of a POST.
+  const weak = await invited.post('/panel/link', { token, password: 'short', again: 'short' }, '');
+  expect((await switchLanguage(invited, weak.text)).location).toBe(link);
+
+  const stranger = panel.visitor();
+  const asked = '/panel/sign-in?next=%2Fpanel%2Faccount%3Fx%3D1';
+  expect(await switchLanguage(stranger, (await stranger.get(asked)).text)).toMatchObject({
+    location: asked,
+    text: expect.stringContaining('name="next" value="/panel/account?x=1"'),
+  });
+  const refused = await stranger.post('/panel/sign-in', { email: 'a@b.it', password, next: '/panel/account?x=1' }, '');
+  expect((await switchLanguage(stranger, refused.text)).location).toBe(asked);
+
+  const { browser } = await makeUser();
+  expect((await switchLanguage(browser, (await browser.get('/panel/account?x=1')).text)).location).toBe(
+    '/panel/account?x=1',
+  );
+  const own = await browser.post('/panel/account/password', { current: 'wrong', password: 'short', again: 'short' });
+  expect(own.status).toBe(422);
+  expect((await switchLanguage(browser, own.text)).location).toBe('/panel/account');
+  for (const next of ['//elsewhere.example', 'https://elsewhere.example', '/panel/sign-in//elsewhere.example'])
+    expect((await browser.post('/panel/language', { language: 'en', next })).location, next).toBe('/panel');
+});
