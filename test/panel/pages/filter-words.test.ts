@@ -31,7 +31,7 @@ const filled = (path: string): string => path.replaceAll(/:([a-z]+)/g, (_whole, 
 
 const ask = async (path: string) => {
   const answer = await fetch(`${harness.url}/panel${path}`, { headers: { cookie } });
-  return { status: answer.status, text: await answer.text() };
+  return { status: answer.status, text: await answer.text(), url: answer.url };
 };
 
 test('F-56 the states of deliveries in the address of the panel are those of the API, and each of them filters', async () => {
@@ -93,4 +93,21 @@ test('a cursor that the list of accounts never gives is refused, because its pag
   for (const cursor of ['%00', 'ada%00@example.com', 'x'.repeat(256)])
     expect((await ask(`/users?after=${cursor}`)).status, cursor).toBe(400);
   expect((await ask('/users?after=ada@example.com')).status).toBe(200);
+});
+
+test('a day that the calendar does not have is refused by every filter of times, also for a download', async () => {
+  for (const [path, status] of [
+    ['/security/audit?since=2026-02-31', 422],
+    ['/security/audit?until=2026-06-31T10:00Z', 422],
+    ['/security/audit?since=2026-04-31T23:00-05:00', 422],
+    ['/security/audit/export?format=csv&since=2026-02-31', 422],
+    ['/clients/:client/requests?since=2026-02-31T10:00', 400],
+    ['/clients/:client/requests?until=2026-02-29T10:00', 400],
+  ] as const) {
+    const { status: answered, text } = await ask(filled(path));
+    expect(answered, path).toBe(status);
+    expect(text, path).toMatch(/2026-0[246]-(31|29)/);
+  }
+  for (const path of ['/security/audit?since=2024-02-29', '/security/audit?since=2026-03-01T23:30-05:00'])
+    expect((await ask(path)).status, path).toBe(200);
 });
