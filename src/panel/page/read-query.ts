@@ -49,7 +49,11 @@ export const isInCalendar = (day: string): boolean => {
   return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
 };
 
-const wordsMax = 8;
+/** A search uses only so many words of its text. */
+export const wordsMax = 8;
+
+/** The words of a text or of a name, as the search compares them. */
+export const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
 /**
  * As readText, for the words of a search. Throws VALIDATION_ERROR for more than 8 words, because the search uses only
@@ -57,7 +61,7 @@ const wordsMax = 8;
  */
 export const readSearch = (view: Pick<View, 'query' | 'texts'>, name: string): string | undefined => {
   const text = readText(view, name);
-  if ((text?.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).length > wordsMax)
+  if (wordsOf(text ?? '').length > wordsMax)
     throw new Refusal('VALIDATION_ERROR', view.texts.frame.tooManyWords(name, shown(text ?? ''), wordsMax));
   return text;
 };

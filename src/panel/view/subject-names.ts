@@ -1,6 +1,7 @@
 /** Names in a filter: a client, restaurant or user is asked for by its id, or by its name or email. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
+import { wordsMax, wordsOf } from '../page/read-query.ts';
 import { message } from './layout.ts';
 
 export const subjectKinds = ['client', 'restaurant', 'user'] as const;
@@ -45,9 +46,18 @@ const isId = async ({ ports }: View, kind: SubjectKind, text: string): Promise<b
     ? text.startsWith('rst_') || (await ports.restaurant.find(text)) !== undefined
     : text.startsWith(kind === 'client' ? 'opc_' : 'usr_');
 
+/** As the search finds names: each given word is the beginning of a word of the name. */
+const hasWords = (name: string, words: readonly string[]): boolean => {
+  const own = wordsOf(name);
+  return words.every((word) => own.some((one) => one.startsWith(word)));
+};
+
 const resolveOne = async (view: View, kind: SubjectKind, text: string): Promise<string | UnclearName> => {
   if (await isId(view, kind, text)) return text;
-  const { items, more } = await finders[kind](view, text);
+  const { items: found, more } = await finders[kind](view, text);
+  const words = wordsOf(text);
+  // The search passes over the words after the first eight, so it also finds names that differ in these.
+  const items = words.length > wordsMax ? found.filter(({ name }) => hasWords(name, words)) : found;
   const exact = items.filter(({ name }) => name.toLowerCase() === text.toLowerCase());
   const [only, ...others] = exact.length > 0 ? exact : items;
   // Behind the last candidate there may be another one of the same name.

@@ -111,3 +111,21 @@ test('a day that the calendar does not have is refused by every filter of times,
   for (const path of ['/security/audit?since=2024-02-29', '/security/audit?since=2026-03-01T23:30-05:00'])
     expect((await ask(path)).status, path).toBe(200);
 });
+
+test('A-682 a name of more than eight words in a filter finds only what has all of them', async () => {
+  const name = 'Trattoria del Ponte Vecchio sul Mare di Genova Nervi';
+  const { restuid } = await harness.command('restaurant', 'create', '--name', name);
+  const audit = (asked: string) => ask(`/security/audit?restaurant=${encodeURIComponent(asked)}`);
+  const other = await audit(name.replace('Nervi', 'Boccadasse'));
+  expect(other.status).toBe(422);
+  expect(other.text).toContain('No restaurant has the name or id');
+  const requests = `/clients/${ids.client}/requests?restuid=`;
+  expect((await ask(requests + encodeURIComponent(name.replace('Nervi', 'Pegli')))).text).toContain(
+    'No restaurant has',
+  );
+  for (const asked of [name, name.toUpperCase(), name.slice(0, -2), name.slice(0, -6)]) {
+    const found = await audit(asked);
+    expect(found.status, asked).toBe(200);
+    expect(found.url, asked).toContain(`restaurant=${restuid}`);
+  }
+});
