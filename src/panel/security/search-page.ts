@@ -158,8 +158,9 @@ const filterForm = (view: View, filter: SearchFields): Html => {
   const field = (name: keyof typeof t.fields, more: Html = html``): Html =>
     html`<label>${t.fields[name]}<input name="${name}" value="${shown(name)}" maxlength="200" autocomplete="off" spellcheck="false" autocapitalize="off"${more}></label>`;
   const subject = (kind: SubjectKind): Html => field(kind, html` placeholder="${t.names.hints[kind]}"${listOf(kind)}`);
+  // With its zone, since the script takes a time without one for the time of the reader.
   const moment = (name: 'since' | 'until'): Html =>
-    html`<label>${t.fields[name]}<input name="${name}" value="${shown(name)}" placeholder="2026-05-01T10:00Z" data-moment autocomplete="off" maxlength="40"></label>`;
+    html`<label>${t.fields[name]}<input name="${name}" value="${filter[name]?.toISOString() ?? shown(name)}" placeholder="2026-05-01T10:00Z" data-moment autocomplete="off" maxlength="40"></label>`;
   return html`<form method="get" action="${searchPath}" class="card" role="search" aria-label="${t.filter}" data-no-credentials="${t.searchRefused}">
 <div class="fields">
 ${subject('client')}${subject('restaurant')}

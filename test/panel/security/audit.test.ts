@@ -235,6 +235,11 @@ inBrowser(
     expect(await page.getByLabel('From').inputValue()).toBe('2026-03-29T03:30');
     await page.getByRole('button', { name: 'UTC' }).click();
     expect(await page.getByLabel('From').inputValue()).toBe('2026-03-29T01:30');
+    // Without a zone it is UTC for the search, and so for the field.
+    await page.goto(searchUrl('?since=2026-05-01T10:00'));
+    expect(await page.getByLabel('From').inputValue()).toBe('2026-05-01T10:00');
+    await page.getByRole('button', { name: 'My time zone' }).click();
+    expect(await page.getByLabel('From').inputValue()).toBe('2026-05-01T12:00');
     expect(problems).toEqual([]);
   },
 );
