@@ -30,6 +30,7 @@
       for (const one of values) one.area?.classList.toggle('chosen', one === value);
       const at = document.createElement('time');
       at.setAttribute('datetime', value.at);
+      at.setAttribute('data-style', chart.getAttribute('data-style') ?? '');
       line.replaceChildren(at, `: ${value.number}`);
       document.dispatchEvent(new CustomEvent('orderpass:shown', { detail: line }));
     };

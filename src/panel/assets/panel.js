@@ -34,6 +34,9 @@
     const named = isUtc() ? { timeZoneName: 'short' } : {};
     return {
       day: new Intl.DateTimeFormat(locale, date),
+      // A day of UTC is no moment that another zone could show as the day before.
+      date: new Intl.DateTimeFormat(locale, { ...date, timeZone: 'UTC' }),
+      dateLong: new Intl.DateTimeFormat(locale, { ...date, month: 'long', weekday: 'long', timeZone: 'UTC' }),
       dayLong: new Intl.DateTimeFormat(locale, { ...date, month: 'long', weekday: 'long' }),
       moment: new Intl.DateTimeFormat(locale, { ...date, ...minute, ...named }),
       exact: new Intl.DateTimeFormat(locale, { ...date, ...second, ...named }),
@@ -64,10 +67,12 @@
       if (Number.isNaN(at.getTime())) continue;
       const style = element.getAttribute('data-style');
       const format =
-        style === 'day' || style === 'exact' || style === 'clock' || style === 'axis' ? formats[style] : formats.moment;
+        style === 'day' || style === 'date' || style === 'exact' || style === 'clock' || style === 'axis'
+          ? formats[style]
+          : formats.moment;
       const text = style === 'relative' ? relativeText((at.getTime() - Date.now()) / 1000) : format.format(at);
       if (element.textContent !== text) element.textContent = text;
-      element.setAttribute('title', formats.full.format(at));
+      element.setAttribute('title', (style === 'date' ? formats.dateLong : formats.full).format(at));
     }
     for (const list of root.querySelectorAll('[data-days]')) showDays(list);
   };

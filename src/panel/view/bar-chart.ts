@@ -25,7 +25,7 @@ type Spans = {
   /** "{time} – {time}: {number}" for one bar. */
   textOfValue: (at: Date, number: number) => string;
   /** How the times are shown; default: `axis`. */
-  timeStyle?: 'axis' | 'day';
+  timeStyle?: 'axis' | 'date';
   /** A number that a line marks, such as a quota. The chart reaches up to it at least. */
   mark?: number | undefined;
 };
@@ -85,9 +85,9 @@ export const timeChart = (numbers: readonly number[], given: Bars & Spans): Html
   const most = topOf(numbers, given.top, given.mark);
   const style = given.timeStyle ?? 'axis';
   // Of days the last one is named, and not the midnight after it.
-  const spans = style === 'day' ? numbers.length - 1 : numbers.length;
+  const spans = style === 'date' ? numbers.length - 1 : numbers.length;
   const end = new Date(given.from.getTime() + spans * given.seconds * 1000);
-  return html`<div class="chart-box" data-chart tabindex="0" role="group" aria-label="${given.label}">
+  return html`<div class="chart-box" data-chart${style === 'date' && html` data-style="date"`} tabindex="0" role="group" aria-label="${given.label}">
 <div class="axis-y" aria-hidden="true"><span>${most}</span><span>0</span></div>
 ${bars(numbers, given, given)}
 <div class="axis-x">${time(given.from, style)}${time(end, style)}</div>

@@ -83,12 +83,12 @@ const chart = ({ texts }: View, { days, limits }: LimitedCaller): Html => {
   const most = Math.max(0, ...units);
   const mark = quota !== undefined && quota <= most * markedTimesMax ? quota : undefined;
   return html`<div class="card"><h2>${t.chartTitle} <span class="figure">${t.number(total)}</span></h2>
-${first && timeChart(units, { label: t.chartLabel(t.number(total), t.number(most)), tone: 'used', from: first.day, seconds: daySeconds, textOfValue: utcValue, timeStyle: 'day', mark })}
+${first && timeChart(units, { label: t.chartLabel(t.number(total), t.number(most)), tone: 'used', from: first.day, seconds: daySeconds, textOfValue: utcValue, timeStyle: 'date', mark })}
 ${quota !== undefined && html`<p class="hint">${t.quotaOfDay(t.number(quota), Math.round((most / quota) * 100), mark !== undefined)}</p>`}
 <details><summary>${t.asTable}</summary>${table({
     isStacked: false,
     columns: [t.day, ...[t.requests, t.units, t.limited].map((title) => ({ title, kind: 'number' as const }))],
-    rows: [...days].reverse().map((day) => [time(day.day, 'day'), day.requests, day.units, day.limited]),
+    rows: [...days].reverse().map((day) => [time(day.day, 'date'), day.requests, day.units, day.limited]),
   })}</details></div>`;
 };
 

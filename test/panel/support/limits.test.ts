@@ -161,3 +161,25 @@ test.skipIf(browserBinary === undefined)('A-228 the page is accessible, as wide 
   expect(await harness.command('client', 'limits', id)).toMatchObject({ day: 1_000, month: 9 });
   expect(problems).toEqual([]);
 });
+
+test.skipIf(browserBinary === undefined)(
+  'a day of use, which is one of UTC, has the same date in every zone',
+  async () => {
+    const { id } = await makeClient();
+    const { page, problems } = await harness.signIn(await harness.user('support'), { timezoneId: 'America/New_York' });
+    await page.goto(`${harness.url}/panel/clients/${id}/limits`);
+    const newest = page.locator('main details tbody time').first();
+    const day = new Date((await newest.getAttribute('datetime')) ?? '');
+    const dateOf = (language: string): string =>
+      new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeZone: 'UTC' }).format(day);
+    const shown = [dateOf('en-US'), dateOf('en-GB')];
+    await until(async () => shown.includes((await newest.textContent()) ?? ''));
+    expect(shown).toContain(await page.locator('main .axis-x time').last().textContent());
+    // The last bar is the newest day.
+    await page.locator('main [data-chart]').first().focus();
+    expect(shown.map((one) => `${one}: 0`)).toContain(
+      await page.locator('main [data-chart-value]').first().textContent(),
+    );
+    expect(problems).toEqual([]);
+  },
+);
