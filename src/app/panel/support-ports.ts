@@ -84,8 +84,8 @@ const clientPorts = ({ store, box, clock }: Installation, routeTable: () => Rout
       }),
     withdraw: (actor, clientId, restuid) => by(actor).withdrawTenant(clientId, restuid),
     setScopes: (actor, clientId, wanted) => by(actor).setClientScopes(clientId, wanted),
-    shrinkScopes: (actor, clientId, keep) =>
-      shrinkClientScopes({ db, box, clock, actor, scopes: scopesNow() }, clientId, keep),
+    shrinkScopes: (actor, clientId, unused) =>
+      shrinkClientScopes({ db, box, clock, actor, scopes: scopesNow() }, clientId, unused),
     clientUse: (actor, clients, days) =>
       reportClientUse({ db, box, clock, actor, table: routeTable() }, clients, { days }),
   } satisfies Partial<SupportPorts>;

@@ -151,8 +151,8 @@ export type SupportPorts = {
   withdraw: (actor: string, clientId: string, restuid: string) => Promise<void>;
   /** Null means all. */
   setScopes: (actor: string, clientId: string, scopes: readonly string[] | null) => Promise<void>;
-  /** Keeps the scopes that are both held and named, and returns them. It never adds a scope. */
-  shrinkScopes: (actor: string, clientId: string, keep: readonly string[]) => Promise<readonly string[]>;
+  /** Takes the named scopes away and no others, and returns those that are left. */
+  shrinkScopes: (actor: string, clientId: string, unused: readonly string[]) => Promise<readonly string[]>;
   /** In the order of `clients`. The reading is recorded in the audit before the result is returned. */
   clientUse: (
     actor: string,

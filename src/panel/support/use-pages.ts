@@ -8,7 +8,7 @@ import { readChoice } from '../page/read-query.ts';
 import type { ClientUse, ShownClient } from '../ports/support.ts';
 import { badge } from '../view/badge.ts';
 import { breakable } from '../view/breakable.ts';
-import { confirmPage } from '../view/confirm-page.ts';
+import { confirmChange, confirmPage, isConfirmed } from '../view/confirm-page.ts';
 import { message } from '../view/layout.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
@@ -94,7 +94,7 @@ const unusedPath = '/panel/clients/unused-scopes';
 const backOf = (fields: URLSearchParams, clientId: string): string =>
   fields.get('back') === 'unused' ? unusedPath : usePath(clientId);
 
-/** The form lists the scopes to keep, so a scope that the viewer did not see as unused is never withdrawn. */
+/** The form lists the scopes to withdraw, so one that was granted after the page was shown stays. */
 const askToShrink = async (view: View): Promise<Answer> => {
   const { params, query, ports, texts, actor } = view;
   const client = await ports.support.showClient(params.client ?? '');
@@ -110,7 +110,7 @@ const askToShrink = async (view: View): Promise<Answer> => {
     body: html`<p>${t.shrinkText(left.length)}</p>${scopeList(view, left)}<p class="hint">${t.since} ${time(use.since)}</p>`,
     action: shrinkPath(client.clientId),
     fields: [
-      ...use.proposed.map((name) => ['keep', name] as const),
+      ...left.map((name) => ['unused', name] as const),
       ['days', String(days)],
       ['back', query.get('back') === 'unused' ? 'unused' : ''],
     ],
@@ -172,9 +172,10 @@ const refusals = ({ texts }: View, use: ClientUse): Html => {
 const shrink = async ({ params, form, ports, actor, texts }: View): Promise<Answer> => {
   const client = await ports.support.showClient(params.client ?? '');
   const { clientId } = client;
-  // Scopes that were used after the page was shown are kept too.
+  // Scopes that were used after the page was shown are kept.
   const [use] = await ports.support.clientUse(actor, [client], periodOf({ query: form, texts }));
-  const left = await ports.support.shrinkScopes(actor, clientId, [...form.getAll('keep'), ...(use?.proposed ?? [])]);
+  const unused = form.getAll('unused').filter((name) => use?.proposed.includes(name) !== true);
+  const left = await ports.support.shrinkScopes(actor, clientId, unused);
   const text = texts.support.use.shrunk(left.length, client.name);
   return redirect(backOf(form, clientId), { tone: 'good', text });
 };
@@ -202,7 +203,7 @@ const saveScopes = async (view: View): Promise<Answer> => {
   if (scopes?.length === 0) return showScopes(view, texts.support.scopeChoice.problem);
   const client = await ports.support.showClient(params.client ?? '');
   const lost = lostScopes(view, client, scopes);
-  if (lost.length > 0 && form.get('confirmed') !== 'yes') return askToLose(view, client, scopes ?? [], lost);
+  if (!isConfirmed(view, lost)) return askToLose(view, client, lost);
   await ports.support.setScopes(actor, client.clientId, scopes);
   return redirect(usePath(client.clientId), { tone: 'good', text: texts.support.scopes.saved(client.name) });
 };
@@ -213,14 +214,14 @@ const lostScopes = ({ ports }: View, client: ShownClient, next: readonly string[
   return next === null ? [] : held.filter((name) => !next.includes(name));
 };
 
-const askToLose = (view: View, client: ShownClient, next: readonly string[], lost: readonly string[]): Answer => {
+const askToLose = (view: View, client: ShownClient, lost: readonly string[]): Answer => {
   const { texts } = view;
   const path = `${clientPath(client.clientId)}/scopes`;
-  return confirmPage(view, {
+  return confirmChange(view, {
     title: texts.support.unused.shrinkTitle(lost.length, client.name),
+    ends: lost,
     body: html`<p>${texts.support.scopes.text}</p>${scopeList(view, lost)}`,
     action: path,
-    fields: [...next.map((name) => ['scope', name] as const), ['confirmed', 'yes']],
     submit: texts.support.use.shrink(lost.length),
     back: path,
   });

@@ -19,13 +19,25 @@ export type Question = {
 
 const confirmed = 'confirmed';
 
-/** The user has seen what the change takes away, and sent it again from the page that `confirmChange` makes. */
-export const isConfirmed = ({ form }: Pick<View, 'form'>): boolean => form.get(confirmed) === 'yes';
+/** For a change that always takes the same away. */
+const yes: readonly string[] = ['yes'];
 
-/** Asks before a form is saved that takes something away: the confirmation sends all its fields again. */
-export const confirmChange = (view: View, question: Omit<Question, 'fields'>): Answer => {
+/**
+ * The user has seen what the change takes away, and sent it again from the page that `confirmChange` makes. `ends`: all that
+ * the change takes away now, which can be more than when the page was shown; empty: there is nothing to confirm.
+ */
+export const isConfirmed = ({ form }: Pick<View, 'form'>, ends = yes): boolean => {
+  const given = form.getAll(confirmed);
+  return ends.every((one) => given.includes(one));
+};
+
+/** Asks before a form is saved that takes something away: the confirmation sends all its fields again. `ends`: see `isConfirmed`. */
+export const confirmChange = (
+  view: View,
+  { ends = yes, ...question }: Omit<Question, 'fields'> & { ends?: readonly string[] },
+): Answer => {
   const given = [...view.form].filter(([name]) => name !== 'csrf' && name !== confirmed);
-  return confirmPage(view, { ...question, fields: [...given, [confirmed, 'yes']] });
+  return confirmPage(view, { ...question, fields: [...given, ...ends.map((one) => [confirmed, one] as const)] });
 };
 
 export const confirmPage = ({ csrfField, texts }: View, question: Question): Answer => {

@@ -436,3 +436,49 @@ const untilUseIsWritten = async (): Promise<void> => {
     )
     .toBe(true);
 };
+
+/** Sends what a page that asks would send, after others have changed the same thing. */
+const sendForm = (form: Form | undefined): Promise<Shown> => {
+  if (form === undefined) throw new Error('the page asks nothing');
+  return ask(form.action, form.fields);
+};
+
+test('A-680 a confirmed withdrawal of scopes takes the scopes that its page names, and none that was granted meanwhile', async () => {
+  const { client_id = '', client_secret = '' } = await harness.command(
+    ...['client', 'create', '--name', 'Bruno Till', '--restaurant', ids.restaurant ?? ''],
+    ...['--scope', 'read:orders read:menu'],
+  );
+  const path = `/clients/${client_id}`;
+  const held = async (): Promise<string[]> =>
+    [...(await ask(`${path}/scopes`)).main.matchAll(/value="(\w+:\w+)" checked/g)]
+      .map(([, scope = '']) => scope)
+      .sort();
+  const save = (...scopes: string[]): Promise<Shown> =>
+    ask(
+      `${path}/scopes`,
+      new URLSearchParams([
+        ['csrf', csrf],
+        ['which', 'some'],
+        ...scopes.map((scope): [string, string] => ['scope', scope]),
+      ]),
+    );
+  const asked = await save('read:orders');
+  expect(asked.main).toContain('Withdraw 1 scope of Bruno Till?');
+  await save('read:orders', 'read:menu', 'read:loyalty');
+  const again = await sendForm(formsOf(asked).find(({ action }) => action === `${path}/scopes`));
+  expect(again.main).toContain('Withdraw 2 scopes of Bruno Till?');
+  expect(await held()).toEqual(['read:loyalty', 'read:menu', 'read:orders']);
+  await sendForm(formsOf(again).find(({ action }) => action === `${path}/scopes`));
+  expect(await held()).toEqual(['read:orders']);
+
+  await save('read:orders', 'read:menu');
+  await fetch(`${harness.url}/api/orders/list?restuid=${ids.restaurant}`, {
+    headers: { 'x-client-id': client_id, 'x-client-secret': client_secret },
+  });
+  const shrinking = async () => formsOf(await ask(`${path}/shrink`)).find(({ action }) => action === `${path}/shrink`);
+  await expect.poll(shrinking).toBeDefined();
+  const form = await shrinking();
+  await save('read:orders', 'read:menu', 'write:orders');
+  await sendForm(form);
+  expect(await held()).toEqual(['read:orders', 'write:orders']);
+});
