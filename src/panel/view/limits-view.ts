@@ -173,13 +173,15 @@ export const askAboutLimits = (view: View, { caller, path }: Asked): Answer | un
  */
 export const askAboutAddresses = (view: View, { caller, path }: Asked): Answer | undefined => {
   const given = readAddressForm(view.form);
-  if (given === null || isConfirmed(view)) return undefined;
+  if (given === null) return undefined;
   const networks = view.ports.limits.readAllowIp(given);
   const before = caller.allowIp;
-  if (before?.every((network) => networks.includes(network))) return undefined;
+  const ends = before?.filter((network) => !networks.includes(network));
+  if (isConfirmed(view, ends)) return undefined;
   const t = view.texts.limits;
   return confirmChange(view, {
     title: t.ask.addresses(caller.name),
+    ...(ends && { ends }),
     body: html`<p>${t.ask.addressesText(caller.name)}</p><ul>${networks.map((network) => html`<li><code>${network}</code></li>`)}</ul>
 <p>${t.ask.before} ${before === null ? t.everywhere : before.join(', ')}</p>`,
     action: `${path}/addresses`,

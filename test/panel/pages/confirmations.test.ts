@@ -482,3 +482,42 @@ test('A-680 a confirmed withdrawal of scopes takes the scopes that its page name
   await sendForm(form);
   expect(await held()).toEqual(['read:orders', 'write:orders']);
 });
+
+test('A-683 a confirmed change of restaurants or networks asks again when it would take more than its page names', async () => {
+  const owner = await harness.user('owner', harness.restaurants);
+  const { restuid: third = '' } = await harness.command('restaurant', 'create', '--name', 'Pizzeria Tre');
+  const [first = '', second = ''] = harness.restaurants;
+  const path = `/users/${owner.userId}/access`;
+  const access = (...restaurants: string[]): Promise<Shown> =>
+    ask(
+      path,
+      new URLSearchParams([
+        ['csrf', csrf],
+        ['role', 'owner'],
+        ...restaurants.map((uid): [string, string] => ['restaurant', uid]),
+      ]),
+    );
+  const asked = await access(second);
+  expect(asked.main).toContain(`<li>${restaurant}</li>`);
+  await access(first, second, third);
+  const again = await sendForm(formsOf(asked).find(({ action }) => action === path));
+  expect(again.main).toContain('<li>Pizzeria Tre</li>');
+  expect((await ask(path)).main).toContain(`value="${third}" checked`);
+  await sendForm(formsOf(again).find(({ action }) => action === path));
+  expect((await ask(path)).main).not.toContain(`value="${third}" checked`);
+
+  const { client_id = '' } = await harness.command(
+    ...['client', 'create', '--name', 'Carla Till', '--restaurant', ids.restaurant ?? ''],
+  );
+  const addresses = `/clients/${client_id}/limits/addresses`;
+  await sendForm(
+    formsOf(await post(addresses, { allow_ip: '192.0.2.0/24' })).find(({ action }) => action === addresses),
+  );
+  const narrower = await post(addresses, { allow_ip: '192.0.2.7' });
+  await post(addresses, { allow_ip: '192.0.2.0/24 198.51.100.0/24' });
+  const wider = await sendForm(formsOf(narrower).find(({ action }) => action === addresses));
+  expect(wider.main).toContain('198.51.100.0/24');
+  expect(wider.main).toContain('data-confirm');
+  await sendForm(formsOf(wider).find(({ action }) => action === addresses));
+  expect((await ask(`/clients/${client_id}/limits`)).main).not.toContain('198.51.100.0/24');
+});

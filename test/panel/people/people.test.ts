@@ -109,7 +109,7 @@ test('an administrator changes role and restaurants of an account, which holds i
       await post(access, [
         ['role', 'owner'],
         ['restaurant', 'rst_none'],
-        ['confirmed', 'yes'],
+        ['confirmed', first],
       ])
     ).status,
   ).toBe(404);
@@ -118,7 +118,7 @@ test('an administrator changes role and restaurants of an account, which holds i
       await post(access, [
         ['role', 'owner'],
         ['restaurant', second],
-        ['confirmed', 'yes'],
+        ['confirmed', first],
       ])
     ).status,
   ).toBe(303);
@@ -133,7 +133,7 @@ test('an administrator changes role and restaurants of an account, which holds i
       await post(access, [
         ['role', 'security'],
         ['restaurant', second],
-        ['confirmed', 'yes'],
+        ['confirmed', 'owner security'],
       ])
     ).status,
   ).toBe(303);
@@ -177,7 +177,7 @@ test('no administrator changes the own role, and of two who take the role from e
       'access',
       [
         ['role', 'support'],
-        ['confirmed', 'yes'],
+        ['confirmed', 'admin support'],
       ],
     ],
     ['disable', []],

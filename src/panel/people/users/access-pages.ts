@@ -48,14 +48,17 @@ const save = async (view: View): Promise<Answer> => {
   if (form.has(findField)) return showForm(view, user, given);
   const problems = accessProblems(given, texts);
   if (given.role === undefined || Object.keys(problems).length > 0) return showForm(view, user, given, problems);
-  const asked = isConfirmed(view) ? undefined : await askToTake(view, user, given.role, savedRestaurants(given));
+  const asked = await askToTake(view, user, given.role, savedRestaurants(given));
   if (asked !== undefined) return asked;
   const access = { role: given.role, restaurants: savedRestaurants(given) };
   await ports.staff.users.set(actor, user.email, access);
   return redirect(userPath(user.userId), { tone: 'good', text: texts.users.accessSaved(user.email) });
 };
 
-/** The page that asks where the role changes or restaurants are taken away; undefined where the change only gives. */
+/**
+ * The page that asks where the role changes or restaurants are taken away; undefined where the change only gives, or where
+ * the form confirms all that it takes.
+ */
 const askToTake = async (
   view: View,
   user: ListedUser,
@@ -66,12 +69,14 @@ const askToTake = async (
   const { roles: names } = view.texts.frame;
   const lost =
     user.role === 'owner' && role === 'owner' ? user.restaurants.filter((uid) => !restaurants.includes(uid)) : [];
-  if (role === user.role && lost.length === 0) return undefined;
+  const ends = [...lost, ...(role === user.role ? [] : [`${user.role} ${role}`])];
+  if (isConfirmed(view, ends)) return undefined;
   const found = await view.ports.support.namesOf(lost);
   const nameOf = (uid: string): string => found.find(({ restuid }) => restuid === uid)?.name ?? uid;
   const path = userPath(user.userId);
   return confirmChange(view, {
     title: t.accessAsk(user.email),
+    ends,
     body: html`<p>${t.accessIntro}</p>${
       role !== user.role && html`<p>${t.accessRole(names[user.role], names[role])}</p>`
     }${lost.length > 0 && html`<p>${t.accessLost}</p><ul>${lost.map((uid) => html`<li>${nameOf(uid)}</li>`)}</ul>`}`,
