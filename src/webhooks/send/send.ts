@@ -78,6 +78,8 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
       if (verdict.kind === 'unresolved') return unsent('dns', verdict.reason, startedMs, dns);
       const { origin, path } = target;
       const connections = await open();
+      // The limit may be reached while nothing listens to it: `post` does from here on.
+      if (limit.isOver) return unsent('timeout', 'the time was over before a connection began', startedMs, dns);
       const connection = connections.take(origin, verdict.addresses, certificate);
       const { status, failure, retryAfter, response, firstByteMs, reusable } = await post(connection, {
         path,

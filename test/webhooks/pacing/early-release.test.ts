@@ -1,7 +1,9 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createBatchedStarts } from '#src/webhooks/pacing/batched-starts.ts';
+import { createSend } from '#src/webhooks/send/send.ts';
 import { createTimeLimits } from '#src/webhooks/send/time-limits.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -105,6 +107,28 @@ test('hundreds of attempts start in batches that leave the event loop free in be
   // Without anything to wait for the start is immediate.
   await new Promise((resolve) => setImmediate(resolve));
   expect(starts.waitForStart()).toBeUndefined();
+});
+
+test('an attempt that is cut before its connection begins ends at once, also at a receiver that never answers', async () => {
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => void sockets.push(socket.on('error', () => undefined)));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const rules = { allowPrivate: true, allowedOrigins: [] };
+  // Longer than `until` waits.
+  const { send, close } = createSend({ rules, resolve: async () => [], timeoutMs: 600_000 });
+  const ended: (string | null)[] = [];
+  const cuts = Array.from({ length: 10 }, () => new AbortController());
+  for (const [turns, cut] of cuts.entries()) {
+    void send(`https://127.0.0.1:${port}/`, {}, '{}', cut.signal).then(({ failure }) => ended.push(failure));
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+    cut.abort();
+  }
+  await until(() => ended.length === cuts.length);
+  expect(new Set(ended)).toEqual(new Set(['timeout']));
+  await close();
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => silent.close(resolve));
 });
 
 test('each time limit ends after its time, whatever began before or after it, and at once with its signal', async () => {
