@@ -16,6 +16,7 @@ import { ownWebhookPages } from './own-webhook-pages.ts';
 import {
   clientPage,
   contactRoles,
+  mayNot,
   ownClientPath,
   pathOfOwnClient,
   portalPath,
@@ -109,9 +110,11 @@ ${
 
 const usage = async (view: View): Promise<Answer> => {
   const client = await requestedClient(view);
+  const title = view.texts.portal.usage.title(client.name);
+  if (!client.mayRead.has('whoami.usage')) return clientPage(view, client, { title, body: mayNot(view) });
   const caller = await view.ports.limits.show('client', client.clientId);
   return clientPage(view, client, {
-    title: view.texts.portal.usage.title(client.name),
+    title,
     body: html`${usageView(view, caller)}<p class="hint">${view.texts.portal.askSupport}</p>`,
   });
 };

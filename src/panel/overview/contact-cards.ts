@@ -28,22 +28,28 @@ export const contactCards = async (view: View): Promise<Html> => {
 const clientCard = async (view: View, clientId: string): Promise<Html> => {
   const { ports, texts } = view;
   const client = await ports.portal.show(clientId);
-  const caller = await ports.limits.show('client', clientId);
   const t = texts.overview.own;
-  const today = caller.days.at(-1);
   return card({
     id: clientId,
     title: client.name,
     body: html`<dl class="facts">
 <dt>${texts.support.client.state}</dt><dd>${credentialBadge(client.state, texts.support.clients.states)}</dd>
-<dt>${t.requests}</dt><dd>${today?.requests ?? 0}${usedShares(view, caller)}</dd>
-${today !== undefined && today.limited > 0 && html`<dt>${t.limited}</dt><dd>${today.limited}</dd>`}
+${await usageRows(view, client)}
 ${await refusalRow(view, client)}${await endpointsRow(view, client)}</dl>`,
     link: { path: pathOfOwnClient(clientId), label: t.show },
   });
 };
 
-const usedShares = ({ texts }: View, { limits, dayUnits, monthUnits }: LimitedCaller): Html | false => {
+const usageRows = async ({ ports, texts }: View, client: OwnClient): Promise<Html | false> => {
+  if (!client.mayRead.has('whoami.usage')) return false;
+  const caller = await ports.limits.show('client', client.clientId);
+  const t = texts.overview.own;
+  const today = caller.days.at(-1);
+  return html`<dt>${t.requests}</dt><dd>${today?.requests ?? 0}${usedShares(texts, caller)}</dd>
+${today !== undefined && today.limited > 0 && html`<dt>${t.limited}</dt><dd>${today.limited}</dd>`}`;
+};
+
+const usedShares = (texts: View['texts'], { limits, dayUnits, monthUnits }: LimitedCaller): Html | false => {
   const t = texts.overview.limited;
   const share = (units: number, limit: number | undefined, period: 'day' | 'month'): string | false =>
     limit !== undefined && limit > 0 && t.used(Math.round((100 * units) / limit), period);

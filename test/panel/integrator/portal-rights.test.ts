@@ -72,11 +72,15 @@ test('A-547 a page of the portal needs the scopes of the route that it stands fo
     delivery: (await contact.get(`${endpoint}/deliveries/${delivery}`)).status === 200,
     requests: !(await contact.get(`/portal/${client.id}/requests`)).text.includes(mayNot),
     hours: !(await contact.get(`/portal/${client.id}/requests/hours`)).text.includes(mayNot),
+    usage: !(await contact.get(`/portal/${client.id}/usage`)).text.includes(mayNot),
+    usageOfToday: (await contact.get('')).text.includes('<dt>Requests today (UTC)</dt>'),
   });
-  const all = { endpoints: true, deliveries: true, delivery: true, requests: true, hours: true };
+  const readByAccount = { requests: true, hours: true, usage: true, usageOfToday: true };
+  const all = { endpoints: true, deliveries: true, delivery: true, ...readByAccount };
   expect(await shown()).toEqual(all);
   await scopes('read:webhooks read:customers');
-  expect(await shown()).toEqual({ endpoints: true, deliveries: false, delivery: false, requests: false, hours: false });
+  const none = Object.fromEntries(Object.keys(all).map((name) => [name, false]));
+  expect(await shown()).toEqual({ ...none, endpoints: true });
   await scopes('read:webhooks read:customers read:orders read:account');
   expect(await shown()).toEqual(all);
 });

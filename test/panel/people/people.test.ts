@@ -445,3 +445,13 @@ test('a link that a stranger asks for ends no handed invitation that mail cannot
   await until(() => isLink(text));
   expect((await setPassword(linkIn(text), 'correct horse battery')).status).toBe(303);
 });
+
+test('an administrator who mails a new link to an invited contact sends the text for contacts', async () => {
+  const { client_id: client = '' } = await harness.command(
+    ...['client', 'create', '--name', 'Ada Delivery', '--restaurant', harness.restaurants[0] ?? ''],
+  );
+  const email = 'invited.contact@example.com';
+  const made = await harness.command('user', 'create', '--email', email, '--role', 'contact', '--client', client);
+  expect((await post(`/users/${made.user_id}/link`, [['mail', 'on']])).status).toBe(303);
+  expect((await mail.mailTo(email)).subject).toBe('Your access to Orderpass');
+});

@@ -72,7 +72,7 @@ const renewLink = async (view: View): Promise<Answer> => {
   // The link sets a password without the current one, so an unattended browser would be enough to take the account.
   if (user.userId === view.user.id) throw new Refusal('CONFLICT', texts.users.notYourself);
   const made = await ports.staff.users.makeLink(actor, user.email);
-  const kind = user.state === 'invited' ? 'invitation' : 'reset';
+  const kind = user.state !== 'invited' ? 'reset' : user.role === 'contact' ? 'contact' : 'invitation';
   return sendOrShowLink(view, made, { kind, donePath: userPath(made.userId) });
 };
 
