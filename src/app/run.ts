@@ -226,7 +226,7 @@ const openGateway = async (
     context;
   const { store, box, clock, log } = installation;
   const webhookKeys = await publishWebhookKeys(installation, settings, origin);
-  const reference = createReference(settings, origin, demo?.samples);
+  const reference = createReference(settings, origin, demo?.samples, clock);
   const ofProcesses = settings.redis_url === undefined ? supervising?.kv : undefined;
   const kv = ofProcesses ?? (await openKv(settings, log));
   // Another attempt of this start uses the one of the supervising process again.

@@ -7,6 +7,29 @@ import { openDoor, origin, routeFile, sendRequest, startUpstream } from '../gate
 // biome-ignore lint/suspicious/noExplicitAny: the document is read member by member, and a wrong shape fails the assertion.
 type Json = any;
 
+test('a document that is read for the first time and again after a month has examples that are accepted on each day', async () => {
+  const upstream = await startUpstream();
+  const day = 24 * 3_600_000;
+  let now = Date.parse('2026-05-01T10:00:00Z');
+  const clock = { now: () => new Date(now) };
+  const pages = createReference(settingsSchema.parse({}), origin, undefined, clock);
+  const door = await openDoor(upstream.url, { pages });
+  onTestFinished(async () => {
+    await door.close();
+    await upstream.close();
+  });
+  for (const days of [0, 1, 6, 24]) {
+    now += days * day;
+    for (const path of ['/api/openapi.json', '/docs/postman.json', '/docs/bruno.json']) {
+      const { json } = await sendRequest(door.url, 'GET', path);
+      const text = JSON.stringify(json).replaceAll('\\', '');
+      const [, since = ''] = /"since":\s*"(2026-[^"]*)"/.exec(text) ?? [];
+      const daysBack = (now - Date.parse(since)) / day;
+      expect([path, daysBack > 0, daysBack < 29], since).toEqual([path, true, true]);
+    }
+  }
+});
+
 const documentWith = async (moreRoutes: Record<string, unknown>[]): Promise<Json> => {
   const upstream = await startUpstream();
   const pages = createReference(settingsSchema.parse({}), origin, undefined);

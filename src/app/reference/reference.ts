@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { type RouteTable, routeFileSchema } from '#src/gateway/config.ts';
 import { describedSelfOperations, type Page } from '#src/gateway/index.ts';
 import { describedEvents, describedOperations } from '#src/ordering/index.ts';
+import { type Clock, dayMs, systemClock } from '#src/platform/clock.ts';
 import {
   describedOperations as describedWebhookOperations,
   describedEvents as ownWebhookEvents,
@@ -27,16 +28,21 @@ import { withSampleRequests } from './document/with-sample-requests.ts';
 import { createGuide } from './guide/guide.ts';
 import { lazy } from './guide/lazy.ts';
 
+/** A redelivery begins at most 30 days ago, and an example begins it on the day before its document was made. */
+const renewedDays = 7;
+
 /**
  * Path → page, for a route table. Only the description of the operations depends on it. `samples`: what the examples are
- * about, where there is a demo restaurant.
+ * about, where there is a demo restaurant. Documents with examples are made anew each week, since their dates would become too old.
  */
 export const createReference = (
   { webhooks, panel }: Pick<Settings, 'webhooks' | 'panel'>,
   origin: string,
   samples: Samples | undefined,
+  clock: Clock = systemClock,
 ): ((table: RouteTable) => ReadonlyMap<string, Page>) => {
   const ownEvents = ownWebhookEvents(eventKinds);
+  const version = (): string => String(Math.floor(clock.now().getTime() / (renewedDays * dayMs)));
   const guide = createGuide({
     origin,
     hasPanel: panel.enabled === 'on',
@@ -44,34 +50,32 @@ export const createReference = (
     events: [...describedEvents, ...ownEvents],
   });
   return (table) => {
-    const document = lazy(() =>
-      buildOpenApi({
-        origin,
-        table,
-        operations: [...describedOperations(), ...describedWebhookOperations(kindScopes)],
-        selfOperations: describedSelfOperations(table.tenantWords),
-        events: describedEvents,
-        ownEvents,
-        signatureHeader: webhooks.signature_header,
-        now: new Date(),
-      }),
+    const document = lazy(
+      () =>
+        buildOpenApi({
+          origin,
+          table,
+          operations: [...describedOperations(), ...describedWebhookOperations(kindScopes)],
+          selfOperations: describedSelfOperations(table.tenantWords),
+          events: describedEvents,
+          ownEvents,
+          signatureHeader: webhooks.signature_header,
+          now: clock.now(),
+        }),
+      version,
     );
+    const withExamples = (value: () => unknown): Page => ({
+      ...json('application/json; charset=utf-8', value),
+      version,
+    });
     return new Map<string, Page>([
       [
         '/api/openapi.json',
-        json('application/json; charset=utf-8', () =>
-          withSampleRequests(withSharedMembers(withNamedAlternatives(document())), samples),
-        ),
+        withExamples(() => withSampleRequests(withSharedMembers(withNamedAlternatives(document())), samples)),
       ],
-      ['/docs/asyncapi.json', json('application/json; charset=utf-8', () => buildAsyncApi(document()))],
-      [
-        '/docs/postman.json',
-        json('application/json; charset=utf-8', () => withSamples(postmanCollection(document()), samples)),
-      ],
-      [
-        '/docs/bruno.json',
-        json('application/json; charset=utf-8', () => withSamples(brunoCollection(document()), samples)),
-      ],
+      ['/docs/asyncapi.json', withExamples(() => buildAsyncApi(document()))],
+      ['/docs/postman.json', withExamples(() => withSamples(postmanCollection(document()), samples))],
+      ['/docs/bruno.json', withExamples(() => withSamples(brunoCollection(document()), samples))],
       ['/docs/routes.schema.json', json('application/schema+json', routeFileSchema)],
       ['/docs/assets/swagger-ui-bundle.js', viewerFile('swagger-ui-bundle.js', 'text/javascript; charset=utf-8')],
       ['/docs/assets/swagger-ui.css', viewerFile('swagger-ui.css', 'text/css; charset=utf-8')],

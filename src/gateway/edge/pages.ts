@@ -6,8 +6,11 @@ import { methodNotAllowed } from '../model/faults.ts';
 
 type PageHead = { type: string; headers?: Readonly<Record<string, string>> };
 
-/** A function makes the body once, with the first request: most starts serve no such request. */
-type FixedPage = PageHead & { body: string | Buffer | (() => string | Buffer) };
+/**
+ * A function makes the body once, with the first request: most starts serve no such request. With `version` it makes the body anew
+ * when that has changed.
+ */
+type FixedPage = PageHead & { body: string | Buffer | (() => string | Buffer); version?: () => string };
 
 /** Its body is made for each request, so the page bounds the cost, and is sent without compression. */
 type QueryPage = PageHead & { bodyFor: (query: URLSearchParams) => Promise<string> };
@@ -24,10 +27,13 @@ const methods = 'GET, HEAD, OPTIONS';
 
 /** Serves exact paths; calls `next` for unknown ones. */
 export const createServePages = (pages: () => ReadonlyMap<string, Page>): Middleware => {
-  const forms = new WeakMap<Page, FormIn>();
+  const forms = new WeakMap<Page, { formIn: FormIn; version: string | undefined }>();
   const formsOf = (page: FixedPage): FormIn => {
-    const formIn = forms.get(page) ?? createForms(page.body);
-    forms.set(page, formIn);
+    const version = page.version?.();
+    const known = forms.get(page);
+    if (known !== undefined && known.version === version) return known.formIn;
+    const formIn = createForms(page.body);
+    forms.set(page, { formIn, version });
     return formIn;
   };
   const formOf = async (page: Page, ctx: Context): Promise<Form> => {

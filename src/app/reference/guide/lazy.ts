@@ -1,8 +1,11 @@
-/** A function that makes its value at the first call and returns the same one afterwards. */
-export const lazy = <T>(make: () => T): (() => T) => {
-  let made: { value: T } | undefined;
+/**
+ * A function that makes its value at the first call, and returns the same one while `versionOf` returns the same. Default: for ever.
+ */
+export const lazy = <T>(make: () => T, versionOf: () => string = () => ''): (() => T) => {
+  let made: { value: T; version: string } | undefined;
   return () => {
-    made ??= { value: make() };
+    const version = versionOf();
+    if (made?.version !== version) made = { value: make(), version };
     return made.value;
   };
 };
