@@ -48,19 +48,21 @@ const invite = async (view: View): Promise<Answer> => {
   if (given.role === undefined || Object.keys(problems).length > 0) return showForm(view, given, problems);
   const wanted = { email: given.email, role: given.role, restaurants: savedRestaurants(given) };
   const made = await createOrRefuse(() => ports.staff.users.create(actor, wanted));
-  if (made === undefined) return showForm(view, given, { email: texts.users.emailTaken });
+  if (made === 'taken') return showForm(view, given, { email: texts.users.emailTaken });
+  if (made === 'refused') return showForm(view, given, { email: texts.users.emailProblem });
   return sendOrShowLink(view, made, { kind: 'invitation', donePath: userPath(made.userId) });
 };
 
-/** As the HTML standard checks an email; the feature `staff` checks it again. */
+/** Less than the HTML standard asks of an email; the feature `staff` asks for more (`refused`). */
 const isEmail = (text: string): boolean => text.length <= emailLengthMax && /^[^\s@]+@[^\s@]+$/.test(text);
 
-/** Undefined: there is such an account already. */
-const createOrRefuse = async <T>(create: () => Promise<T>): Promise<T | undefined> => {
+/** `taken`: there is such an account already. `refused`: it is no email. */
+const createOrRefuse = async <T>(create: () => Promise<T>): Promise<T | 'taken' | 'refused'> => {
   try {
     return await create();
   } catch (error) {
-    if (error instanceof Fault && error.code === 'CONFLICT') return undefined;
+    if (error instanceof Fault && error.code === 'CONFLICT') return 'taken';
+    if (error instanceof Fault && error.code === 'VALIDATION_ERROR') return 'refused';
     throw error;
   }
 };
