@@ -85,6 +85,8 @@ const createAccountOf = ({ db, clock, record }: Deps) => {
     if (named === undefined) return undefined;
     return inTransaction(db, async (tx) => {
       const user = await lockUser(tx, named.id);
+      // Another sign-in of this identity, on another device at the same moment, may have bound it.
+      if (user?.oidcIssuer === issuer && user.oidcSubject === subject) return user;
       if (user === undefined || user.oidcSubject !== undefined || user.disabledAt !== undefined) return undefined;
       await bindProvider(tx, user.id, issuer, subject);
       // An unused invitation would add a password, a second way in.

@@ -1,5 +1,7 @@
 /** Signing in by an external OpenID provider, over HTTP, with a real one. */
+import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { whileLocked } from '../../support/contention.ts';
 import {
   clientId,
   clientSecret,
@@ -111,6 +113,22 @@ test('an account belongs to the first identity that came; the same email of anot
   const renamed = panel.visitor();
   await signInWith(renamed, { sub: 'b-1', email: 'new@example.com', email_verified: true });
   expect((await renamed.get('/panel/account')).text).toContain('bound@example.com');
+});
+
+test('two first sign-ins of one identity at the same moment both open its account', async () => {
+  await makeUser('twice@example.com');
+  const who = { sub: 't-1', email: 'twice@example.com', email_verified: true };
+  const backs: [Visitor, URL][] = [];
+  for (const visitor of [panel.visitor(), panel.visitor()]) {
+    identity = who;
+    const begun = await visitor.get('/panel/sign-in/provider?next=%2Fpanel');
+    backs.push([visitor, await throughProvider(begun.location ?? '')]);
+  }
+  const lock = sql`select 1 from panel.users where email = 'twice@example.com' for update`;
+  await whileLocked(panel.database.db, lock, backs.length, () =>
+    Promise.all(backs.map(([visitor, back]) => visitor.get(back.pathname + back.search))),
+  );
+  for (const [visitor] of backs) expect(await isSignedIn(visitor)).toBe(true);
 });
 
 test('an email that the provider has not verified, an unknown one and a disabled account open nothing', async () => {
