@@ -25,7 +25,3 @@ export const kindOfId = (text: string): IdKind | undefined =>
   isId(text) ? kinds.get(text.slice(0, Math.max(0, text.indexOf('_')))) : undefined;
 
 export const mayBeRestaurant = isId;
-
-/** An id has no second part; a value of a key or secret has one of 49 characters, an access token begins as a JSON object does. */
-export const isSecretValue = (text: string): boolean =>
-  /^(opk|ops)_(test_)?\w{12}_\w+/.test(text) || /^eyJ[\w-]{5,}\./.test(text) || text.startsWith('whsec_');

@@ -1,5 +1,6 @@
 /** Search for anything: an exact id leads to its page, other texts to a list in groups. */
 import { page, redirect } from '../page/answer.ts';
+import { holdsSecret } from '../page/holds-secret.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { panelPath } from '../page/page-path.ts';
@@ -8,14 +9,14 @@ import { searchedRestaurants } from '../ports/overview.ts';
 import { findPath, findRoles, findTextMax } from '../view/find-form.ts';
 import { message } from '../view/layout.ts';
 import { type FoundGroup, findGroups } from './search-groups.ts';
-import { type IdKind, isSecretValue, kindOfId } from './search-ids.ts';
+import { type IdKind, kindOfId } from './search-ids.ts';
 import { pageOfId } from './search-target.ts';
 
 const showSearch = async (view: View) => {
   const t = view.texts.overview.search;
   const given = (view.query.get('q') ?? '').trim();
   // Neither a full text nor a part of a secret is shown again.
-  if (isSecretValue(given)) return searchPage(view, '', message({ tone: 'bad', text: t.secret }));
+  if (holdsSecret(given)) return searchPage(view, '', message({ tone: 'bad', text: t.secret }));
   const text = readSearch(view, 'q');
   if (text === undefined) return searchPage(view, '', html``);
   const path = await pageOfId(view, text);
