@@ -1,3 +1,4 @@
+import { isDay } from '#src/platform/clock.ts';
 import { UsageError } from './output.ts';
 
 /** ISO 8601: a day alone, or with a time, with or without an offset. */
@@ -5,10 +6,9 @@ const timeForm = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]
 
 /** Undefined for another form, and for a day that does not exist: `Date` takes 31 November for 1 December. */
 const readTime = (text: string): { time: Date; hasOffset: boolean } | undefined => {
-  const [, day, offset] = timeForm.exec(text) ?? [];
-  const [time, midnight] = [new Date(text), new Date(`${day}T00:00:00Z`)];
-  if (Number.isNaN(time.getTime()) || Number.isNaN(midnight.getTime())) return undefined;
-  return midnight.toISOString().slice(0, 10) === day ? { time, hasOffset: offset !== undefined } : undefined;
+  const [, day = '', offset] = timeForm.exec(text) ?? [];
+  const time = new Date(text);
+  return isDay(day) && !Number.isNaN(time.getTime()) ? { time, hasOffset: offset !== undefined } : undefined;
 };
 
 /** The time in an option; undefined when it was not given. `name`: of the option, for the error. */

@@ -1,5 +1,7 @@
 /** Creates a generator of coupons. For the command line. */
+
 import type { Kysely } from 'kysely';
+import { isDay } from '#src/platform/clock.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { isExpressible, toWire } from '../values/money.ts';
 import { hasValidDay } from './check-coupon.ts';
@@ -96,9 +98,3 @@ const isWhole = (value: number, min: number, max: number): boolean =>
 
 const isDecimal = (value: number, max: number): boolean =>
   value >= 0 && value <= max && Number(value.toFixed(2)) === value;
-
-const isDay = (text: string): boolean => {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
-  const day = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
-};

@@ -1,9 +1,10 @@
 /** The orders of a restaurant: a list that refreshes itself, and its filter, which is kept in the query. */
+import { isDay } from '#src/platform/clock.ts';
 import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { notFound, page } from '../page/answer.ts';
 import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import { isInCalendar, readChoice, readCursor, readText } from '../page/read-query.ts';
+import { readChoice, readCursor, readText } from '../page/read-query.ts';
 import { Refusal } from '../page/refusal.ts';
 import type { OrderStatus, PanelOrder } from '../ports/ordering.ts';
 import { requestedRestaurant, restaurantPath, restaurantRoles } from '../restaurant/paths.ts';
@@ -28,7 +29,7 @@ const choices = ['open', 'new', 'confirmed', 'closed', 'timed_out', 'cancelled']
 const readDay = (view: View, name: string): string | undefined => {
   const day = readText(view, name, 10);
   if (day === undefined) return undefined;
-  if (/^\d{4}-\d{2}-\d{2}$/.test(day) && isInCalendar(day)) return day;
+  if (isDay(day)) return day;
   throw new Refusal('VALIDATION_ERROR', view.texts.ordering.noDay(day));
 };
 

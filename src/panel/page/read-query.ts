@@ -43,12 +43,6 @@ const textMax = 255;
 /** The cursor of a list; undefined for the first page. */
 export const readCursor = (view: Pick<View, 'query' | 'texts'>): string | undefined => readText(view, 'after');
 
-/** `day`: as 2026-05-01. `Date` takes 31 February for a day of March. */
-export const isInCalendar = (day: string): boolean => {
-  const at = new Date(`${day}T00:00:00Z`);
-  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
-};
-
 /** A search uses only so many words of its text. */
 export const wordsMax = 8;
 

@@ -1,7 +1,7 @@
 /** The filter of the audit search, which is kept in the query. */
+import { isDay } from '#src/platform/clock.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import { isInCalendar } from '../page/read-query.ts';
 import type { AuditFilter } from '../ports/ports.ts';
 import { exportFormats } from '../ports/security.ts';
 import type { Texts } from '../texts/en/en.ts';
@@ -77,7 +77,7 @@ export const readFilter = ({ query, ports }: Pick<View, 'query' | 'ports'>): Ask
 const momentOf = (text: string): Date | undefined => {
   const [, day, time = 'T00:00', zone = 'Z'] =
     /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)?(Z|[+-]\d{2}:\d{2})?$/.exec(text) ?? [];
-  if (day === undefined || !isInCalendar(day)) return undefined;
+  if (day === undefined || !isDay(day)) return undefined;
   const at = new Date(`${day}${time.replace(' ', 'T')}${zone}`);
   return Number.isNaN(at.getTime()) ? undefined : at;
 };

@@ -1,9 +1,10 @@
 /** The requests of one client or key: its filter, the list, and the counts by hour. */
+import { isDay } from '#src/platform/clock.ts';
 import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
-import { isInCalendar, readChoice, readCursor, readText } from '../page/read-query.ts';
+import { readChoice, readCursor, readText } from '../page/read-query.ts';
 import { Refusal } from '../page/refusal.ts';
 import { type CalledRequest, type RequestFilter, requestStatuses } from '../ports/requests.ts';
 import { badge, type Tone } from './badge.ts';
@@ -21,7 +22,7 @@ const readMoment = (view: Asking, name: string): Date | undefined => {
   if (text === undefined) return undefined;
   const isMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?$/.test(text);
   const at = new Date(`${text}Z`);
-  if (!isMoment || !isInCalendar(text.slice(0, 10)) || Number.isNaN(at.getTime()))
+  if (!isMoment || !isDay(text.slice(0, 10)) || Number.isNaN(at.getTime()))
     throw new Refusal('VALIDATION_ERROR', view.texts.frame.unusableText(name, text, momentMax));
   return at;
 };

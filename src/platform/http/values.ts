@@ -5,8 +5,10 @@
  * Values are stored as they were sent. A number where the type is text is refused with TYPE, since a double may have changed
  * its digits. A number with too many decimals is refused with FORMAT, one beyond its bounds with RANGE.
  */
+
 import { z } from 'zod';
 import type { DetailCode } from '#src/contract/fault.ts';
+import { isDay } from '../clock.ts';
 import { type Decimal, readDecimal } from './decimal.ts';
 import { inexactTextOf } from './exact-json.ts';
 
@@ -183,13 +185,6 @@ export const oneOf = <const T extends string>(values: readonly T[]): z.ZodType<T
     const found = values.find((value) => value === input);
     return found === undefined ? { code: 'ENUM', message: `must be one of ${values.join(', ')}` } : { value: found };
   });
-
-const isDay = (value: string): boolean => {
-  const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(value);
-  if (match === null) return false;
-  const date = new Date(`${value}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().slice(0, 10) === value;
-};
 
 /** A day, `YYYY-MM-DD`. */
 export const date = (): z.ZodType<string> =>

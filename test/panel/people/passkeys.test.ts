@@ -2,8 +2,10 @@
 
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import { sql } from 'kysely';
 import type { CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { whileLocked } from '../../support/contention.ts';
 import {
   browserBinary,
   expectAccessible,
@@ -308,3 +310,38 @@ test.skipIf(browserBinary === undefined)(
     expect(own.map((event) => JSON.stringify(event)).join()).toContain('sessions_ended');
   },
 );
+
+inBrowser('A-690 a session that ends while it adds a passkey adds none and ends no other session', async () => {
+  // The tests before require a second factor of other roles.
+  const user = await harness.user('owner', harness.restaurants);
+  const { page } = await signIn(user);
+  await addAuthenticator(page);
+  const headers = { cookie: await harness.cookieOf(user), origin: harness.url };
+  const ownAccount = () => fetch(`${harness.url}/panel/account`, { headers, redirect: 'manual' });
+  const csrf = /name="csrf" value="([^"]+)"/.exec(await (await ownAccount()).text())?.[1] ?? '';
+  await page.goto(`${origin}/panel/account/passkeys/new`);
+  await page.getByLabel('Name').fill('Stranger');
+  await page.getByLabel('Current password').fill(user.password);
+  const answer = page.waitForResponse(
+    (one) => one.request().method() === 'POST' && new URL(one.url()).pathname === '/panel/account/passkeys',
+  );
+  await whileLocked(
+    harness.database.db,
+    sql`select 1 from panel.users where id = ${user.userId} for no key update`,
+    1,
+    () => page.getByRole('button', { name: 'Continue' }).click(),
+    async () => {
+      const ended = await fetch(`${harness.url}/panel/account/sessions/end-others`, {
+        method: 'POST',
+        headers,
+        body: new URLSearchParams({ csrf }),
+        redirect: 'manual',
+      });
+      expect([ended.status, ended.headers.get('location')]).toEqual([303, '/panel/account']);
+    },
+  );
+  expect((await answer).status()).toBe(422);
+  const account = await ownAccount();
+  expect(account.status).toBe(200);
+  expect(await account.text()).not.toContain('Stranger');
+});
