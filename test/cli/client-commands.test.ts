@@ -260,7 +260,7 @@ test('key list, rotate, quarantine and revoke of a whole restaurant', async () =
   expect((await runCommand(['key', 'revoke'], env)).code).toBe(2);
 });
 
-test('signing-key rotate lists a new key ten minutes ahead', async () => {
+test('signing-key rotate lists a new key ten minutes ahead, and with --now replaces all keys at once', async () => {
   const listed = async (): Promise<string[]> => {
     const { keys } = (await (await fetch(`${program.url}/api/oauth/jwks`)).json()) as { keys: { kid: string }[] };
     return keys.map(({ kid }) => kid);
@@ -270,6 +270,9 @@ test('signing-key rotate lists a new key ten minutes ahead', async () => {
   expect(Math.round((Date.parse(String(made.signs_from)) - Date.now()) / 60_000)).toBe(10);
   await until(async () => (await listed()).join() === [made.kid, ...before].join());
   expect((await runCommand(['signing-key', 'rotate'], env)).code).toBe(1);
+  const replaced = await json('signing-key', 'rotate', '--now');
+  await until(async () => (await listed()).join() === String(replaced.kid));
+  expect(Date.parse(String(replaced.signs_from))).toBeLessThanOrEqual(Date.now());
 });
 
 test('client create without --scope gives every scope, with an empty one nothing, and the audit tells all from some', async () => {

@@ -9,6 +9,7 @@ import {
   createCredentials,
   createSignalAdmin,
   readBounds,
+  replaceSigningKeys,
   reportCallerUsage,
   reportUsage,
   revokePresentedToken,
@@ -66,6 +67,7 @@ const createAdmin = (installation: Installation, settings: Settings) => {
     ...usageAdmin({ db: store.db, clock }),
     revokeToken: (token: string) => revokePresentedToken({ db: store.db, box, clock }, token, actor),
     rotateSigningKey: () => rotateSigningKey({ db: store.db, box, clock, actor }),
+    replaceSigningKeys: () => replaceSigningKeys({ db: store.db, box, clock, actor }),
     /** Base64. VALIDATION_ERROR when no upstream of this name gets assertions. */
     upstreamKey: (name: string): string => {
       const { routes, upstreams } = readRouteTable(routesFileOf(settings.gateway));

@@ -45,11 +45,14 @@ export type BearerTokens = {
 
 export type TokenCacheFigures = { entries: number; hits: number; misses: number; evictions: number };
 
+/** `signsUntilMs`: no token that says that it was issued later is one of this key. */
+export type VerifyingKey = { publicKey: KeyObject; signsUntilMs: number };
+
 type BearerTokensDeps = {
   origin: string;
   clock: Clock;
-  /** Public key that may have signed a live token. */
-  findKey: (kid: string) => KeyObject | undefined;
+  /** The key, if it may have signed a live token. */
+  findKey: (kid: string) => VerifyingKey | undefined;
   entriesMax?: number;
 };
 
@@ -138,7 +141,7 @@ const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<Verif
   try {
     // The key comes from the gateway's own set by its id and never from the token (jwk, jku, x5c); `algorithms` stops "none" and
     // HMAC with the public key as its secret (RFC 8725 sections 2.1 and 3.1).
-    result = await jwtVerify(token, (header) => keyFor(deps, header.kid), {
+    result = await jwtVerify(token, (header) => keyFor(deps, header.kid).publicKey, {
       algorithms: ['ES256'],
       typ: 'at+jwt',
       issuer: deps.origin,
@@ -149,7 +152,10 @@ const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<Verif
   } catch (error) {
     throw claimsRefused(deps, error) ?? notValid(error);
   }
-  return toVerified(token, result.payload, result.protectedHeader.kid, deps.origin);
+  const verified = toVerified(token, result.payload, result.protectedHeader.kid, deps.origin);
+  // Who has a private key that was replaced could else go on to sign tokens after all that were issued had been revoked.
+  if (verified.issuedMs > keyFor(deps, verified.kid).signsUntilMs) throw notValid();
+  return verified;
 };
 
 /** jose looks at the claims of a token only after its signature was found right. */
@@ -173,7 +179,7 @@ const isDate = (seconds: unknown): seconds is number => isTime(seconds) && secon
 
 const isName = (value: unknown): value is string => typeof value === 'string' && /^[\x21-\x7e]{1,255}$/.test(value);
 
-const keyFor = (deps: BearerTokensDeps, kid: string | undefined): KeyObject => {
+const keyFor = (deps: Pick<BearerTokensDeps, 'findKey'>, kid: string | undefined): VerifyingKey => {
   const key = kid === undefined ? undefined : deps.findKey(kid);
   if (key === undefined) throw notValid();
   return key;

@@ -11,7 +11,8 @@ const { gc } = globalThis;
 if (gc === undefined) throw new Error('run with --expose-gc');
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const tokens = createBearerTokens({ origin, clock: systemClock, findKey: () => publicKey, entriesMax: count });
+const key = { publicKey, signsUntilMs: Number.POSITIVE_INFINITY };
+const tokens = createBearerTokens({ origin, clock: systemClock, findKey: () => key, entriesMax: count });
 const sign = (index: number): Promise<string> =>
   new SignJWT({ client_id: `opc_${index % 500}`, scope: 'read:orders write:orders read:customers' })
     .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: 'x'.repeat(43) })

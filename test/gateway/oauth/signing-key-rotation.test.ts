@@ -1,6 +1,8 @@
-import { decodeProtectedHeader } from 'jose';
+import { createPrivateKey, type JsonWebKey } from 'node:crypto';
+import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { rotateSigningKey } from '#src/gateway/index.ts';
+import { replaceSigningKeys, rotateSigningKey } from '#src/gateway/index.ts';
+import { sealLabel } from '#src/gateway/oauth/keys/rotate-signing-key.ts';
 import { openSigningKeys } from '#src/gateway/oauth/keys/signing-keys.ts';
 import { bearer, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
 import { sendRequest } from '../harness/public-door.ts';
@@ -50,6 +52,81 @@ test('A-046 a new key is listed ten minutes before it signs; the old one stays u
   harness.clock.move(2 * minuteMs);
   expect([await listed(), await listed(other.url)]).toEqual([[rotated.kid], [rotated.kid]]);
   await other.close();
+});
+
+/** What the holder of a private key can make: a token that looks as if it was issued now. */
+const forgedLike = async (own: Harness, token: string, privateKey: JsonWebKey): Promise<string> => {
+  const iat = Math.floor(own.clock.now().getTime() / 1000);
+  return new SignJWT({ ...decodeJwt(token), iat, exp: iat + 600, jti: `forged-${iat}` })
+    .setProtectedHeader({ ...decodeProtectedHeader(token), alg: 'ES256' })
+    .sign(createPrivateKey({ key: privateKey, format: 'jwk' }));
+};
+
+const privateKeyOf = async (own: Harness, kid: string): Promise<JsonWebKey> => {
+  const { rows } = await own.database.pool.query<{ sealed: Buffer }>(
+    'select private_sealed as sealed from gateway.signing_keys where kid = $1',
+    [kid],
+  );
+  return JSON.parse(own.box.open(rows[0]?.sealed ?? Buffer.alloc(0), sealLabel(kid))) as JsonWebKey;
+};
+
+test('A-675 after a rotation and the end of the tokens issued before it, the old key opens nothing', async () => {
+  const own = await openHarness({ tokenLifetime: 3_600 });
+  try {
+    const caller = await own.createClient([await own.createTenant()]);
+    const statusOf = async (token: string): Promise<number> =>
+      (await sendRequest(own.url, 'GET', read, { headers: bearer(token) })).status;
+    const issued = await tokenOf(own.url, caller);
+    const leaked = await privateKeyOf(own, kidOf(issued));
+    expect(await statusOf(await forgedLike(own, issued, leaked))).toBe(200);
+
+    const rotated = await rotateSigningKey({ db: own.database.db, box: own.box, clock: own.clock });
+    await expect.poll(() => listed(own.url)).toContain(rotated.kid);
+    // The new key signs, and a minute for clocks that differ has passed.
+    own.clock.move(12 * minuteMs);
+    await own.credentials.revokeClientTokens(caller.client_id);
+    own.clock.move(minuteMs);
+    expect(await listed(own.url)).toContain(kidOf(issued));
+    await expect.poll(() => statusOf(issued)).toBe(401);
+    expect(await statusOf(await forgedLike(own, issued, leaked))).toBe(401);
+    const fresh = await tokenOf(own.url, caller);
+    expect([kidOf(fresh), await statusOf(fresh)]).toEqual([rotated.kid, 200]);
+  } finally {
+    await own.close();
+  }
+});
+
+test('A-676 signing keys are replaced at once: earlier keys end with their tokens, also one that does not sign yet', async () => {
+  const own = await openHarness({ tokenLifetime: 3_600 });
+  try {
+    const { db, pool } = own.database;
+    const deps = { db, box: own.box, clock: own.clock, actor: 'cli:test' };
+    const caller = await own.createClient([await own.createTenant()]);
+    const other = await own.openDoor();
+    const statusAt = async (url: string, token: string): Promise<number> =>
+      (await sendRequest(url, 'GET', read, { headers: bearer(token) })).status;
+    const issued = await tokenOf(own.url, caller);
+    expect([await statusAt(own.url, issued), await statusAt(other.url, issued)]).toEqual([200, 200]);
+    const leaked = await privateKeyOf(own, kidOf(issued));
+    await rotateSigningKey(deps);
+
+    const { kid, signsFrom } = await replaceSigningKeys(deps);
+    expect(signsFrom.getTime()).toBeLessThanOrEqual(own.clock.now().getTime());
+    const forged = await forgedLike(own, issued, leaked);
+    for (const { url } of [own, other]) {
+      await expect.poll(() => listed(url)).toEqual([kid]);
+      expect([await statusAt(url, issued), await statusAt(url, forged)]).toEqual([401, 401]);
+    }
+    const fresh = await tokenOf(other.url, caller);
+    expect([kidOf(fresh), await statusAt(own.url, fresh)]).toEqual([kid, 200]);
+    const { rows } = await pool.query<{ count: number }>(
+      'select count(*)::int as count from gateway.signing_keys where length(private_sealed) > 0',
+    );
+    expect(rows).toEqual([{ count: 1 }]);
+    await other.close();
+  } finally {
+    await own.close();
+  }
 });
 
 test('a key whose last token has ended verifies nothing and loses its private part with the next rotation', async () => {

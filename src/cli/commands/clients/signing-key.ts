@@ -10,7 +10,11 @@ export const signingKeyCommands = (program: Command, output: Output): void => {
     .description(
       'create a new key: listed now, signing in ten minutes; tokens signed with the old key stay valid until they expire',
     )
-    .action(async (_options: unknown, command: Command) => {
-      output.result(toWire(await withAdmin(command, (admin) => admin.rotateSigningKey())));
+    .option('--now', 'the new key signs at once; earlier keys end with all their tokens, as after a leak')
+    .action(async ({ now }: { now?: true }, command: Command) => {
+      const rotated = await withAdmin(command, (admin) =>
+        now === true ? admin.replaceSigningKeys() : admin.rotateSigningKey(),
+      );
+      output.result(toWire(rotated));
     });
 };

@@ -10,8 +10,9 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
+import type { VerifyingKey } from '../../access/bearer-tokens.ts';
 import { raiseEpoch } from '../../credentials/lookup/epoch-store.ts';
-import { endOf, generateSigningKey, isOld, rotateOldSigningKey, sealLabel } from './rotate-signing-key.ts';
+import { endOf, generateSigningKey, isOld, rotateOldSigningKey, sealLabel, signsUntil } from './rotate-signing-key.ts';
 import {
   insertSigningKey,
   listSigningKeys,
@@ -25,8 +26,8 @@ export type SigningKey = { kid: string; privateKey: KeyObject; publicKey: KeyObj
 export type SigningKeys = {
   /** Signs new tokens. */
   current(): SigningKey;
-  /** Public key that may have signed a live token. */
-  find(kid: string): KeyObject | undefined;
+  /** The key, if it may have signed a live token. */
+  find(kid: string): VerifyingKey | undefined;
   /** The published set, the same object until a key comes or goes. */
   jwks(): { keys: JWK[] };
   /** Reads the keys again. */
@@ -57,7 +58,7 @@ export const openSigningKeys = async (deps: SigningKeysDeps): Promise<SigningKey
     current: () => loaded.current(now()),
     find: (kid) => {
       const key = loaded.byKid.get(kid);
-      return key !== undefined && now() < key.endsMs ? key.publicKey : undefined;
+      return key !== undefined && now() < key.endsMs ? key : undefined;
     },
     jwks: () => loaded.jwks(now()),
     reload: async () => {
@@ -96,7 +97,7 @@ const settleKeys = async ({ box, clock, settings }: SigningKeysDeps, tx: Kysely<
   }
 };
 
-type OpenKey = SigningKey & { notBeforeMs: number; endsMs: number };
+type OpenKey = SigningKey & VerifyingKey & { notBeforeMs: number; endsMs: number };
 
 type Loaded = {
   rows: readonly SigningKeyRow[];
@@ -116,7 +117,10 @@ const openKeys = (
   if (before !== undefined && isSame(before.rows, rows)) return before;
   const [newest] = rows;
   if (newest === undefined) throw new Error('no signing key is left');
-  const keys = rows.map((row, index) => openKey(deps.box, row, endOf(rows, index), before?.byKid.get(row.kid)));
+  const keys = rows.map((row, index) => {
+    const ends = { signsUntilMs: signsUntil(rows, index), endsMs: endOf(rows, index) };
+    return openKey(deps.box, row, ends, before?.byKid.get(row.kid));
+  });
   let published: { kids: string; jwks: { keys: JWK[] } } | undefined;
   return {
     rows,
@@ -149,14 +153,14 @@ const isSame = (before: readonly SigningKeyRow[], rows: readonly SigningKeyRow[]
 const openKey = (
   box: Pick<SecretBox, 'open'>,
   row: SigningKeyRow,
-  endsMs: number,
+  ends: Pick<OpenKey, 'signsUntilMs' | 'endsMs'>,
   before: OpenKey | undefined,
 ): OpenKey => {
-  if (before !== undefined) return Object.assign(before, { endsMs });
+  if (before !== undefined) return Object.assign(before, ends);
   const key: unknown = JSON.parse(box.open(row.privateSealed, sealLabel(row.kid)));
   const privateKey = createPrivateKey({ key: key as JsonWebKey, format: 'jwk' });
   const publicKey = createPublicKey(privateKey);
-  return { kid: row.kid, privateKey, publicKey, notBeforeMs: row.notBefore.getTime(), endsMs };
+  return { kid: row.kid, privateKey, publicKey, notBeforeMs: row.notBefore.getTime(), ...ends };
 };
 
 /** Public members by name, so that nothing else can ever get into the document. */
