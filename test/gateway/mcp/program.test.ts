@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { makeDataDir, type RunningProgram, runCommand, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
-import { routeFile, sendRequest } from '../harness/public-door.ts';
+import { type Reply, routeFile, sendRequest } from '../harness/public-door.ts';
+import { untilListed } from '../whoami/request-harness.ts';
 import { callOf, connect, jsonType, listMessage, post, textOf } from './mcp-door.ts';
 
 let database: TestDatabase;
@@ -15,6 +16,7 @@ let program: RunningProgram;
 let env: Record<string, string>;
 let client: { clientId: string; clientSecret: string };
 let clientHeaders: Record<string, string>;
+let restuid: string;
 const data = makeDataDir();
 
 beforeAll(async () => {
@@ -27,7 +29,7 @@ beforeAll(async () => {
     ORDERPASS_LEGACY_STATUS: 'on',
   };
   program = await startProgram(env);
-  const { restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env);
+  ({ restuid = '' } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env));
   const made = await runJson(['client', 'create', '--name', 'Agent', '--restaurant', restuid], env);
   client = { clientId: made.client_id ?? '', clientSecret: made.client_secret ?? '' };
   clientHeaders = { 'x-client-id': client.clientId, 'x-client-secret': client.clientSecret };
@@ -91,6 +93,28 @@ test('A-315 wrong arguments give the errors of the API, in legacy status mode to
   const listed = await agent.callTool({ name: 'customerstats_customers', arguments: {} });
   expect(listed.structuredContent).toMatchObject({ customers: [{ email: 'ada@example.com' }] });
   await agent.close();
+});
+
+test('A-678 the list of a caller has each tool call once, as the request of its operation', async () => {
+  const made = await runJson(
+    ['client', 'create', '--name', 'Listed', '--restaurant', restuid, '--scope', 'read:orders'],
+    env,
+  );
+  const headers = { 'x-client-id': made.client_id ?? '', 'x-client-secret': made.client_secret ?? '' };
+  const call = (name: string, given: Record<string, unknown>): Promise<Reply> =>
+    post(program.url, headers, callOf(name, given));
+  const found = await call('orders_list', {});
+  const missing = await call('orders_get', { uid: 'ord_none' });
+  const refused = await call('customer_create', { first_name: 'A', last_name: 'B', email: 'a@example.com' });
+  const other = await post(program.url, headers, listMessage);
+  const idOf = (reply: Reply): string => String(reply.headers['x-request-id']);
+  const listed = await untilListed(program.url, headers, idOf(other));
+  expect(listed.map(({ request_id, route }) => [request_id, route])).toEqual([
+    [idOf(other), 'mcp'],
+    [idOf(refused), 'customer.create'],
+    [idOf(missing), 'orders.get'],
+  ]);
+  expect([found.status, refused.status]).toEqual([200, 403]);
 });
 
 test('A-310 every tool that only reads answers by its own output schema, or refuses with an error of the API', async () => {

@@ -30,6 +30,8 @@ export const createCall = (deps: CallDeps, exchange: Exchange): Call => {
       if (request === undefined)
         return errorResult(JSON.stringify(envelopeOf(validationFault(errors), exchange.requestId)));
       isSent = true;
+      // The list of the caller's requests has the request of the operation, and nothing beside it.
+      exchange.isNoted = true;
       const bytesMax = deps.resultBytesMax;
       const answer = await deps.sendInner(request, exchange, { bytesMax, signal }).catch((error: unknown) => {
         if (signal.aborted) throw error;
