@@ -16,7 +16,6 @@ export const attachDoor = (server: Server, door: () => DoorHandlers, request?: R
   endUnread(server);
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, prepare);
   server
-    .on('upgrade', useOriginForm)
     .on('request', request ?? ((req, res) => door().handler(req, res)))
     .on('checkContinue', (req, res) => door().continueHandler(req, res))
     .on('checkExpectation', (req, res) => door().expectationHandler(req, res))

@@ -27,6 +27,7 @@ import {
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { createLogRequest } from './log-request.ts';
 import type { Mcp } from './mcp/open-mcp.ts';
+import { useOriginForm } from './node-http/origin-form.ts';
 import { createOwnPaths } from './own-paths.ts';
 import type { Page } from './pages.ts';
 import type { Readiness } from './readiness.ts';
@@ -104,6 +105,7 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
       writeFault: writeHonestFault,
     }),
   };
+  const wantsUpgrade = createWantsUpgrade(() => current.get().routes, createIsOwn(settings, deps.freePaths));
   const door: PublicDoor = {
     handler: createFront(front, false),
     refuseHead: createRefuseHead(front),
@@ -114,7 +116,11 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
       return allow === undefined ? noSuchOperation() : methodNotAllowed(allow);
     }),
     clientErrorHandler: createOnClientError({ edgeHeaders, dialects, requestIds, log, ...metrics }),
-    wantsUpgrade: createWantsUpgrade(() => current.get().routes, createIsOwn(settings, deps.freePaths)),
+    wantsUpgrade: (request) => {
+      // The server asks this before any event of the request.
+      useOriginForm(request);
+      return wantsUpgrade(request);
+    },
     upgradeHandler: createUpgradeFront({
       ...front,
       serve: (exchange, socket, head) => current.enter(socket).upgrades.serve(exchange, socket, head),

@@ -540,6 +540,26 @@ test('A-245 a handshake at a path of the gateway itself is an ordinary request t
   await wide.close();
 });
 
+test('A-677 a handshake in absolute form means its path, and its host must be that of Host', async () => {
+  const below = { id: 'below', path: '/*', access: 'public', upstream: 'ordering', upgrade: true };
+  const wide = await openDoor(url, { moreRoutes: [below] });
+  const { host } = new URL(wide.url);
+  const handshake = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'];
+  const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
+  const statusOf = async (target: string): Promise<string | undefined> => {
+    const head = [`GET ${target} HTTP/1.1`, `Host: ${host}`, ...handshake, key, '', ''].join('\r\n');
+    const answer = await sendRaw(wide.port, head, (text) => text.includes('\r\n\r\n'));
+    return answer.split(' ', 2)[1];
+  };
+  const before = seen.length;
+  expect(await statusOf(`http://${host}/live?a=1`)).toBe('101');
+  expect(seen.slice(before).map((request) => request.url)).toEqual(['/live?a=1']);
+  expect(await statusOf('http://other.example/live')).toBe('404');
+  expect(await statusOf(`http://${host}/panel/x`)).not.toBe('101');
+  expect(seen).toHaveLength(before + 1);
+  await wide.close();
+});
+
 test('the path of a handshake arrives as it was sent, with colons and slashes', async () => {
   const below = { id: 'below', path: '/ws/*', access: 'public', upstream: 'ordering', upgrade: true };
   const wide = await openDoor(url, { moreRoutes: [below] });
