@@ -170,6 +170,16 @@ test('A-416 a narrowed token manages and reads no stream', async () => {
   expect((await read(plain)).status).toBe(200);
   const refused = await read(narrowed);
   expect([refused.status, refused.json.code]).toEqual([403, 'UNAUTHORIZED']);
+  const exchanged = await harness.tokenOf(of, {
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    subject_token: plain,
+    subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+  });
+  const described = (await read(exchanged)).json;
+  expect([described.code, described.error_description]).toEqual([
+    'UNAUTHORIZED',
+    'This token is limited to the operations of the API, because it was exchanged',
+  ]);
 });
 
 test('A-417 SSF 8.1.2: the status is read and set; an unknown one is refused', async () => {

@@ -36,6 +36,9 @@ type Answer = (request: SignalRequest, gone: AbortSignal) => Promise<SignalAnswe
 /** `scope`: the one that is needed; `manageScope` includes the other. */
 type Endpoint = { scope: typeof manageScope | typeof readScope; answer: Answer };
 
+/** What a token that was exchanged without any limit opens. */
+const exchangedText = 'the operations of the API, because it was exchanged';
+
 const bodyBounds = { bytesMax: 64 * 1024, timeoutMs: 10_000 };
 const callsMax = 600;
 
@@ -73,7 +76,9 @@ export const openSignals = async (deps: SignalsDeps): Promise<Signals | undefine
     }
     const endpoint = methods[ctx.method];
     if (endpoint === undefined) throw methodNotAllowed(allow);
-    const clientId = await identify(ctx, deps.identifyCaller, throttle, endpoint.scope);
+    const exchange = exchangeOf(ctx);
+    const clientId = await identify(exchange, deps.identifyCaller, throttle, endpoint.scope);
+    if (exchange.dpopNonce !== undefined) ctx.set('dpop-nonce', exchange.dpopNonce);
     write(ctx, await endpoint.answer(await readRequest(ctx, clientId), goneSignal(ctx)));
   };
   return { middleware, close: waits.close };
@@ -112,16 +117,28 @@ const serveDocument = (ctx: Context, text: string): void => {
   ctx.body = text;
 };
 
-/** Id of the client. Throws INVALID_AUTH, UNAUTHORIZED for a narrowed token, INSUFFICIENT_SCOPE or RATE_LIMIT_EXCEEDED. */
-const identify = async (ctx: Context, identifyCaller: Step, throttle: Throttle, scope: string): Promise<string> => {
+const exchangeOf = (ctx: Context): Exchange => {
   const { exchange } = ctx.req as IncomingMessage & { exchange?: Exchange };
   if (exchange === undefined) throw new Error('a request bypassed the gateway');
+  return exchange;
+};
+
+/** Id of the client. Throws INVALID_AUTH, UNAUTHORIZED for a narrowed token, INSUFFICIENT_SCOPE or RATE_LIMIT_EXCEEDED. */
+const identify = async (
+  exchange: Exchange,
+  identifyCaller: Step,
+  throttle: Throttle,
+  scope: string,
+): Promise<string> => {
   exchange.route = signalsRoute;
   await identifyCaller(exchange);
   const { principal } = exchange;
   if (principal?.kind !== 'bearer') throw noCredential();
   // Streams are no operation of the route table, so no details name them (interface 30.1).
-  if (principal.narrow !== undefined) throw limitedTo(principal.id, principal.narrow.text);
+  if (principal.narrow !== undefined) {
+    principal.narrow.requireWhole();
+    throw limitedTo(principal.id, principal.narrow.text || exchangedText);
+  }
   if (!principal.scopes.has(manageScope) && !principal.scopes.has(scope)) throw insufficientScope([scope]);
   const seconds = await throttle(principal.id);
   if (seconds !== undefined) throw rateLimited(seconds);
