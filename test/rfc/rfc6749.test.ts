@@ -185,6 +185,18 @@ test('F-32 RFC 6749 4.4.2: the client authenticates; without credentials there i
   expectError(await ask(grant), 401, 'invalid_client');
 });
 
+test('RFC 6749 5.2: a wrong Basic credential is answered with its scheme, also behind an empty field of the same name', async () => {
+  const wrong = basic(harness.client.client_id, 'x').authorization ?? '';
+  const { url } = harness.door;
+  const fields = ['content-type', formType, 'authorization', '', 'authorization', wrong];
+  const reply = await sendRequest(url, 'POST', '/api/oauth/token', {
+    headers: ['host', new URL(url).host, ...fields],
+    body: new URLSearchParams(grant).toString(),
+  });
+  expectError(reply, 401, 'invalid_client');
+  expect(reply.headers['www-authenticate']).toBe('Basic realm="orderpass"');
+});
+
 test('RFC 6749 4.4.2: parameters come as application/x-www-form-urlencoded in UTF-8, nothing else is read', async () => {
   const { client } = harness;
   const form = new URLSearchParams({ ...grant, ...client }).toString();

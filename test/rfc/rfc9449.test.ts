@@ -30,7 +30,9 @@ const askToken = ({ harness, client }: Omit<Place, 'token'>, dpop?: string): Pro
   postToken(harness.url, { grant_type: 'client_credentials', ...client }, dpop === undefined ? {} : { dpop });
 
 const openPlace = async (dpop: 'on' | 'nonce'): Promise<Place> => {
-  const harness = await openHarness({ settings: { dpop, auth_check: 'on', rate_failures_max: 1_000_000 } });
+  const harness = await openHarness({
+    settings: { dpop, auth_check: 'on', signals: 'on', rate_failures_max: 1_000_000 },
+  });
   const tenants = [await harness.createTenant()];
   const made = await harness.credentials.createClient({ name: 'test', tenants, mayIntrospect: true });
   const place = { harness, client: pick(formOf(made)) };
@@ -244,6 +246,14 @@ test('RFC 9449 7.1: the challenge has the scheme DPoP, the error and the algorit
   );
 });
 
+test('RFC 9449 7.1: the challenge has the scheme of the credential also where an empty field stands before it', async () => {
+  const { url } = plain.harness;
+  const headers = rawHeaders(url, 'authorization', '', 'authorization', `DPoP ${plain.token}`);
+  const reply = await sendRequest(url, 'GET', read, { headers });
+  expect(reply.json.error).toBe('invalid_dpop_proof');
+  expect(reply.headers['www-authenticate']).toMatch(/^DPoP .*algs="/);
+});
+
 test('RFC 9449 11.1: a proof is used once, and another proxy that asks for the text of its refusal gets that refusal', async () => {
   const { harness } = plain;
   const form = { grant_type: 'client_credentials', scope: 'read:menu', ...plain.client };
@@ -366,6 +376,20 @@ test('RFC 9449 8.2: an answer holds at most one DPoP-Nonce and may not be stored
     }
     nonce = used.headers.get('dpop-nonce') ?? undefined;
   }
+});
+
+test('RFC 9449 8.2: an answer of the endpoints of security events tells the nonce of the next request', async () => {
+  const { url, clock } = strict.harness;
+  const path = '/api/oauth/signals/streams';
+  const list = async (claims: object): Promise<Reply> => {
+    const request = { method: 'GET', url: url + path, now: clock.now(), token: strict.token };
+    const dpop = await makeProof(key, request, { claims });
+    return sendRequest(url, 'GET', path, { headers: { authorization: `DPoP ${strict.token}`, dpop } });
+  };
+  const asked = await list({});
+  expect([asked.status, asked.json.error]).toEqual([401, 'use_dpop_nonce']);
+  const listed = await list({ nonce: asked.headers['dpop-nonce'] });
+  expect([listed.status, listed.headers['dpop-nonce']]).toEqual([200, expect.stringMatching(/^[A-Za-z0-9._~-]+$/)]);
 });
 
 test('RFC 9449 9: the resource server asks for its nonce with 401, use_dpop_nonce and DPoP-Nonce', async () => {

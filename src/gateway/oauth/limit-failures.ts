@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
+import { firstAuthorization } from '../request/read-credential.ts';
 import { NoClientAuthentication, slowDown } from './oauth-answers.ts';
 import type { Form } from './read-token-request.ts';
 
@@ -56,10 +57,6 @@ export const claimedClientId = (req: IncomingMessage, form: Form): string => {
   const { client_id: id, client_assertion: assertion } = form;
   return id ?? (assertion === undefined ? '' : idOfAssertion(assertion));
 };
-
-/** The field that is checked (read-client-proof.ts): node keeps the first one, which may be empty. */
-const firstAuthorization = (rawHeaders: readonly string[]): string | undefined =>
-  rawHeaders.find((value, i) => i % 2 === 1 && value !== '' && rawHeaders[i - 1]?.toLowerCase() === 'authorization');
 
 /** Both parts are form-encoded (RFC 6749 section 2.3.1). */
 const idOfBasic = (credentials: string): string => {

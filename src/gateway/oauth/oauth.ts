@@ -9,6 +9,7 @@ import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
 import type { ProfileRules } from '../dpop/profile.ts';
 import { methodNotAllowed } from '../model/faults.ts';
 import type { TokenRefusal } from '../model/traced-fault.ts';
+import { firstAuthorization } from '../request/read-credential.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
 import {
@@ -242,7 +243,7 @@ const createEndpoint = (deps: OAuthDeps, answer: Endpoint): Endpoint => {
 
 /** RFC 6749 section 5.2: a refused Authorization header is answered with the scheme that is accepted. */
 const withChallenge = (refusal: OAuthRefusal, ctx: Context, realm: string): OAuthRefusal =>
-  refusal.error === 'invalid_client' && ctx.headers.authorization
+  refusal.error === 'invalid_client' && firstAuthorization(ctx.req.rawHeaders) !== undefined
     ? new OAuthRefusal(refusal.error, refusal.status, refusal.description, {
         ...refusal,
         headers: { ...refusal.headers, 'www-authenticate': `Basic realm="${realm}"` },

@@ -4,7 +4,7 @@
  */
 
 import type { Asked } from './exchange.ts';
-import { readCredential } from './read-credential.ts';
+import { firstAuthorization, readCredential } from './read-credential.ts';
 import { isDpopScheme } from './read-proof.ts';
 
 export const carriesBearer = ({ tokenInBody, req, search, dpop }: Asked): boolean =>
@@ -12,4 +12,4 @@ export const carriesBearer = ({ tokenInBody, req, search, dpop }: Asked): boolea
 
 /** The scheme of the challenge in a refusal to such a caller (RFC 9449 section 7.1). */
 export const challengeScheme = ({ req, dpop }: Asked): 'Bearer' | 'DPoP' =>
-  dpop && isDpopScheme(req.headers.authorization ?? '') ? 'DPoP' : 'Bearer';
+  dpop && isDpopScheme(firstAuthorization(req.rawHeaders) ?? '') ? 'DPoP' : 'Bearer';

@@ -27,6 +27,10 @@ const namesByLength: (string | undefined)[] = [];
 for (const name of [keyHeader, idHeader, secretHeader, authorizationHeader])
   namesByLength[name.length] = name.toLowerCase();
 
+/** The field that is checked: node keeps the first one, which may be empty. */
+export const firstAuthorization = (rawHeaders: readonly string[]): string | undefined =>
+  rawHeaders.find((value, i) => i % 2 === 1 && value !== '' && rawHeaders[i - 1]?.toLowerCase() === 'authorization');
+
 const none: Presented = { kind: 'none', bearer: false };
 
 /**
