@@ -162,7 +162,7 @@ describe.skipIf(!isInstalled)('the client for PHP', () => {
       hundredths: [2662, 8, -105, 0, 1_000_000_000],
       texts: ['26.62', '0.08', '-1.05', '0', '10000000'],
       sent: '{"ext_id":"P","category_ext_id":"C","name":"N","price":8.1,"prices_table":{"0":0.29,"1":9.95}}',
-      read: ['8.1', '43.769562', '0.07'],
+      read: ['8.1', '43.769562', '0.07', '8994899004.97', '199799998002.37', '0.000001'],
       refused: 6,
       change: '{"uid":"cus_1","email":"a@example.com","last_name":null}',
       emptyList: '{"ext_id":"P","category_ext_id":"C","name":"N","price":0,"options":[]}',

@@ -16,12 +16,19 @@ final class Decimal implements \JsonSerializable, \Stringable
 
     public static function of(string|int|float $value): self
     {
-        $text = \is_float($value) ? number_format($value, 6, '.', '') : (string) $value;
+        $text = \is_float($value) ? self::digitsOf($value) : (string) $value;
         if (preg_match('/^(-?)0*(\d+)(?:\.(\d{0,6}?)0*)?$/D', $text, $found) !== 1 || \strlen($found[2] . ($found[3] ?? '')) > 15) {
             throw new OrderpassException('not a decimal number of at most 15 digits');
         }
         $part = $found[3] ?? '';
         return new self($found[1] . $found[2] . ($part === '' ? '' : ".$part"));
+    }
+
+    /** A float holds 15 digits, so a large one has fewer than six decimals. */
+    private static function digitsOf(float $value): string
+    {
+        $whole = \strlen(number_format(abs($value), 0, '.', ''));
+        return number_format($value, max(0, min(6, 15 - $whole)), '.', '');
     }
 
     /** 26.62 of 2662. */

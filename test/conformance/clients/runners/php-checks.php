@@ -142,7 +142,7 @@ $found = match ($what) {
         )),
         'read' => array_map(
             static fn (string $json): string => (string) Json::decimal(json_decode($json), 'price'),
-            ['8.10', '43.769562', '0.07'],
+            ['8.10', '43.769562', '0.07', '8994899004.97', '199799998002.37', '0.000001'],
         ),
         'refused' => array_sum(array_map(
             static fn (string $digits): int => $refused(static fn () => Decimal::of($digits)),

@@ -82,7 +82,23 @@ def endless():
     return [len(list(client.orders.list())), len(requests)]
 
 
+def lasting():
+    requests = []
+
+    def lost(request):
+        requests.append(request)
+        raise httpx.ConnectError("no connection")
+
+    http = httpx.Client(transport=httpx.MockTransport(lost))
+    client = Orderpass(URL, api_key="opk_1", retries=1100, backoff=0, http=http)
+    try:
+        client.whoami.get()
+    except Exception as error:
+        return [type(error).__name__, len(requests)]
+
+
 print(json.dumps({
+    "lasting": lasting(),
     "keys": keys(),
     "endless": endless(),
     "times": times(),

@@ -5,11 +5,14 @@ import json
 import sys
 import threading
 import time
+import traceback
 from types import SimpleNamespace
 
 import httpx
 from orderpass import ApiError, AsyncOrderpass, CallOptions, Orderpass, TransportError, _request
 
+# How many frames the error of each failed call has.
+frames = []
 is_async = sys.argv[1] == "async"
 state = {"now": 0.0, "fetched": 0, "away": False, "refused": False, "sent": ""}
 # The token endpoint answers while it is set.
@@ -55,6 +58,7 @@ async def call(timeout: float = 60) -> str:
             await asyncio.to_thread(lambda: client.whoami.get(options=options))
         return state["sent"]
     except (ApiError, TransportError) as error:
+        frames.append(sum(1 for _ in traceback.walk_tb(error.__traceback__)))
         return error.code if isinstance(error, ApiError) else str(error)
 
 
@@ -102,6 +106,9 @@ async def main() -> None:
     is_shared = fetched < 7
     state["away"], state["refused"] = False, True
     refused = [await at(200), await at(205), await at(209), state["fetched"] - fetched]
+    for _ in range(10):
+        await call()
+    refused.append(frames[-1] - frames[-10])
     state["refused"] = False
     renewed = await at(211)
     refused.append(renewed == f"Bearer t{state['fetched']}")

@@ -7,7 +7,7 @@ from typing import Any, AsyncIterator, Dict, Mapping, Optional, Tuple
 
 import httpx
 
-from ._errors import ApiError, OrderpassError, TransportError
+from ._errors import ApiError, OrderpassError, TransportError, again
 from ._repeats import Repeats
 from ._request import (
     CallOptions,
@@ -81,7 +81,7 @@ class AsyncTransport:
         if self._refusal is not None and self._refusal.is_recent():
             if token is not None and token.is_alive():
                 return token
-            raise self._refusal.error
+            raise again(self._refusal.error)
         # A task of its own: a caller that is cancelled does not end the renewal that others wait for.
         if self._fetching is None or self._fetching.done():
             self._fetching = asyncio.ensure_future(self._fetch_token())
@@ -93,6 +93,10 @@ class AsyncTransport:
             return await asyncio.wait_for(asyncio.shield(self._fetching), timeout)
         except asyncio.TimeoutError as error:
             raise TransportError(f"no token within {timeout} s") from error
+        except OrderpassError as error:
+            failure = error
+        # Outside of the handler, so that the error of this call does not refer to the one that others share.
+        raise again(failure)
 
     def _end_fetching(self, task: "asyncio.Task[Token]") -> None:
         # Reading the error keeps asyncio from reporting one that no call waits for.

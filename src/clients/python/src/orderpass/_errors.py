@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from typing import Any, Dict, Iterable, List, Optional, Tuple, cast
 
 from .types import ErrorDetail
@@ -52,6 +53,13 @@ class ApiError(OrderpassError):
     def __reduce__(self) -> Tuple[Any, ...]:
         # A process pool copies an error by the arguments of its class, which an exception would take to be its text.
         return (type(self), (self.status, self.retry_after, self.request_id, self.body))
+
+
+def again(error: OrderpassError) -> OrderpassError:
+    """The same failure for another call: an exception that is raised several times keeps the frames of all of them."""
+    made = copy.copy(error)
+    made.__cause__ = error.__cause__
+    return made
 
 
 def _text(value: Any) -> Optional[str]:

@@ -11,6 +11,11 @@ from ._request import Request, Settings
 _BACKOFF_MAX = 8.0
 
 
+def _growth(number: int) -> float:
+    # A pause is bounded long before; a larger exponent is one that no float holds.
+    return 2.0 ** min(number, 10)
+
+
 class Repeats:
     """Which failures of one call are repeated."""
 
@@ -35,8 +40,8 @@ class Repeats:
         number = self._waits if is_own_running else self._number
         if is_own_running:
             # Each request costs units, so those that only wait for the first one come at growing distances.
-            asked = max(asked, min(_BACKOFF_MAX, asked * 2.0**number))
-        own = min(_BACKOFF_MAX, settings.backoff * 2.0**number) * random.uniform(0.5, 1)
+            asked = max(asked, min(_BACKOFF_MAX, asked * _growth(number)))
+        own = min(_BACKOFF_MAX, settings.backoff * _growth(number)) * random.uniform(0.5, 1)
         # Callers that were refused together come again at different times.
         pause = asked + own / 4 if asked else own
         if is_own_running:

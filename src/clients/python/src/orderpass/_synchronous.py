@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import httpx
 
-from ._errors import ApiError, OrderpassError, TransportError
+from ._errors import ApiError, OrderpassError, TransportError, again
 from ._repeats import Repeats
 from ._request import (
     CallOptions,
@@ -102,7 +102,7 @@ class Transport:
                 if self._refusal is not None and self._refusal.is_recent():
                     if old is not None and old.is_alive():
                         return old
-                    raise self._refusal.error
+                    raise again(self._refusal.error)
                 others = self._fetching
                 own = _Fetching() if others is None else None
                 self._fetching = own or others
@@ -121,7 +121,7 @@ class Transport:
                 if others.token is not None:
                     return others.token
                 if others.error is not None:
-                    raise others.error
+                    raise again(others.error)
 
     def _renew_early(self, fetching: _Fetching, ends_at: Optional[float]) -> None:
         """One attempt, whose failure ends no call."""
