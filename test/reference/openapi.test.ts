@@ -255,11 +255,21 @@ test('A-341 alternatives of which one is required are named schemas, and an oper
 test('an import is described down to the option values, by the schemas that validate it', () => {
   const { schema } = operationOf({ method: 'POST', path: '/api/menu/import' }).requestBody.content['application/json'];
   const product = deref(membersOf(schema).products.items);
-  expect(product.required).toEqual(['ext_id', 'category_ext_id', 'name', 'price']);
-  expect(product.properties.inherits_options).toMatchObject({ enum: ['sync', 'copy', 'none'], default: 'sync' });
+  expect(product.properties.inherits_options.enum).toEqual(['sync', 'copy', 'none']);
   expect(product.properties.allergens.items.enum).toContain('molluscs');
   const value = membersOf(deref(membersOf(deref(product.properties.options).items).option_values).items);
   expect(value.price_operator.enum).toEqual(['+', '-', '=']);
+});
+
+test('A-679 the schema of an import has only the id required, and no default that a generated client would send in a merge', () => {
+  const { ImportedCategory, ImportedProduct } = document.components.schemas;
+  for (const { required, properties } of [ImportedCategory, ImportedProduct]) {
+    expect(required).toEqual(['ext_id']);
+    for (const [name, member] of Object.entries<Json>(properties))
+      expect([name, deref(member).default]).toEqual([name, undefined]);
+  }
+  expect(deref(ImportedProduct.properties.hidden).description).toContain('by default `false`');
+  expect(deref(ImportedProduct.properties.price).description).toContain('it is required');
 });
 
 test('every operation names its own errors beside the general ones, in the dialects that a caller can meet', () => {

@@ -3286,10 +3286,11 @@ type ImportedCategory struct {
 	//
 	// 1 to 100 characters.
 	ExtID string `json:"ext_id"`
-	// Name that customers see
+	// Name that customers see. When it is new or the import replaces: it is
+	// required
 	//
 	// 1 to 200 characters.
-	Name string `json:"name"`
+	Name string `json:"name,omitzero"`
 	// Text for customers; null clears it
 	//
 	// 1 to 2000 characters.
@@ -3298,18 +3299,18 @@ type ImportedCategory struct {
 	//
 	// 1 to 2048 characters.
 	Image Nullable[string] `json:"image,omitzero"`
-	// True: it is not shown to customers and cannot be ordered
-	//
-	// By default `false`.
+	// True: it is not shown to customers and cannot be ordered. When it is new or
+	// the import replaces: by default `false`
 	Hidden *bool `json:"hidden,omitzero"`
 	// Place among its kind, ascending. When it is new or the import replaces: by
 	// default its index in the array
 	//
 	// 0 to 2147483647.
 	Position *int64 `json:"position,omitzero"`
-	// Locations where it is offered; empty means all of them
+	// Locations where it is offered; empty means all of them. When it is new or
+	// the import replaces: by default `[]`
 	//
-	// At most 1000 items, by default `[]`.
+	// At most 1000 items.
 	SubrestaurantUIDs []string `json:"subrestaurant_uids,omitzero"`
 	// Its own options. They take the place of the former ones; when absent, a
 	// merge keeps these and a replace removes them
@@ -3438,35 +3439,34 @@ type ImportedProduct struct {
 	// 1 to 100 characters.
 	ExtID string `json:"ext_id"`
 	// The `ext_id` of its category, sent here or by an earlier import of the
-	// client
+	// client. When it is new or the import replaces: it is required
 	//
 	// 1 to 100 characters.
-	CategoryExtID string `json:"category_ext_id"`
-	// Name that customers see
+	CategoryExtID string `json:"category_ext_id,omitzero"`
+	// Name that customers see. When it is new or the import replaces: it is
+	// required
 	//
 	// 1 to 200 characters.
-	Name string `json:"name"`
+	Name string `json:"name,omitzero"`
 	// Text for customers; null clears it
 	//
 	// 1 to 2000 characters.
 	Description Nullable[string] `json:"description,omitzero"`
 	// Price of one, without options, in the currency of the restaurant; more than
-	// 2 decimals are refused
+	// 2 decimals are refused. When it is new or the import replaces: it is
+	// required
 	//
 	// 0 to 1000000.
-	Price Decimal `json:"price"`
+	Price *Decimal `json:"price,omitzero"`
 	// Prices by dmethod that take precedence over `price`, in the currency of the
-	// restaurant
-	//
-	// By default `{}`.
+	// restaurant. When it is new or the import replaces: by default `{}`
 	PricesTable map[string]Decimal `json:"prices_table,omitzero"`
 	// Absolute http or https address of a picture; null clears it
 	//
 	// 1 to 2048 characters.
 	Image Nullable[string] `json:"image,omitzero"`
-	// True: it is not shown to customers and cannot be ordered
-	//
-	// By default `false`.
+	// True: it is not shown to customers and cannot be ordered. When it is new or
+	// the import replaces: by default `false`
 	Hidden *bool `json:"hidden,omitzero"`
 	// Place among its kind, ascending. When it is new or the import replaces: by
 	// default its index in the array
@@ -3475,37 +3475,36 @@ type ImportedProduct struct {
 	Position *int64 `json:"position,omitzero"`
 	// `sync`: the options of the category apply, as they are at any time; `copy`:
 	// they are copied once, when the product is made or begins to copy; `none`:
-	// only own options
-	//
-	// By default `"sync"`.
+	// only own options. When it is new or the import replaces: by default `"sync"`
 	InheritsOptions ProductInheritsOptions `json:"inherits_options,omitzero"`
-	// Allergens in the product
+	// Allergens in the product. When it is new or the import replaces: by default
+	// `[]`
 	//
-	// At most 100 items, by default `[]`.
+	// At most 100 items.
 	Allergens []ImportedProductAllergen `json:"allergens,omitzero"`
-	// Properties to show beside the name
+	// Properties to show beside the name. When it is new or the import replaces:
+	// by default `[]`
 	//
-	// At most 100 items, by default `[]`.
+	// At most 100 items.
 	Symbols []ImportedProductSymbol `json:"symbols,omitzero"`
-	// A hint for order forms: recommend it
-	//
-	// By default `false`.
+	// A hint for order forms: recommend it. When it is new or the import replaces:
+	// by default `false`
 	Suggested *bool `json:"suggested,omitzero"`
-	// A hint for order forms: mark its price as reduced
-	//
-	// By default `false`.
+	// A hint for order forms: mark its price as reduced. When it is new or the
+	// import replaces: by default `false`
 	PriceSaleAlert *bool `json:"price_sale_alert,omitzero"`
-	// A hint for order forms: offer it at the checkout
-	//
-	// By default `false`.
+	// A hint for order forms: offer it at the checkout. When it is new or the
+	// import replaces: by default `false`
 	CheckoutSelling *bool `json:"checkout_selling,omitzero"`
-	// Reduction to show, in percent; it does not change the price
+	// Reduction to show, in percent; it does not change the price. When it is new
+	// or the import replaces: by default `0`
 	//
-	// 0 to 100, by default `0`.
+	// 0 to 100.
 	PriceSaleBadge *int64 `json:"price_sale_badge,omitzero"`
-	// Locations where it is offered; empty means all of them
+	// Locations where it is offered; empty means all of them. When it is new or
+	// the import replaces: by default `[]`
 	//
-	// At most 1000 items, by default `[]`.
+	// At most 1000 items.
 	SubrestaurantUIDs []string `json:"subrestaurant_uids,omitzero"`
 	// Its own options. They take the place of the former ones; when absent, a
 	// merge keeps these and a replace removes them

@@ -121,7 +121,7 @@ func main() {
       price: '{"price":8.10}',
       refusedDecimals: 5,
       change: '{"uid":"cus_1","email":"a@example.com","last_name":null}',
-      emptyList: '{"ext_id":"","category_ext_id":"","name":"","price":0,"options":[]}',
+      emptyList: '{"ext_id":"","options":[]}',
       unknown: 'order.invented evt_9',
       getters: ['', 'Firenze'],
     });

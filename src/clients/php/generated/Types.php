@@ -3832,11 +3832,11 @@ final class ImportedCategory implements \JsonSerializable
          */
         public readonly string $extId,
         /**
-         * Name that customers see
+         * Name that customers see. When it is new or the import replaces: it is required
          *
          * 1 to 200 characters.
          */
-        public readonly string $name,
+        public readonly ?string $name = null,
         /**
          * Text for customers; null clears it
          *
@@ -3850,9 +3850,8 @@ final class ImportedCategory implements \JsonSerializable
          */
         public readonly string|Omitted|null $image = Omitted::Member,
         /**
-         * True: it is not shown to customers and cannot be ordered
-         *
-         * By default `false`.
+         * True: it is not shown to customers and cannot be ordered. When it is new or the import replaces: by
+         * default `false`
          */
         public readonly ?bool $hidden = null,
         /**
@@ -3863,9 +3862,10 @@ final class ImportedCategory implements \JsonSerializable
          */
         public readonly ?int $position = null,
         /**
-         * @var list<string>|null Locations where it is offered; empty means all of them
+         * @var list<string>|null Locations where it is offered; empty means all of them. When it is new or the
+         * import replaces: by default `[]`
          *
-         * At most 1000 items, by default `[]`.
+         * At most 1000 items.
          */
         public readonly ?array $subrestaurantUids = null,
         /**
@@ -3883,7 +3883,7 @@ final class ImportedCategory implements \JsonSerializable
     {
         return new self(
             extId: Json::string($members['ext_id'] ?? null, 'ImportedCategory.ext_id'),
-            name: Json::string($members['name'] ?? null, 'ImportedCategory.name'),
+            name: isset($members['name']) ? Json::string($members['name'], 'ImportedCategory.name') : null,
             description: \array_key_exists('description', $members) ? (isset($members['description']) ? Json::string($members['description'], 'ImportedCategory.description') : null) : Omitted::Member,
             image: \array_key_exists('image', $members) ? (isset($members['image']) ? Json::string($members['image'], 'ImportedCategory.image') : null) : Omitted::Member,
             hidden: isset($members['hidden']) ? Json::boolean($members['hidden'], 'ImportedCategory.hidden') : null,
@@ -3897,7 +3897,7 @@ final class ImportedCategory implements \JsonSerializable
     {
         return Json::object([
             'ext_id' => $this->extId,
-            'name' => $this->name,
+            'name' => $this->name ?? Omitted::Member,
             'description' => $this->description,
             'image' => $this->image,
             'hidden' => $this->hidden ?? Omitted::Member,
@@ -4157,23 +4157,18 @@ final class ImportedProduct implements \JsonSerializable
          */
         public readonly string $extId,
         /**
-         * The `ext_id` of its category, sent here or by an earlier import of the client
+         * The `ext_id` of its category, sent here or by an earlier import of the client. When it is new or the
+         * import replaces: it is required
          *
          * 1 to 100 characters.
          */
-        public readonly string $categoryExtId,
+        public readonly ?string $categoryExtId = null,
         /**
-         * Name that customers see
+         * Name that customers see. When it is new or the import replaces: it is required
          *
          * 1 to 200 characters.
          */
-        public readonly string $name,
-        /**
-         * Price of one, without options, in the currency of the restaurant; more than 2 decimals are refused
-         *
-         * 0 to 1000000.
-         */
-        public readonly Decimal $price,
+        public readonly ?string $name = null,
         /**
          * Text for customers; null clears it
          *
@@ -4181,10 +4176,15 @@ final class ImportedProduct implements \JsonSerializable
          */
         public readonly string|Omitted|null $description = Omitted::Member,
         /**
-         * @var array<array-key, Decimal>|null Prices by dmethod that take precedence over `price`, in the
-         * currency of the restaurant
+         * Price of one, without options, in the currency of the restaurant; more than 2 decimals are refused.
+         * When it is new or the import replaces: it is required
          *
-         * By default `{}`.
+         * 0 to 1000000.
+         */
+        public readonly ?Decimal $price = null,
+        /**
+         * @var array<array-key, Decimal>|null Prices by dmethod that take precedence over `price`, in the
+         * currency of the restaurant. When it is new or the import replaces: by default `{}`
          */
         public readonly ?array $pricesTable = null,
         /**
@@ -4194,9 +4194,8 @@ final class ImportedProduct implements \JsonSerializable
          */
         public readonly string|Omitted|null $image = Omitted::Member,
         /**
-         * True: it is not shown to customers and cannot be ordered
-         *
-         * By default `false`.
+         * True: it is not shown to customers and cannot be ordered. When it is new or the import replaces: by
+         * default `false`
          */
         public readonly ?bool $hidden = null,
         /**
@@ -4208,54 +4207,49 @@ final class ImportedProduct implements \JsonSerializable
         public readonly ?int $position = null,
         /**
          * @var 'sync'|'copy'|'none'|null `sync`: the options of the category apply, as they are at any time;
-         * `copy`: they are copied once, when the product is made or begins to copy; `none`: only own options
-         *
-         * By default `"sync"`.
+         * `copy`: they are copied once, when the product is made or begins to copy; `none`: only own options.
+         * When it is new or the import replaces: by default `"sync"`
          */
         public readonly ?string $inheritsOptions = null,
         /**
          * @var
          * list<'gluten'|'crustaceans'|'eggs'|'fish'|'peanuts'|'soy'|'milk'|'nuts'|'celery'|'mustard'|'sesame'|'sulphites'|'lupin'|'molluscs'>|null
-         * Allergens in the product
+         * Allergens in the product. When it is new or the import replaces: by default `[]`
          *
-         * At most 100 items, by default `[]`.
+         * At most 100 items.
          */
         public readonly ?array $allergens = null,
         /**
          * @var list<'vegetarian'|'vegan'|'spicy'|'gluten_free'|'lactose_free'|'organic'|'frozen'|'new'>|null
-         * Properties to show beside the name
+         * Properties to show beside the name. When it is new or the import replaces: by default `[]`
          *
-         * At most 100 items, by default `[]`.
+         * At most 100 items.
          */
         public readonly ?array $symbols = null,
-        /**
-         * A hint for order forms: recommend it
-         *
-         * By default `false`.
-         */
+        /** A hint for order forms: recommend it. When it is new or the import replaces: by default `false` */
         public readonly ?bool $suggested = null,
         /**
-         * A hint for order forms: mark its price as reduced
-         *
-         * By default `false`.
+         * A hint for order forms: mark its price as reduced. When it is new or the import replaces: by default
+         * `false`
          */
         public readonly ?bool $priceSaleAlert = null,
         /**
-         * A hint for order forms: offer it at the checkout
-         *
-         * By default `false`.
+         * A hint for order forms: offer it at the checkout. When it is new or the import replaces: by default
+         * `false`
          */
         public readonly ?bool $checkoutSelling = null,
         /**
-         * Reduction to show, in percent; it does not change the price
+         * Reduction to show, in percent; it does not change the price. When it is new or the import replaces:
+         * by default `0`
          *
-         * 0 to 100, by default `0`.
+         * 0 to 100.
          */
         public readonly ?int $priceSaleBadge = null,
         /**
-         * @var list<string>|null Locations where it is offered; empty means all of them
+         * @var list<string>|null Locations where it is offered; empty means all of them. When it is new or the
+         * import replaces: by default `[]`
          *
-         * At most 1000 items, by default `[]`.
+         * At most 1000 items.
          */
         public readonly ?array $subrestaurantUids = null,
         /**
@@ -4273,10 +4267,10 @@ final class ImportedProduct implements \JsonSerializable
     {
         return new self(
             extId: Json::string($members['ext_id'] ?? null, 'ImportedProduct.ext_id'),
-            categoryExtId: Json::string($members['category_ext_id'] ?? null, 'ImportedProduct.category_ext_id'),
-            name: Json::string($members['name'] ?? null, 'ImportedProduct.name'),
-            price: Json::decimal($members['price'] ?? null, 'ImportedProduct.price'),
+            categoryExtId: isset($members['category_ext_id']) ? Json::string($members['category_ext_id'], 'ImportedProduct.category_ext_id') : null,
+            name: isset($members['name']) ? Json::string($members['name'], 'ImportedProduct.name') : null,
             description: \array_key_exists('description', $members) ? (isset($members['description']) ? Json::string($members['description'], 'ImportedProduct.description') : null) : Omitted::Member,
+            price: isset($members['price']) ? Json::decimal($members['price'], 'ImportedProduct.price') : null,
             pricesTable: isset($members['prices_table']) ? array_map(static fn (mixed $one): Decimal => Json::decimal($one, 'ImportedProduct.prices_table'), Json::members($members['prices_table'], 'ImportedProduct.prices_table')) : null,
             image: \array_key_exists('image', $members) ? (isset($members['image']) ? Json::string($members['image'], 'ImportedProduct.image') : null) : Omitted::Member,
             hidden: isset($members['hidden']) ? Json::boolean($members['hidden'], 'ImportedProduct.hidden') : null,
@@ -4297,10 +4291,10 @@ final class ImportedProduct implements \JsonSerializable
     {
         return Json::object([
             'ext_id' => $this->extId,
-            'category_ext_id' => $this->categoryExtId,
-            'name' => $this->name,
+            'category_ext_id' => $this->categoryExtId ?? Omitted::Member,
+            'name' => $this->name ?? Omitted::Member,
             'description' => $this->description,
-            'price' => $this->price,
+            'price' => $this->price ?? Omitted::Member,
             'prices_table' => \is_array($this->pricesTable) ? (object) $this->pricesTable : $this->pricesTable ?? Omitted::Member,
             'image' => $this->image,
             'hidden' => $this->hidden ?? Omitted::Member,

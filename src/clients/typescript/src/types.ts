@@ -1877,11 +1877,11 @@ export type ImportedCategory = {
    */
   ext_id: string;
   /**
-   * Name that customers see
+   * Name that customers see. When it is new or the import replaces: it is required
    *
    * 1 to 200 characters.
    */
-  name: string;
+  name?: string | undefined;
   /**
    * Text for customers; null clears it
    *
@@ -1895,9 +1895,8 @@ export type ImportedCategory = {
    */
   image?: string | null | undefined;
   /**
-   * True: it is not shown to customers and cannot be ordered
-   *
-   * By default `false`.
+   * True: it is not shown to customers and cannot be ordered. When it is new or the import replaces: by default
+   * `false`
    */
   hidden?: boolean | undefined;
   /**
@@ -1907,9 +1906,9 @@ export type ImportedCategory = {
    */
   position?: number | undefined;
   /**
-   * Locations where it is offered; empty means all of them
+   * Locations where it is offered; empty means all of them. When it is new or the import replaces: by default `[]`
    *
-   * At most 1000 items, by default `[]`.
+   * At most 1000 items.
    */
   subrestaurant_uids?: Array<string> | undefined;
   /**
@@ -2076,17 +2075,18 @@ export type ImportedProduct = {
    */
   ext_id: string;
   /**
-   * The `ext_id` of its category, sent here or by an earlier import of the client
+   * The `ext_id` of its category, sent here or by an earlier import of the client. When it is new or the import
+   * replaces: it is required
    *
    * 1 to 100 characters.
    */
-  category_ext_id: string;
+  category_ext_id?: string | undefined;
   /**
-   * Name that customers see
+   * Name that customers see. When it is new or the import replaces: it is required
    *
    * 1 to 200 characters.
    */
-  name: string;
+  name?: string | undefined;
   /**
    * Text for customers; null clears it
    *
@@ -2094,15 +2094,15 @@ export type ImportedProduct = {
    */
   description?: string | null | undefined;
   /**
-   * Price of one, without options, in the currency of the restaurant; more than 2 decimals are refused
+   * Price of one, without options, in the currency of the restaurant; more than 2 decimals are refused. When it is
+   * new or the import replaces: it is required
    *
    * 0 to 1000000.
    */
-  price: number;
+  price?: number | undefined;
   /**
-   * Prices by dmethod that take precedence over `price`, in the currency of the restaurant
-   *
-   * By default `{}`.
+   * Prices by dmethod that take precedence over `price`, in the currency of the restaurant. When it is new or the
+   * import replaces: by default `{}`
    */
   prices_table?: Record<string, number> | undefined;
   /**
@@ -2112,9 +2112,8 @@ export type ImportedProduct = {
    */
   image?: string | null | undefined;
   /**
-   * True: it is not shown to customers and cannot be ordered
-   *
-   * By default `false`.
+   * True: it is not shown to customers and cannot be ordered. When it is new or the import replaces: by default
+   * `false`
    */
   hidden?: boolean | undefined;
   /**
@@ -2125,51 +2124,39 @@ export type ImportedProduct = {
   position?: number | undefined;
   /**
    * `sync`: the options of the category apply, as they are at any time; `copy`: they are copied once, when the
-   * product is made or begins to copy; `none`: only own options
-   *
-   * By default `"sync"`.
+   * product is made or begins to copy; `none`: only own options. When it is new or the import replaces: by default
+   * `"sync"`
    */
   inherits_options?: 'sync' | 'copy' | 'none' | undefined;
   /**
-   * Allergens in the product
+   * Allergens in the product. When it is new or the import replaces: by default `[]`
    *
-   * At most 100 items, by default `[]`.
+   * At most 100 items.
    */
   allergens?: Array<'gluten' | 'crustaceans' | 'eggs' | 'fish' | 'peanuts' | 'soy' | 'milk' | 'nuts' | 'celery' | 'mustard' | 'sesame' | 'sulphites' | 'lupin' | 'molluscs'> | undefined;
   /**
-   * Properties to show beside the name
+   * Properties to show beside the name. When it is new or the import replaces: by default `[]`
    *
-   * At most 100 items, by default `[]`.
+   * At most 100 items.
    */
   symbols?: Array<'vegetarian' | 'vegan' | 'spicy' | 'gluten_free' | 'lactose_free' | 'organic' | 'frozen' | 'new'> | undefined;
-  /**
-   * A hint for order forms: recommend it
-   *
-   * By default `false`.
-   */
+  /** A hint for order forms: recommend it. When it is new or the import replaces: by default `false` */
   suggested?: boolean | undefined;
-  /**
-   * A hint for order forms: mark its price as reduced
-   *
-   * By default `false`.
-   */
+  /** A hint for order forms: mark its price as reduced. When it is new or the import replaces: by default `false` */
   price_sale_alert?: boolean | undefined;
-  /**
-   * A hint for order forms: offer it at the checkout
-   *
-   * By default `false`.
-   */
+  /** A hint for order forms: offer it at the checkout. When it is new or the import replaces: by default `false` */
   checkout_selling?: boolean | undefined;
   /**
-   * Reduction to show, in percent; it does not change the price
+   * Reduction to show, in percent; it does not change the price. When it is new or the import replaces: by default
+   * `0`
    *
-   * 0 to 100, by default `0`.
+   * 0 to 100.
    */
   price_sale_badge?: number | undefined;
   /**
-   * Locations where it is offered; empty means all of them
+   * Locations where it is offered; empty means all of them. When it is new or the import replaces: by default `[]`
    *
-   * At most 1000 items, by default `[]`.
+   * At most 1000 items.
    */
   subrestaurant_uids?: Array<string> | undefined;
   /**

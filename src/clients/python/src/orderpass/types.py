@@ -1742,15 +1742,15 @@ class _ImportedCategoryRequired(TypedDict):
 
     1 to 100 characters.
     """
-    name: str
-    """Name that customers see
-
-    1 to 200 characters.
-    """
 
 
 class ImportedCategory(_ImportedCategoryRequired, total=False):
     """A category as an import states it"""
+    name: str
+    """Name that customers see. When it is new or the import replaces: it is required
+
+    1 to 200 characters.
+    """
     description: Optional[str]
     """Text for customers; null clears it
 
@@ -1762,9 +1762,8 @@ class ImportedCategory(_ImportedCategoryRequired, total=False):
     1 to 2048 characters.
     """
     hidden: bool
-    """True: it is not shown to customers and cannot be ordered
-
-    By default `false`.
+    """True: it is not shown to customers and cannot be ordered. When it is new or the import replaces:
+    by default `false`
     """
     position: int
     """Place among its kind, ascending. When it is new or the import replaces: by default its index in
@@ -1773,9 +1772,10 @@ class ImportedCategory(_ImportedCategoryRequired, total=False):
     0 to 2147483647.
     """
     subrestaurant_uids: List[str]
-    """Locations where it is offered; empty means all of them
+    """Locations where it is offered; empty means all of them. When it is new or the import replaces:
+    by default `[]`
 
-    At most 1000 items, by default `[]`.
+    At most 1000 items.
     """
     options: List[ImportedOption]
     """Its own options. They take the place of the former ones; when absent, a merge keeps these and a
@@ -1930,35 +1930,35 @@ class _ImportedProductRequired(TypedDict):
 
     1 to 100 characters.
     """
-    category_ext_id: str
-    """The `ext_id` of its category, sent here or by an earlier import of the client
-
-    1 to 100 characters.
-    """
-    name: str
-    """Name that customers see
-
-    1 to 200 characters.
-    """
-    price: float
-    """Price of one, without options, in the currency of the restaurant; more than 2 decimals are
-    refused
-
-    0 to 1000000.
-    """
 
 
 class ImportedProduct(_ImportedProductRequired, total=False):
     """A product as an import states it"""
+    category_ext_id: str
+    """The `ext_id` of its category, sent here or by an earlier import of the client. When it is new or
+    the import replaces: it is required
+
+    1 to 100 characters.
+    """
+    name: str
+    """Name that customers see. When it is new or the import replaces: it is required
+
+    1 to 200 characters.
+    """
     description: Optional[str]
     """Text for customers; null clears it
 
     1 to 2000 characters.
     """
-    prices_table: Dict[str, float]
-    """Prices by dmethod that take precedence over `price`, in the currency of the restaurant
+    price: float
+    """Price of one, without options, in the currency of the restaurant; more than 2 decimals are
+    refused. When it is new or the import replaces: it is required
 
-    By default `{}`.
+    0 to 1000000.
+    """
+    prices_table: Dict[str, float]
+    """Prices by dmethod that take precedence over `price`, in the currency of the restaurant. When it
+    is new or the import replaces: by default `{}`
     """
     image: Optional[str]
     """Absolute http or https address of a picture; null clears it
@@ -1966,9 +1966,8 @@ class ImportedProduct(_ImportedProductRequired, total=False):
     1 to 2048 characters.
     """
     hidden: bool
-    """True: it is not shown to customers and cannot be ordered
-
-    By default `false`.
+    """True: it is not shown to customers and cannot be ordered. When it is new or the import replaces:
+    by default `false`
     """
     position: int
     """Place among its kind, ascending. When it is new or the import replaces: by default its index in
@@ -1978,44 +1977,40 @@ class ImportedProduct(_ImportedProductRequired, total=False):
     """
     inherits_options: Literal["sync", "copy", "none"]
     """`sync`: the options of the category apply, as they are at any time; `copy`: they are copied
-    once, when the product is made or begins to copy; `none`: only own options
-
-    By default `"sync"`.
+    once, when the product is made or begins to copy; `none`: only own options. When it is new or
+    the import replaces: by default `"sync"`
     """
     allergens: List[Literal["gluten", "crustaceans", "eggs", "fish", "peanuts", "soy", "milk", "nuts", "celery", "mustard", "sesame", "sulphites", "lupin", "molluscs"]]
-    """Allergens in the product
+    """Allergens in the product. When it is new or the import replaces: by default `[]`
 
-    At most 100 items, by default `[]`.
+    At most 100 items.
     """
     symbols: List[Literal["vegetarian", "vegan", "spicy", "gluten_free", "lactose_free", "organic", "frozen", "new"]]
-    """Properties to show beside the name
+    """Properties to show beside the name. When it is new or the import replaces: by default `[]`
 
-    At most 100 items, by default `[]`.
+    At most 100 items.
     """
     suggested: bool
-    """A hint for order forms: recommend it
-
-    By default `false`.
-    """
+    """A hint for order forms: recommend it. When it is new or the import replaces: by default `false`"""
     price_sale_alert: bool
-    """A hint for order forms: mark its price as reduced
-
-    By default `false`.
+    """A hint for order forms: mark its price as reduced. When it is new or the import replaces: by
+    default `false`
     """
     checkout_selling: bool
-    """A hint for order forms: offer it at the checkout
-
-    By default `false`.
+    """A hint for order forms: offer it at the checkout. When it is new or the import replaces: by
+    default `false`
     """
     price_sale_badge: int
-    """Reduction to show, in percent; it does not change the price
+    """Reduction to show, in percent; it does not change the price. When it is new or the import
+    replaces: by default `0`
 
-    0 to 100, by default `0`.
+    0 to 100.
     """
     subrestaurant_uids: List[str]
-    """Locations where it is offered; empty means all of them
+    """Locations where it is offered; empty means all of them. When it is new or the import replaces:
+    by default `[]`
 
-    At most 1000 items, by default `[]`.
+    At most 1000 items.
     """
     options: List[ImportedOption]
     """Its own options. They take the place of the former ones; when absent, a merge keeps these and a

@@ -17,13 +17,29 @@ const orNull = (type: z.ZodType): z.ZodType =>
     .optional()
     .describe(type.description ?? '');
 
-const membersOf = <T>(members: Members<T>): Record<string, z.ZodType> =>
-  Object.fromEntries(Object.values<Member<unknown>>(members as never).map((member) => [member.field, typeOf(member)]));
+type Describe = (member: Member<unknown>) => z.ZodType;
 
-const typeOf = ({ field, type, fallback, clearable }: Member<unknown>): z.ZodType => {
+const membersOf = <T>(members: Members<T>, describe: Describe): Record<string, z.ZodType> =>
+  Object.fromEntries(
+    Object.values<Member<unknown>>(members as never).map((member) => [member.field, describe(member)]),
+  );
+
+/** An option and its values are always stated as a whole. */
+const whole: Describe = ({ field, type, fallback, clearable }) => {
   if (fallback === undefined) return type;
   const open = clearable === true ? orNull(type) : optional(type);
   return fallback === null || dependent.has(field) ? open : open.meta({ 'x-default': fallback });
+};
+
+/**
+ * A category or a product may be merged, and then keeps what is not sent. So nothing is required and no `default` stands in its
+ * schema: generated code would refuse to leave a member out, or send the default and reset it.
+ */
+const mergeable: Describe = ({ field, type, fallback, clearable }) => {
+  const open = clearable === true ? orNull(type) : optional(type);
+  if (fallback === null || dependent.has(field)) return open;
+  const absent = fallback === undefined ? 'it is required' : `by default \`${JSON.stringify(fallback)}\``;
+  return open.describe(`${type.description}. When it is new or the import replaces: ${absent}`);
 };
 
 const extIdType = text({ max: 100 });
@@ -43,7 +59,7 @@ export const named = (name: string, text: string, members: Record<string, z.ZodT
 
 const value = named('ImportedOptionValue', 'One choice of an option', {
   ext_id: innerExtId,
-  ...membersOf(valueMembers),
+  ...membersOf(valueMembers, whole),
   restrict_to_primary_value_ext_ids: z
     .array(extIdType)
     .optional()
@@ -52,7 +68,7 @@ const value = named('ImportedOptionValue', 'One choice of an option', {
 
 const option = named('ImportedOption', 'A question to the customer about a product, with the possible answers', {
   ext_id: innerExtId,
-  ...membersOf(optionMembers),
+  ...membersOf(optionMembers, whole),
   option_values: z.array(value).max(200).optional().describe('Its values, by default in the sequence of the array'),
 });
 
@@ -66,14 +82,18 @@ const options = z
 
 const category = named('ImportedCategory', 'A category as an import states it', {
   ext_id: extId,
-  ...membersOf(categoryMembers),
+  ...membersOf(categoryMembers, mergeable),
   options,
 });
 
 const product = named('ImportedProduct', 'A product as an import states it', {
   ext_id: extId,
-  category_ext_id: extIdType.describe('The `ext_id` of its category, sent here or by an earlier import of the client'),
-  ...membersOf(productMembers),
+  category_ext_id: extIdType
+    .optional()
+    .describe(
+      'The `ext_id` of its category, sent here or by an earlier import of the client. When it is new or the import replaces: it is required',
+    ),
+  ...membersOf(productMembers, mergeable),
   options,
 });
 
