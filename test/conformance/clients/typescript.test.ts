@@ -298,7 +298,10 @@ test('A-332 a credential is not sent in the clear to another machine, nor after 
     expect(() => new Orderpass({ url, ...credentials }), url).toThrow('url must');
   const { url } = harness.variables();
   harness.proxy.add({ path: '/api/oauth/token', times: 9, status: 302, headers: { location: `${url}/stolen` } });
-  const client = new Orderpass({ url: String(url), ...credentials, retries: 0 });
-  await expect(client.whoami.get()).rejects.toMatchObject({ name: 'TransportError' });
+  harness.proxy.take('/api/oauth/token');
+  const client = new Orderpass({ url: String(url), ...credentials, retries: 2 });
+  await expect(client.whoami.get()).rejects.toMatchObject({ name: 'ApiError', status: 302 });
+  // A redirect is an answer, so the request is not repeated.
+  expect(harness.proxy.take('/api/oauth/token')).toHaveLength(1);
   expect(harness.proxy.take('/stolen')).toEqual([]);
 });

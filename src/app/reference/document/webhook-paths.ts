@@ -37,6 +37,7 @@ export const webhookHeaders = (signatureHeader: string): Json => ({
     signatureHeader,
     'Lower-case hex HMAC-SHA256 of the raw body, keyed with the secret as shown; while a secret is being rotated, with the old one. An endpoint can set another name for this header',
     'edaf05f89bfdb472afa7653fbc97ce261440ac3b23e42191d24f503687eb8715',
+    false,
   ),
   SentSignatureNext: header(
     `${signatureHeader}-Next`,

@@ -171,7 +171,8 @@ const createSend =
       const answer = await fetch(url, {
         method,
         headers,
-        redirect: 'error',
+        // An error of `fetch` would look as if no answer had come, and the request would be repeated.
+        redirect: 'manual',
         signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
         ...(body === undefined ? undefined : { body }),
       });
@@ -208,7 +209,9 @@ const readAnswer = (answer: Response, text: string): Received => {
   const isRefused = isEnvelope && (body as { success?: unknown }).success === false;
   if (!answer.ok || isRefused || !isEnvelope) {
     const retryAfter = secondsOf(answer.headers.get('retry-after'));
-    throw new ApiError({ status: answer.status, retryAfter, requestId, body });
+    // A browser does not show which redirect it was.
+    const status = answer.type === 'opaqueredirect' ? 302 : answer.status;
+    throw new ApiError({ status, retryAfter, requestId, body });
   }
   const replayed = answer.headers.get('idempotent-replayed') === 'true';
   return { body, info: { status: answer.status, requestId, replayed } };
