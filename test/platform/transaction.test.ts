@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { sql, type Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createPool } from '#src/platform/db/pool.ts';
+import { createBackground, createPool } from '#src/platform/db/pool.ts';
 import { inTransaction, isAway, isTransient } from '#src/platform/db/transaction.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { roleUrl } from '../support/test-server.ts';
@@ -102,6 +102,24 @@ describe('a transaction whose begin is refused on a living connection', () => {
     for (let round = 0; round < 5; round += 1)
       expect(await inTransaction(database.db, async (tx) => (await sql`select 1`.execute(tx)).rows.length)).toBe(1);
     expect(await guests()).toEqual([2, 2]);
+  });
+
+  test('closes its connection, also in a loop', async () => {
+    const pool = createPool(
+      { connection: database.ownerUrl, applicationName: 'test', max: 1 },
+      pino({ level: 'silent' }),
+    );
+    try {
+      const background = createBackground(pool, { isPooled: false });
+      const pid = (tx: Kysely<unknown>) => sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx);
+      const before = (await pid(background)).rows[0]?.pid;
+      expect((await inTransaction(background, pid)).rows[0]?.pid).toBe(before);
+      refuseNextBegin();
+      await expect(inTransaction(background, async () => undefined)).rejects.toThrow('canceled');
+      expect((await inTransaction(background, pid)).rows[0]?.pid).not.toBe(before);
+    } finally {
+      await pool.end();
+    }
   });
 });
 

@@ -139,9 +139,10 @@ export const createBackground = (pool: pg.Pool, options: { isPooled: boolean }):
       return {
         // Without cursors kysely calls `query` with a text and its values only.
         query: client.query.bind(client) as PostgresPoolClient['query'],
-        release: () => {
+        // kysely asks with `destroy` for the end of a connection whose rollback failed.
+        release: (destroy) => {
           leave?.();
-          client.release();
+          client.release(destroy);
         },
       };
     } catch (error) {
