@@ -639,8 +639,9 @@ type Attempt struct {
 	// Seconds that a 429 or 503 asked for in its Retry-After, at most 86,400; null
 	// when it asked for none
 	RetryAfter *int64 `json:"retry_after"`
-	// Start of the body of the answer, at most 16 KiB, with secrets hidden.
-	// Without an answer: the reason why nothing was sent, or null
+	// Start of the body of the answer, at most 16 KiB, with secrets hidden; null
+	// without the read scope of the kind of the event. Without an answer: the
+	// reason why nothing was sent, or null
 	Response *string `json:"response"`
 }
 

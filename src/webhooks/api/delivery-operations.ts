@@ -17,7 +17,13 @@ import {
   withDefault,
 } from '#src/platform/http/values.ts';
 import { readDeliveries } from '../log/delivery-list-store.ts';
-import { type DeliveryFilter, findDelivery, latestDeliveries, listAttempts } from '../log/delivery-log-store.ts';
+import {
+  type DeliveryFilter,
+  findDelivery,
+  type LoggedAttempt,
+  latestDeliveries,
+  listAttempts,
+} from '../log/delivery-log-store.ts';
 import { listFeed } from '../log/event-feed.ts';
 import { nextTryOf, nextTryView } from '../log/next-try.ts';
 import { deliveryStates } from '../queue/delivery-state.ts';
@@ -98,6 +104,10 @@ const listOperation = (api: Api) =>
     },
   });
 
+/** A receiver may repeat the body in its answer. Without a status the text is the reason why nothing was sent. */
+const withoutAnswer = (attempt: LoggedAttempt): LoggedAttempt =>
+  attempt.status === null ? attempt : { ...attempt, response: null };
+
 const readOperation = (api: Api) =>
   operation({
     method: 'GET',
@@ -120,7 +130,7 @@ const readOperation = (api: Api) =>
           delivery: {
             ...deliveryView(row, dates, input.now),
             body: isReadable ? row.body : null,
-            attempts: attempts.map((attempt) => attemptView(attempt, dates)),
+            attempts: attempts.map((attempt) => attemptView(isReadable ? attempt : withoutAnswer(attempt), dates)),
           },
         },
       };

@@ -47,7 +47,7 @@ export const attemptAnswer = z
       .string()
       .nullable()
       .describe(
-        'Start of the body of the answer, at most 16 KiB, with secrets hidden. Without an answer: the reason why nothing was sent, or null',
+        'Start of the body of the answer, at most 16 KiB, with secrets hidden; null without the read scope of the kind of the event. Without an answer: the reason why nothing was sent, or null',
       ),
   })
   .meta({ id: 'Attempt', description: 'One POST of an event to an endpoint' });

@@ -136,6 +136,21 @@ test('A-144 kinds without a read scope are left out, and naming one is refused w
   expect((await api.get('/webhook/delivery', { uid }, caller)).json.delivery.body).toBeNull();
 });
 
+test('A-770 the answer of a receiver is null without the read scope of the kind, since it may repeat the body', async () => {
+  const caller = clientOf([api.restuid], { scopes: ['read:webhooks', 'read:orders'] });
+  const receiver = await api.receiver((response, request) => void response.writeHead(500).end(request.body));
+  // The same client, while it has the scope.
+  await api.endpoint(receiver.url, { kinds: ['customers'] }, clientOf([api.restuid]));
+  api.startWorker();
+  await api.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await api.get('/webhook/deliveries')).json.deliveries[0]?.attempts_count === 1);
+  const [{ uid }] = (await api.get('/webhook/deliveries')).json.deliveries;
+  const attemptOf = async (by: typeof caller) =>
+    (await api.get('/webhook/delivery', { uid }, by)).json.delivery.attempts[0];
+  expect(await attemptOf(api.caller)).toMatchObject({ status: 500, response: receiver.received[0]?.body });
+  expect(await attemptOf(caller)).toMatchObject({ status: 500, response: null });
+});
+
 test('filters by kind, event, entity and time; a cursor belongs to its filters and its restaurant', async () => {
   const other = await api.core.addRestaurant();
   api.startWorker();

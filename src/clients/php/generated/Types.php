@@ -163,8 +163,8 @@ final class Attempt implements \JsonSerializable
         /** Seconds that a 429 or 503 asked for in its Retry-After, at most 86,400; null when it asked for none */
         public readonly ?int $retryAfter,
         /**
-         * Start of the body of the answer, at most 16 KiB, with secrets hidden. Without an answer: the reason
-         * why nothing was sent, or null
+         * Start of the body of the answer, at most 16 KiB, with secrets hidden; null without the read scope of
+         * the kind of the event. Without an answer: the reason why nothing was sent, or null
          */
         public readonly ?string $response,
     ) {

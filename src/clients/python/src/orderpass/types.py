@@ -154,8 +154,8 @@ class Attempt(TypedDict):
     none
     """
     response: Optional[str]
-    """Start of the body of the answer, at most 16 KiB, with secrets hidden. Without an answer: the
-    reason why nothing was sent, or null
+    """Start of the body of the answer, at most 16 KiB, with secrets hidden; null without the read
+    scope of the kind of the event. Without an answer: the reason why nothing was sent, or null
     """
 
 
