@@ -4,6 +4,7 @@
  */
 
 import type { Socket } from 'node:net';
+import { Fault } from '#src/contract/fault.ts';
 import type { RequireProof } from '../dpop/require-proof.ts';
 import type { CheckAddress } from '../limits/check-address.ts';
 import { addressNotAllowed, tokenInBody } from '../model/faults.ts';
@@ -109,8 +110,11 @@ const refuseTokenInBody = async (exchange: Exchange): Promise<void> => {
   if (exchange.tokenInBody) throw tokenInBody();
 };
 
-/** Rejects when a new request with the credential of this one would be refused. For connections that stay open. */
-export type RecheckCaller = (exchange: Exchange) => Promise<void>;
+/**
+ * Rejects when a new request with the credential of this one would be refused, and when its caller lost rights of `before`, which
+ * the upstream was sent. Returns the caller as it is now. For connections that stay open.
+ */
+export type RecheckCaller = (exchange: Exchange, before: Principal) => Promise<Principal>;
 
 /** `authenticate`: it must not count a credential that ended meanwhile as an attempt. */
 export const createRecheckCaller = ({
@@ -119,12 +123,28 @@ export const createRecheckCaller = ({
   checkAddress,
 }: Pick<IdentifyCallerDeps, 'authenticate' | 'requireCertificate' | 'checkAddress'>): RecheckCaller => {
   const requireScopes = createRequireScopes();
-  return async (exchange) => {
+  return async (exchange, before) => {
     const presented = readCredential(exchange.req.rawHeaders, exchange.search, exchange.dpop);
     const principal = await authenticate(presented, exchange.req);
     if (principal.x5t !== undefined) requireCertificate(exchange.req, principal.x5t);
     const elsewhere = checkAddress(principal, exchange.req);
     if (elsewhere !== undefined) throw addressNotAllowed(principal.id, elsewhere);
-    await requireScopes({ ...exchange, principal });
+    const current = { ...exchange, principal };
+    // It limits a narrowed caller to the route, as `before` is.
+    await requireScopes(current);
+    if (hasLost(before, current.principal)) throw new Fault('UNAUTHORIZED', 'The caller lost rights');
+    return current.principal;
   };
+};
+
+/** The lists are compared only after a change, since all callers of one record share them. */
+const hasLost = (before: Principal, now: Principal): boolean =>
+  (before.tenants !== now.tenants && !includesAll(now.tenants, before.tenants)) ||
+  (before.tenantsDisabled !== now.tenantsDisabled && !includesAll(before.tenantsDisabled, now.tenantsDisabled)) ||
+  (before.scopes !== now.scopes && !includesAll(now.scopes, before.scopes));
+
+const includesAll = (names: Iterable<string>, wanted: Iterable<string>): boolean => {
+  const known = new Set(names);
+  for (const name of wanted) if (!known.has(name)) return false;
+  return true;
 };

@@ -1,6 +1,6 @@
 /**
  * WebSockets (RFC 6455), forwarded by http-proxy after the same checks as any request. A tunnel ends with its credential:
- * when a token expires or is revoked, its connections are closed.
+ * when a token expires or is revoked, or its client loses rights that the upstream was sent, its connections are closed.
  */
 import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -10,6 +10,7 @@ import type { IdentifyTo } from '../access/identity/assert-identity.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { overloaded, upgradeRefused, upstreamTimeout, upstreamUnreachable } from '../model/faults.ts';
+import type { Principal } from '../model/principal.ts';
 import { type Exchange, type Step, upstreamNameOf } from '../request/exchange.ts';
 import { announcesBody } from '../request/limit-body.ts';
 import { publicHostOf } from '../request/public-host.ts';
@@ -50,8 +51,14 @@ export type Upgrades = {
 
 export type TunnelCount = { open: number };
 
-/** `unwatch`: called before http-proxy reads the socket. */
-type Tunnel = { exchange: Exchange; socket: Socket; unwatch: () => void };
+type Tunnel = {
+  readonly exchange: Exchange;
+  readonly socket: Socket;
+  /** Called before http-proxy reads the socket. */
+  readonly unwatch: () => void;
+  /** The caller at the last check. */
+  principal: Principal | undefined;
+};
 
 /** Interval at which the credentials of open tunnels are checked. */
 const recheckMs = 500;
@@ -78,13 +85,14 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
     });
   };
 
-  const endUnlessAllowed = async ({ exchange, socket }: Tunnel): Promise<void> => {
+  const endUnlessAllowed = async (tunnel: Tunnel): Promise<void> => {
+    const { exchange, socket, principal } = tunnel;
     // On a route for everybody a caller without a credential has nothing that could end.
-    if (exchange.principal === undefined) return;
+    if (principal === undefined) return;
     try {
-      await deps.recheckCaller(exchange);
+      tunnel.principal = await deps.recheckCaller(exchange, principal);
     } catch {
-      // Revoked, expired, or impossible to check now: the tunnel must not outlive a proven credential.
+      // Revoked, expired, with fewer rights, or impossible to check now: the tunnel must not outlive what was proven.
       socket.destroy();
     }
   };
@@ -95,7 +103,7 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
     const upstream = upstreamOf(deps, exchange);
     if (deps.tunnels.open >= deps.upgradesMax) throw overloaded('too many upgraded connections');
     if (socket.destroyed) return;
-    const tunnel = { exchange, socket, unwatch: watchForEnd(socket) };
+    const tunnel = { exchange, socket, unwatch: watchForEnd(socket), principal: exchange.principal };
     remember(tunnel);
     exchange.identity = deps.identifyTo(exchange, 'GET');
     const connection = await connectToUpstream(upstream, () => socket.destroyed);

@@ -348,6 +348,38 @@ test('a WebSocket ends with the credential that opened it', async () => {
   staying.terminate();
 });
 
+test('A-771 a WebSocket ends when its client loses a restaurant, the API access of one or a scope that the service was sent', async () => {
+  const credentials = createCredentials({ db: door.database.db, box: createSecretBox(masterKey), clock: systemClock });
+  for (const tenant of ['rst_2', 'rst_3', 'rst_4']) await credentials.createTenant(tenant);
+  const id = door.asClient['x-client-id'] ?? '';
+  await credentials.grantTenant(id, 'rst_2');
+  await credentials.grantTenant(id, 'rst_3');
+  const other = open(door.asKey);
+  await opened(other);
+  const losses = [
+    () => credentials.withdrawTenant(id, 'rst_2'),
+    () => credentials.setTenantApiEnabled('rst_3', false),
+    () => credentials.removeTenant('rst_3'),
+    () => credentials.setClientScopes(id, ['read:orders']),
+  ];
+  for (const lose of losses) {
+    const leaving = [open(door.asClient), open(door.asBearer)];
+    await Promise.all(leaving.map(opened));
+    await lose();
+    await Promise.all(leaving.map(closed));
+  }
+  const staying = [open(door.asClient), open(door.asBearer)];
+  await Promise.all(staying.map(opened));
+  await credentials.grantTenant(id, 'rst_4');
+  // All are checked at the same moments, and the gateway learns of the grant first.
+  await door.revokeKey();
+  await closed(other);
+  for (const socket of staying) {
+    expect((await echo(socket, 'still here')).toString()).toBe('still here');
+    socket.terminate();
+  }
+});
+
 test('more than the allowed number are refused with 503, and one that ends makes room', async () => {
   await door.close();
   door = await openDoor(url, { settings: { upgrades_max: 1 }, ...onGetOnly });
