@@ -194,11 +194,16 @@ export const deleteRemoved = (db: Kysely<unknown>, before: Date, limit: number):
     return uids.length;
   });
 
-/** Deletes secrets whose overlap is over. Returns how many. */
+/**
+ * Deletes secrets whose overlap is over, and returns how many. Several rows are locked in the sequence in which the dispatcher
+ * locks them, since each of the two could otherwise hold a row that the other one waits for.
+ */
 export const dropPreviousSecrets = async (db: Kysely<unknown>, now: Date): Promise<number> => {
   const result = await sql`
-    update webhooks.endpoints set previous_secret = null, previous_secret_expires = null
-    where previous_secret_expires <= ${now}`.execute(db);
+    with over as materialized (
+      select uid from webhooks.endpoints where previous_secret_expires <= ${now} order by tenant, uid for update)
+    update webhooks.endpoints e set previous_secret = null, previous_secret_expires = null
+    from over where e.uid = over.uid`.execute(db);
   return Number(result.numAffectedRows ?? 0n);
 };
 

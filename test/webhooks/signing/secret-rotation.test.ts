@@ -1,6 +1,9 @@
 import { createHmac } from 'node:crypto';
+import { sql } from 'kysely';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dropPreviousSecrets } from '#src/webhooks/endpoints/endpoint-store.ts';
+import { whileLocked } from '../../support/contention.ts';
 import { until } from '../../support/until.ts';
 import type { ReceivedRequest, WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { startWebhookApi, type WebhookApi } from '../harness/webhook-api.ts';
@@ -111,4 +114,36 @@ test('A-131 a test during an overlap is signed like a delivery', async () => {
   const request = receiver.received[before] as ReceivedRequest;
   expect(versions(request)).toEqual(['v1', 'v1', 'v1a']);
   expect(request.headers['x-orderpass-signature-next']).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('overlaps that end together lock their endpoints in the sequence of the dispatcher, so that neither waits for the other one', async () => {
+  const quiet = await startWebhookApi();
+  try {
+    const made = [await quiet.endpoint('http://127.0.0.1:2/'), await quiet.endpoint('http://127.0.0.1:2/')];
+    const [first = '', second = ''] = made.map(({ uid }: { uid: string }) => uid).toSorted();
+    const now = quiet.clock.now();
+    // The row of the second lies before the first, and its overlap ended before.
+    for (const [uid, msAgo] of [[second, 2_000] as const, [first, 1_000] as const]) {
+      await quiet.post('/webhook/rotate-secret', { uid });
+      await sql`update webhooks.endpoints set previous_secret_expires = ${new Date(now.getTime() - msAgo)}
+        where uid = ${uid}`.execute(quiet.db);
+    }
+    const lock = sql`select from webhooks.endpoints where uid = ${first} for share`;
+    let isFree = false;
+    const dropped = await whileLocked(
+      quiet.db,
+      lock,
+      1,
+      () => dropPreviousSecrets(quiet.db, now),
+      async (holder) => {
+        const { rows } = await sql`
+          select from webhooks.endpoints where uid = ${second} for share skip locked`.execute(holder);
+        isFree = rows.length === 1;
+      },
+    );
+    expect([isFree, dropped]).toEqual([true, 2]);
+    expect(await dropPreviousSecrets(quiet.db, now)).toBe(0);
+  } finally {
+    await quiet.close();
+  }
 });
