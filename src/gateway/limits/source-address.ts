@@ -1,9 +1,12 @@
 /** Pure: the source of a request: its address, and the network in which failures are counted. */
 import type { IncomingMessage } from 'node:http';
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { plainAddress } from './address-list.ts';
 
-/** An IPv4 address, or the first 64 bits of an IPv6 one, since a holder of one address has the whole network. */
+/**
+ * An IPv4 address, also where it is written as an IPv4-mapped one, or the first 64 bits of an IPv6 one, since a holder of one address
+ * has the whole network.
+ */
 export type SourceOf = (req: IncomingMessage) => string;
 
 /**
@@ -55,12 +58,8 @@ const withoutPort = (text: string): string => {
 };
 
 const networkOf = (address: string): string | undefined => {
-  if (isIPv4(address)) return address;
-  const plain = address.split('%', 1)[0] ?? '';
-  if (!isIPv6(plain)) return undefined;
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain)?.[1];
-  if (mapped !== undefined) return mapped;
-  return `${firstGroups(plain).join(':')}::/64`;
+  const plain = plainAddress(address);
+  return plain === undefined || isIPv4(plain) ? plain : `${firstGroups(plain).join(':')}::/64`;
 };
 
 /** The first four of eight groups. An address has at most one `::`, and a dotted end concerns the last two groups only. */

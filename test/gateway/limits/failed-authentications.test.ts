@@ -178,7 +178,8 @@ test('the source of a request is the address that the outermost trusted proxy sa
   expect(sourceOf(0, undefined, '2001:db8:0:7:1:2:3:4')).toBe('2001:db8:0:7::/64');
   expect(sourceOf(0, undefined, '::1')).toBe('0:0:0:0::/64');
   expect(sourceOf(0, undefined, 'fe80::1%eth0')).toBe('fe80:0:0:0::/64');
-  expect(sourceOf(0, undefined, '::ffff:192.0.2.1')).toBe('192.0.2.1');
+  for (const address of ['::ffff:192.0.2.1', '::ffff:c000:201', '0:0:0:0:0:FFFF:C000:0201'])
+    expect([sourceOf(0, undefined, address), sourceOf(1, `[${address}]:4711`)]).toEqual(['192.0.2.1', '192.0.2.1']);
 });
 
 test('9.2 an empty Authorization header before a wrong one counts for the client of the second, because that one is checked', async () => {
