@@ -17,20 +17,23 @@ type PassErrorDeps = {
   auditRefusal: (exchange: Exchange, fault: Fault, reason: string) => Promise<void> | undefined;
 };
 
-/** True: the answer is passed on, and is counted and noted for its caller. `status`: 400 or more. */
-export type PassError = (exchange: Exchange, status: number, headers: UpstreamHeaders) => boolean;
+export type PassError = {
+  /** True: the answer is passed on. `status`: 400 or more. */
+  mayPass(exchange: Exchange, status: number, headers: UpstreamHeaders): boolean;
+  /** Counts and notes the answer for its caller. Called when it leaves: before, its request may still be repeated. */
+  note(exchange: Exchange, status: number): void;
+};
 
-export const createPassError =
-  ({ noteDenial, auditRefusal }: PassErrorDeps): PassError =>
-  (exchange, status, headers) => {
-    if (refusesCaller(exchange, status, headers)) return false;
+export const createPassError = ({ noteDenial, auditRefusal }: PassErrorDeps): PassError => ({
+  mayPass: (exchange, status, headers) => !refusesCaller(exchange, status, headers),
+  note: (exchange, status) => {
     const fault = new Fault(codeFor(status), 'The service behind this address answered with an error', { status });
     exchange.refusal = fault.code;
     noteDenial(exchange, fault, 'foreign');
     // The answer of the service does not wait for the audit, which bounds what it holds itself.
     auditRefusal(exchange, fault, 'upstream')?.catch(() => undefined);
-    return true;
-  };
+  },
+});
 
 const refusesCaller = (exchange: Exchange, status: number, headers: UpstreamHeaders): boolean => {
   if (headers[dialectHeader] !== undefined) return true;

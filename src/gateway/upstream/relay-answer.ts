@@ -240,7 +240,7 @@ export const refuseHeadAlone = (relay: Relay, { status, headers }: AnswerHead): 
 };
 
 const mayPass = ({ deps, exchange, events }: Relay, status: number, headers: UpstreamHeaders): boolean =>
-  events.passesErrors && deps.passError(exchange, status, headers);
+  events.passesErrors && deps.passError.mayPass(exchange, status, headers);
 
 const hold = (relay: Relay, status: number, headers: UpstreamHeaders): void => {
   relay.held = { status, headers, timer: undefined };
@@ -273,6 +273,8 @@ const letGo = (relay: Relay): void => {
   if (held === undefined) return;
   relay.held = undefined;
   clearTimeout(held.timer);
+  // An error is held only where it is passed on as it is.
+  if (held.status >= 400) relay.deps.passError.note(relay.exchange, held.status);
   begin(relay, held.status, held.headers);
 };
 

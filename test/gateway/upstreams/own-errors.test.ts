@@ -123,3 +123,36 @@ test('A-244 the holder of a credential finds the error of the service among its 
       .execute() as Promise<{ request_ids: string[] }[]>;
   await until(async () => (await audited()).some(({ request_ids }) => request_ids.includes(id)));
 });
+
+test('A-772 an error whose connection breaks before its body is not noted for its caller, where the request is repeated', async () => {
+  let requests = 0;
+  const fine = Buffer.from('{"fine":true}');
+  upstream.answer = (req, res) => {
+    req.resume();
+    requests += 1;
+    if (requests > 1) {
+      res.writeHead(200, { 'content-type': 'application/json' }).end(fine);
+      return;
+    }
+    res.writeHead(429, { 'content-type': 'application/json', 'content-length': taken.length }).flushHeaders();
+    res.socket?.destroySoon();
+  };
+  const { status, text, headers } = await get(door.asClient);
+  expect([status, text, requests]).toEqual([200, fine.toString(), 2]);
+  const id = String(headers['x-request-id']);
+  // What is noted later is shown later.
+  answerWith(429);
+  const later = String((await get(door.asClient)).headers['x-request-id']);
+  const denial = async (of: string) => (await get(door.asClient, `/api/whoami/denials/${of}`)).json.denial;
+  await until(async () => (await denial(later)) !== undefined);
+  expect(await denial(id)).toBeUndefined();
+  const actions = async () => {
+    const { rows } = await door.database.pool.query<{ action: string }>(
+      'select action from gateway.audit_events where $1 = any (request_ids)',
+      [id],
+    );
+    return rows.map(({ action }) => action);
+  };
+  await until(async () => (await actions()).includes('request.allowed'));
+  expect(await actions()).toEqual(['request.allowed']);
+});
