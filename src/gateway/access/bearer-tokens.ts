@@ -54,9 +54,13 @@ type BearerTokensDeps = {
   /** The key, if it may have signed a live token. */
   findKey: (kid: string) => VerifyingKey | undefined;
   entriesMax?: number;
+  /** Of all remembered tokens. */
+  charactersMax?: number;
 };
 
 const entriesMaxDefault = 20_000;
+/** chosen: 20,000 usual tokens have two thirds of it, and as many of the greatest length would have three times as much. */
+const charactersMaxDefault = 24 * 2 ** 20;
 const sharedTextsMax = 10_000;
 /** A token with all scopes has some 800 characters; much longer text is not parsed. */
 export const tokenLengthMax = 4_096;
@@ -80,7 +84,10 @@ const isOf = (entry: VerifiedToken, token: string, header: string | undefined): 
 const copyOf = (text: string): string => Buffer.from(text, 'latin1').toString('latin1');
 
 export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
-  const verified = createRecentMap<string, VerifiedToken>(deps.entriesMax ?? entriesMaxDefault);
+  const verified = createRecentMap<string, VerifiedToken>(deps.entriesMax ?? entriesMaxDefault, undefined, {
+    max: deps.charactersMax ?? charactersMaxDefault,
+    of: ({ header }) => header.length,
+  });
   let hits = 0;
   let misses = 0;
   // What many tokens say alike is one text for all of them: looked up again and again, it stays in the processor's memory.

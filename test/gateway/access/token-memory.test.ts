@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type JWTPayload, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createBearerTokens } from '#src/gateway/access/bearer-tokens.ts';
 import { openSigningKeys, type SigningKey } from '#src/gateway/oauth/keys/signing-keys.ts';
 import { until } from '../../support/until.ts';
 import { bearer, type Harness, openHarness, read, scopes } from '../harness/gateway-harness.ts';
@@ -94,4 +95,33 @@ test('A-750 tokens of one client with different scopes or details keep no list o
     // What ended requests leave behind is freed soon, and what the gateway remembers is not.
     await until(() => heldBytes() - before < growthBytesMax);
   }
+});
+
+test('A-773 remembered tokens are bounded by their length too, and those used last stay', async () => {
+  const charactersMax = 100_000;
+  const tokens = createBearerTokens({
+    origin: harness.url,
+    clock: harness.clock,
+    findKey: () => key.publicKey,
+    charactersMax,
+  });
+  const details = [
+    { type: 'orderpass_access', operations: Array.from({ length: 60 }, (_, n) => `operation.number.${n}`) },
+  ];
+  let last = '';
+  let characters = 0;
+  for (let n = 0; n < 100; n += 1) {
+    last = await makeToken({ authorization_details: details }, randomUUID());
+    await tokens.verify(last);
+    characters += last.length;
+  }
+  expect(characters).toBeGreaterThan(2 * charactersMax);
+  const { entries } = tokens.figures();
+  expect(entries * last.length).toBeLessThanOrEqual(charactersMax);
+  expect(entries * last.length).toBeGreaterThan(charactersMax / 3);
+  await tokens.verify(last);
+  expect(tokens.figures().hits).toBe(1);
+  const short = await makeToken({}, randomUUID());
+  for (let n = 0; n < 3; n += 1) await tokens.verify(short);
+  expect(tokens.figures().hits).toBe(3);
 });
