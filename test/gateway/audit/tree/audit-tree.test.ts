@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { writeAttestedHeads } from '#src/gateway/audit/chain/attested-heads.ts';
 import { appendToChain, chainStart, headLabel, signAnchor, signHead } from '#src/gateway/audit/chain/chain.ts';
@@ -14,6 +15,8 @@ import { listChainEvents, listChains, updateAnchor } from '#src/gateway/audit/ch
 import { addLeaves } from '#src/gateway/audit/tree/add-leaves.ts';
 import { openCheckpointKey } from '#src/gateway/audit/tree/signed-note.ts';
 import { describeTree } from '#src/gateway/audit/tree/tree-state-store.ts';
+import { readWitnessKey } from '#src/gateway/audit/tree/witness/cosignature.ts';
+import { createWitness } from '#src/gateway/audit/tree/witness/witness.ts';
 import {
   createCredentials,
   newestCheckpoint,
@@ -538,6 +541,49 @@ test('A-742 a checkpoint of another log that the same witness signed is not show
   }, 30_000);
   expect(shown).not.toContain(cosigned);
   expect((await witnessedCheckpoint(deps(), witness.vkey)).checkpoint.split('\n')[0]).toBe(vkey.split('+')[0]);
+  await witness.close();
+}, 120_000);
+
+test('A-774 an audit that is set back below what its witness signed is named in the log, also while it is smaller', async () => {
+  const witness = await startWitness();
+  const signer = openCheckpointKey(deps().box);
+  witness.trust(signer.origin, signer.vkey);
+  const lines: string[] = [];
+  const cosigned: string[] = [];
+  const key = readWitnessKey(witness.vkey);
+  if (key === undefined) throw new Error('the key of the witness is not one');
+  const service = createWitness({
+    db: database.db,
+    log: pino({ level: 'warn' }, { write: (line) => void lines.push(line) }),
+    key: () => signer,
+    url: witness.url,
+    witness: key,
+    holder: 'test',
+    onCosigned: (checkpoint) => void cosigned.push(checkpoint),
+  });
+  const runUntil = async (isDone: () => boolean): Promise<void> => {
+    const ended = new AbortController();
+    const running = service.run(ended.signal);
+    await until(() => Promise.resolve(isDone()), 30_000);
+    ended.abort();
+    await running;
+  };
+  await changes(4);
+  const tables = ['audit_events', 'audit_chains', 'audit_tree_leaves', 'audit_tree_nodes'];
+  await newest();
+  for (const table of tables) await harness.attack(`create table public.${table} as select * from gateway.${table}`);
+  await changes(4);
+  await newest();
+  await runUntil(() => cosigned.length > 0);
+  expect(lines).toEqual([]);
+  for (const table of tables) {
+    await harness.attack(`truncate gateway.${table}`);
+    await harness.attack(`insert into gateway.${table} select * from public.${table}`);
+    await harness.attack(`drop table public.${table}`);
+  }
+  await runUntil(() => lines.length > 0);
+  expect(lines[0]).toContain('it was set back');
+  expect(witness.sizes()).toHaveLength(1);
   await witness.close();
 }, 120_000);
 

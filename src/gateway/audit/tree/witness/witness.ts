@@ -10,6 +10,7 @@ import { releaseLease, takeLease } from '../../sinks/sink-store.ts';
 import type { TreeDeps } from '../checkpoint-keys.ts';
 import { consistencyBody, signTree } from '../prove.ts';
 import { type CheckpointKey, openCheckpointKey } from '../signed-note.ts';
+import { treeSize } from '../tree-store.ts';
 import { findCosignature, readWitnessKey, type WitnessKey } from './cosignature.ts';
 import { readCosigned, saveCosigned } from './witness-store.ts';
 
@@ -102,18 +103,23 @@ export const witnessedCheckpoint = async (deps: TreeDeps, vkey = ''): Promise<{ 
 const isCosigned = (witness: WitnessKey, { origin }: CheckpointKey, checkpoint: string): boolean =>
   checkpoint.startsWith(`${origin}\n`) && findCosignature(witness, checkpoint, checkpoint) !== undefined;
 
+const setBack = (old: number, size: number): Error =>
+  new Error(`the witness knows ${old} events, and the audit has ${size}: it was set back`);
+
 const submit = async (deps: WitnessDeps, signal: AbortSignal): Promise<void> => {
   const { db, key, witness } = deps;
   const checkpoint = await signTree(db, key());
   const size = sizeOf(checkpoint);
   const shown = await showCosigned(deps);
   let old = shown.size;
+  // Another gateway may have submitted more events since this checkpoint was signed, so the tree is asked again.
+  if (size < old && (await treeSize(db)) < old) throw setBack(old, size);
   if (size < old || (size === old && shown.broken === undefined)) return;
   let answer = await post(deps, await consistencyBody(db, old, { size, checkpoint }), signal);
   if (answer.status === conflict) {
     // The witness signed a checkpoint whose cosignature was lost, or the store was set back.
     old = sizeIn(answer.text);
-    if (old > size) throw new Error(`the witness knows ${old} events, and the audit has ${size}: it was set back`);
+    if (old > size) throw setBack(old, size);
     answer = await post(deps, await consistencyBody(db, old, { size, checkpoint }), signal);
   }
   if (answer.status !== ok) throw new Error(`the witness answered ${answer.status}`);
