@@ -115,7 +115,8 @@ export const createConnections = (origin: string, connectionsMax: number, option
     if (connection === undefined || !needsFresh) return connection;
     if (performance.now() - connection.releasedMs <= freshMsMax) return connection;
     all.splice(all.indexOf(connection), 1);
-    void connection.client.close();
+    // It rejects where the client was destroyed, as at the end of the program.
+    connection.client.close().catch(() => undefined);
     return undefined;
   };
 
