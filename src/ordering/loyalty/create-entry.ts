@@ -16,6 +16,8 @@ export type Movement = {
   amount: Amount;
   notes: string | null;
   subrestaurantUid: string | null;
+  /** See NewEntry. The caller has locked the customer and seen that this form has made no entry. */
+  formId?: string | undefined;
 };
 
 export type MovementResult =
@@ -57,10 +59,11 @@ export const createEntry = async (
     diffValue: 'value' in amount ? amount.value : null,
     notes: movement.notes,
     subrestaurantUid,
+    formId: movement.formId ?? null,
     // After the wait for the customer, so that the entries of a ledger are in the same sequence by time and by seq.
     now: readNow(),
   });
-  // A manual entry has no cause, so no earlier entry can exist.
+  // No call and no form has made this entry before.
   if (result.kind === 'exists') throw new Error('posting a manual ledger entry found an earlier one');
   return result;
 };

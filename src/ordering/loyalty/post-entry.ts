@@ -33,6 +33,8 @@ export type NewEntry = {
   /** The coupon that was bought. */
   couponCode?: string | null;
   subrestaurantUid?: string | null;
+  /** Of a manual entry: the value of the form that made it. Null: a call made it, which may move the same again. */
+  formId?: string | null;
   now: Date;
 };
 
@@ -103,7 +105,7 @@ const causeOf = (entry: NewEntry): string | null => {
     case 'coupon':
       return entry.couponCode ?? null;
     case 'manual':
-      return null;
+      return entry.formId ?? null;
   }
 };
 

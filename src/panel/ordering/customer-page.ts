@@ -1,5 +1,6 @@
 /** One customer: the record, the statistics, the ledger of points, and points that staff move with a reason. */
 import { Fault } from '#src/contract/fault.ts';
+import { newId } from '#src/platform/ids.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
@@ -102,6 +103,7 @@ const ledger = (view: View, restuid: string, entries: readonly LedgerEntry[]): H
 const pointsForm = ({ texts, form, csrfField }: View, restuid: string, uid: string): Html => {
   const t = texts.customers;
   return html`<form method="post" action="${pathOfCustomer(restuid, uid, '/points')}" class="card narrow" data-once>${csrfField}
+<input type="hidden" name="form_id" value="${newId('frm')}">
 <label>${t.direction}<select name="diff_op"><option value="add">${t.add}</option><option value="subtract"${form.get('diff_op') === 'subtract' && html` selected`}>${t.subtract}</option></select></label>
 <label>${t.points}<input type="number" name="points" min="0.01" max="${pointsMax}" step="0.01" required value="${form.get('points')}"></label>
 <label>${t.reason}<input name="reason" required maxlength="${reasonMax}" value="${form.get('reason')}"></label>
@@ -119,14 +121,18 @@ const movePoints = async (view: View): Promise<Answer> => {
   const hundredths = /^\d{1,7}(\.\d{1,2})?$/.test(given) ? Math.round(Number(given) * 100) : 0;
   if (hundredths === 0 || hundredths > pointsMax * 100) return showCustomer(view, t.pointsProblem);
   if (reason === '' || reason.length > reasonMax || reason.includes('\0')) return showCustomer(view, t.reasonProblem);
+  // Without it the form is of a page that an earlier release made.
+  const formId = /^frm_[0-9a-z]{25}$/.exec(form.get('form_id') ?? '')?.[0];
+  const change = { diffOp, points: hundredths, reason, formId } as const;
   try {
-    await ports.ordering.movePoints(view.actor, restuid, uid, { diffOp, points: hundredths, reason });
+    const done = await ports.ordering.movePoints(view.actor, restuid, uid, change);
+    return redirect(pathOfCustomer(restuid, uid), { tone: 'good', text: done === 'moved' ? t.moved : t.movedBefore });
   } catch (error) {
+    if (error instanceof Fault && error.code === 'CONFLICT') return showCustomer(view, t.movedOthers);
     if (error instanceof Fault && error.code === 'INSUFFICIENT_POINTS') return showCustomer(view, t.tooFew);
     if (error instanceof Fault && error.code === 'VALIDATION_ERROR') return showCustomer(view, t.tooMany);
     throw error;
   }
-  return redirect(pathOfCustomer(restuid, uid), { tone: 'good', text: t.moved });
 };
 
 export const customerPages: readonly Page[] = [

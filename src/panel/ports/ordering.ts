@@ -124,13 +124,16 @@ export type OrderingPorts = {
     uid: string,
     page: { after: string | undefined; limit: number },
   ): Promise<Listed<LedgerEntry>>;
-  /** Throws NOT_FOUND, INSUFFICIENT_POINTS, and VALIDATION_ERROR above the largest balance. */
+  /**
+   * `formId`: of the form that was sent. `repeated`: it has moved these points already. Throws NOT_FOUND, INSUFFICIENT_POINTS,
+   * VALIDATION_ERROR above the largest balance, and CONFLICT when the form has moved others.
+   */
   movePoints(
     actor: string,
     restuid: string,
     uid: string,
-    change: { diffOp: 'add' | 'subtract'; points: number; reason: string },
-  ): Promise<void>;
+    change: { diffOp: 'add' | 'subtract'; points: number; reason: string; formId: string | undefined },
+  ): Promise<'moved' | 'repeated'>;
 
   /** Newest first. */
   orders(restuid: string, search: OrderSearch): Promise<Listed<PanelOrder>>;

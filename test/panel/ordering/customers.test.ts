@@ -124,3 +124,46 @@ test.skipIf(browserBinary === undefined)('points that cannot be booked change no
   expect((await harness.ask('POST', '/customers/cus_none/points', { points: '1', reason: 'a' })).status).toBe(404);
   expect((await harness.ask('GET', '/customers/cus_none')).status).toBe(404);
 });
+
+test.skipIf(browserBinary === undefined)(
+  'A-755 the form that moves points, sent again after it was saved or at the same moment, moves them once',
+  async () => {
+    const { page, place, ask } = harness;
+    const uid = /customers\/(cus_\w+)"/.exec((await ask('GET', '/customers')).text)?.[1] ?? '';
+    const balance = async (): Promise<number> => {
+      const { rows } = await harness.database.pool.query<{ points: number }>(
+        'select loyalty_points::integer as points from ordering.customers where uid = $1',
+        [uid],
+      );
+      return rows[0]?.points ?? Number.NaN;
+    };
+    const open = async (): Promise<Record<string, string>> => {
+      await page.goto(`${place}/customers/${uid}`);
+      const hidden = await page
+        .locator('form[action$="/points"] input[type=hidden]')
+        .evaluateAll((inputs) => inputs.map((input): [string, string] => [input.name, input.value]));
+      return { ...Object.fromEntries(hidden), diff_op: 'add', points: '3', reason: 'Late delivery' };
+    };
+    const before = await balance();
+    const form = await open();
+    // In the session of the page, which then shows the message.
+    const send = async (fields: Record<string, string>): Promise<{ status: number; text: string }> => {
+      const headers = { origin: harness.url };
+      const path = `${place}/customers/${uid}/points`;
+      const answer = await page.request.post(path, { form: fields, maxRedirects: 0, headers });
+      return { status: answer.status(), text: await answer.text() };
+    };
+    const sent = await Promise.all([send(form), send(form), send(form)]);
+    expect([...sent, await send(form)].map(({ status }) => status)).toEqual([303, 303, 303, 303]);
+    expect(await balance()).toBe(before + 300);
+    await page.goto(`${place}/customers/${uid}`);
+    await page.getByText('The points were saved when this form was first sent, and not again.').waitFor();
+
+    const changed = await send({ ...form, points: '4' });
+    expect(changed.status).toBe(422);
+    expect(changed.text).toContain('This form already saved other points.');
+    expect(await balance()).toBe(before + 300);
+    expect((await send(await open())).status).toBe(303);
+    expect(await balance()).toBe(before + 600);
+  },
+);

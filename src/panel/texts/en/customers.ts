@@ -47,6 +47,8 @@ export const customers = {
   reason: 'Reason',
   moveNow: 'Save',
   moved: 'The points are saved.',
+  movedBefore: 'The points were saved when this form was first sent, and not again.',
+  movedOthers: 'This form already saved other points. Look at the ledger, and save these too if they are right.',
   pointsProblem: 'Enter points between 0.01 and 1,000,000, with at most two decimals.',
   reasonProblem: 'Enter a reason of at most 500 characters.',
   tooFew: 'The balance is lower than that, so nothing was changed.',

@@ -49,6 +49,9 @@ export const customers: Texts['customers'] = {
   reason: 'Motivo',
   moveNow: 'Salva',
   moved: 'I punti sono registrati.',
+  movedBefore: 'I punti sono stati registrati al primo invio di questo modulo, e non di nuovo.',
+  movedOthers:
+    'Questo modulo ha già registrato altri punti. Controlla i movimenti e salva anche questi, se sono giusti.',
   pointsProblem: 'Inserisci punti tra 0,01 e 1.000.000, con al massimo due decimali.',
   reasonProblem: 'Inserisci un motivo di al massimo 500 caratteri.',
   tooFew: 'Il saldo è inferiore, quindi non è stato registrato nulla.',
