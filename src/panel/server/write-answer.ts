@@ -37,8 +37,9 @@ export const createWriteAnswer = ({ assets, flashes, pages, publicPages, watch, 
   const writePage = async (ctx: PanelContext, content: PageContent): Promise<void> => {
     const { path } = ctx;
     const { live, language, texts, params, streamUrl } = ctx.state;
-    // A part that refreshes itself must not use up the message, which is for the next whole page.
-    const flash = live?.hasMessage === true && !isHtmx(ctx) ? await flashes.take(live.session.id) : undefined;
+    // A part that refreshes itself must not use up the message, which is for the next whole page, and HEAD shows none.
+    const isWhole = ctx.method !== 'HEAD' && !isHtmx(ctx);
+    const flash = live?.hasMessage === true && isWhole ? await flashes.take(live.session.id) : undefined;
     const signedIn = live && {
       user: live.user,
       csrfToken: live.csrfToken,

@@ -92,10 +92,18 @@ await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const { port } = server.address() as AddressInfo;
 const origin = `http://127.0.0.1:${port}`;
 
+/** What a change left for the next page of each session. */
+let message: string | undefined;
+
 const staff = {
   sessions: {
     find: async (token: string | undefined) =>
-      token === 'owner' || token === 'support' ? sessionOf(token) : undefined,
+      token === 'owner' || token === 'support' ? { ...sessionOf(token), hasMessage: message !== undefined } : undefined,
+    takeMessage: async () => {
+      const taken = message;
+      message = undefined;
+      return taken;
+    },
   },
 } as unknown as Ports['staff'];
 
@@ -177,6 +185,13 @@ test('HEAD answers with the head of GET', async () => {
     expect(head.headers.has('content-length'), path).toBe(get.headers.has('content-length'));
     expect(await head.text()).toBe('');
   }
+});
+
+test('a message is for the next page that is shown, and HEAD shows none', async () => {
+  message = JSON.stringify({ tone: 'good', text: 'Saved once.' });
+  expect((await ask('', { method: 'HEAD' })).status).toBe(200);
+  expect(await (await ask('')).text()).toContain('Saved once.');
+  expect(await (await ask('')).text()).not.toContain('Saved once.');
 });
 
 test('each check refuses before all checks after it, and the handler runs after the last', async () => {
