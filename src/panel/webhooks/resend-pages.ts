@@ -1,4 +1,5 @@
 /** Sends again exactly what a filter of the log shows, after a page that says how many events these are. */
+import { createHash } from 'node:crypto';
 import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
@@ -77,9 +78,11 @@ ${leftOut(view, plan)}<p class="hint">${t.hint}</p>`,
   return isChanged && asked.kind === 'page' ? { ...asked, status: 422 } : asked;
 };
 
-/** What the user confirms: the same number of events may be those of other endpoints when it is sent. */
-const chosenOf = ({ sendable }: Plan): string =>
-  sendable.map(({ events }) => `${events.endpointUid}:${events.eventIds.length}`).join(' ');
+/** What the user confirms, in a short form: as many events may be others when it is sent, which fit the filter meanwhile. */
+const chosenOf = ({ sendable }: Plan): string => {
+  const chosen = sendable.map(({ events }) => [events.endpointUid, ...events.eventIds.toSorted()].join(' ')).toSorted();
+  return createHash('sha256').update(chosen.join('\n')).digest('base64url');
+};
 
 const nameOf = ({ description, url }: WebhookEndpoint): string => description ?? url;
 

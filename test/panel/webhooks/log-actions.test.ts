@@ -127,6 +127,24 @@ test('the tabs count by state, a row shows the last answer, and what a tab shows
        (select delivery_uid from webhooks.attempts where status = 204)`,
     [uid],
   );
+  // As many, of which one is another: its event was not on the page that asked.
+  const shown = (await ask(page)).html;
+  const { rows: one } = await harness.database.pool.query<{ id: string }>(
+    `select distinct on (state) event_id as id from webhooks.deliveries where endpoint_uid = $1 order by state, event_id`,
+    [uid],
+  );
+  expect(one).toHaveLength(2);
+  const swap = () =>
+    harness.database.pool.query(
+      `update webhooks.deliveries set state = case state when 'succeeded' then 'exhausted' else 'succeeded' end
+       where endpoint_uid = $1 and event_id = any($2)`,
+      [uid, one.map(({ id }) => id)],
+    );
+  await swap();
+  const other = await ask('/deliveries/redeliver', hiddenOf(shown));
+  expect([other.status, textOf(other.html)]).toEqual([422, expect.stringContaining('Nothing was sent')]);
+  await swap();
+
   const again = (await ask(page)).html;
   // An event that fails after the page was shown is not among them.
   expect(await send('/deliveries/redeliver', hiddenOf(again))).toContain('2 events are being sent again.');
