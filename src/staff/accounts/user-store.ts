@@ -103,10 +103,15 @@ export const lockUser = async (tx: Kysely<unknown>, id: string): Promise<UserRow
   return findUser(tx, id);
 };
 
-/** Locks every administrator who is not disabled, and returns their ids. In one order, so that two callers cannot block each other. */
+/**
+ * Locks every administrator who can sign in, and returns their ids: one who was only invited may never use the link. In one
+ * order, so that two callers cannot block each other.
+ */
 export const lockAdmins = async (tx: Kysely<unknown>): Promise<string[]> => {
   const { rows } = await sql<{ id: string }>`
-    select id from panel.users where role = 'admin' and disabled_at is null order by id for update`.execute(tx);
+    select id from panel.users
+    where role = 'admin' and disabled_at is null and (password is not null or oidc_subject is not null)
+    order by id for update`.execute(tx);
   return rows.map(({ id }) => id);
 };
 
