@@ -15,7 +15,7 @@ import { fieldNote } from '../view/field.ts';
 import { supportRoles } from './roles.ts';
 
 const choicePath = '/support/restaurant-choice';
-const chosenMax = 100;
+const addedMax = 100;
 
 /** Name of the search button. A form that was sent by it is only shown again. */
 export const findField = 'find';
@@ -25,15 +25,22 @@ export const restaurantChoicePages: readonly Page[] = [
     method: 'POST',
     path: choicePath,
     roles: supportRoles,
-    handle: async (view) => fragment(await choiceList(view, readChosen(view))),
+    // Shows the form again and saves nothing, so the length of a form alone bounds what is chosen.
+    handle: async (view) => fragment(await choiceList(view, checkedIn(view))),
   },
 ];
 
-/** Uids of the checked restaurants. Throws a Fault when there are more than one request may add. */
-export const readChosen = ({ form, texts }: View): string[] => {
-  const chosen = [...new Set(form.getAll('restaurant'))].filter((uid) => uid !== '');
-  if (chosen.length > chosenMax)
-    throw new Refusal('VALIDATION_ERROR', texts.support.restaurantChoice.tooMany(chosenMax));
+const checkedIn = ({ form }: View): string[] => [...new Set(form.getAll('restaurant'))].filter((uid) => uid !== '');
+
+/**
+ * Uids of the checked restaurants. `held`: those that are chosen already, of which there may be any number. Throws a Refusal
+ * when there are more others than one request may add.
+ */
+export const readChosen = (view: View, held: readonly string[] = []): string[] => {
+  const chosen = checkedIn(view);
+  const before = new Set(held);
+  if (chosen.filter((uid) => !before.has(uid)).length > addedMax)
+    throw new Refusal('VALIDATION_ERROR', view.texts.support.restaurantChoice.tooMany(addedMax));
   return chosen;
 };
 

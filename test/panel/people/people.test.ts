@@ -141,6 +141,32 @@ test('an administrator changes role and restaurants of an account, which holds i
   expect(await lastEvent('user.changed')).toMatchObject({ details: { role: 'security', restaurants: [] } });
 });
 
+test('A-756 the access of an owner of more restaurants than one form may add is saved', async () => {
+  const [first = ''] = harness.restaurants;
+  const { rows } = await harness.database.pool.query<{ uid: string }>(
+    `insert into ordering.restaurants select (jsonb_populate_record(r, jsonb_build_object('uid', 'rst_many' || n))).*
+     from ordering.restaurants r, generate_series(1, 220) n where r.uid = $1 returning uid`,
+    [first],
+  );
+  const [added, held] = [rows.slice(0, 101), rows.slice(101)].map((some) => some.map(({ uid }) => uid));
+  const owner = await harness.user('owner', held);
+  const path = `/users/${owner.userId}/access`;
+  const fieldsOf = (text: string): [string, string][] =>
+    [...text.matchAll(/<input type="checkbox" name="(restaurant)" value="([^"]*)" checked/g)].map(
+      ([, name = '', value = '']): [string, string] => [name, value],
+    );
+  const shown = fieldsOf((await get(path)).text);
+  expect(shown).toHaveLength(119);
+  expect((await post(path, [['role', 'owner'], ...shown])).status).toBe(303);
+  expect((await post('/support/restaurant-choice', [['search', 'Osteria'], ...shown])).status).toBe(200);
+  const fewer = await post(path, [['role', 'owner'], ...shown.slice(1)]);
+  expect([fewer.status, fewer.text.includes('data-confirm')]).toEqual([200, true]);
+  const more = (some: readonly string[] = []) =>
+    post(path, [['role', 'owner'], ...shown, ...some.map((uid): [string, string] => ['restaurant', uid])]);
+  expect((await more(added)).status).toBe(400);
+  expect((await more(added?.slice(1))).status).toBe(303);
+});
+
 test('A-468 the role of a contact is offered for an account that is one, and for no other', async () => {
   const isOffered = (text: string): boolean => /<option value="contact"/.test(text);
   const fields: [string, string][] = [

@@ -20,7 +20,7 @@ const offeredTo = (user: ListedUser | undefined): readonly Role[] =>
 /** Restaurants of a role that sees every one are left out, because the form may still show those of the role before. */
 export const readAccess = (view: View, user?: ListedUser): Access => {
   const role = offeredTo(user).find((one) => one === view.form.get('role'));
-  return { role, restaurants: readChosen(view) };
+  return { role, restaurants: readChosen(view, user?.restaurants) };
 };
 
 export const accessProblems = ({ role, restaurants }: Access, { users: t }: View['texts']): AccessProblems => ({
