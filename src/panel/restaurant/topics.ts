@@ -23,8 +23,11 @@ export const restaurantTopics: readonly Topic[] = [
     name: keysTopic,
     roles: restaurantRoles,
     about: 'restaurant',
-    mark: async ({ restaurant }, restuid) =>
-      JSON.stringify(await restaurant.keys.list(restuid, { ended: false, after: undefined, limit: keysShown })),
+    // The first page with its use, and the state of all credentials, which differs when a key of another page or list changes.
+    mark: async ({ restaurant }, restuid) => {
+      const page = { ended: false, after: undefined, limit: keysShown };
+      return JSON.stringify(await Promise.all([restaurant.mark(), restaurant.keys.list(restuid, page)]));
+    },
   },
   {
     name: deliveriesTopic,

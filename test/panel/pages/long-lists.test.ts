@@ -99,3 +99,17 @@ test('keys of a restaurant and restaurants of an owner are read by cursor', asyn
     61,
   );
 });
+
+test('an open list of keys is fetched again when a key beyond its first page ends', async () => {
+  const [restuid = ''] = harness.restaurants;
+  const cookie = await harness.cookieOf(await harness.user('owner', [restuid]));
+  const mark = async (): Promise<string | undefined> => {
+    const answer = await fetch(`${harness.url}/panel/restaurants/${restuid}/keys`, { headers: { cookie } });
+    return /restaurant-keys%7E([\w-]+)/.exec(await answer.text())?.[1];
+  };
+  const before = await mark();
+  expect(before).toBeDefined();
+  expect(await mark()).toBe(before);
+  await harness.command('key', 'revoke', '--key-id', 'key_000110');
+  expect(await mark()).not.toBe(before);
+});
