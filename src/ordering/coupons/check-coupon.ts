@@ -22,12 +22,17 @@ export const checkCoupon = (coupon: Coupon, use: CouponUse): string | undefined 
     return `The coupon has expired: it was valid to ${coupon.validTo}`;
   if (coupon.validWeekdays.length > 0 && !coupon.validWeekdays.includes(weekdayOf(day)))
     return 'The coupon is not valid on this day of the week';
-  // The text does not name the address, because it belongs to another customer.
-  if (coupon.validEmail !== null && use.email?.toLowerCase() !== coupon.validEmail.toLowerCase())
-    return use.email === null ? 'The coupon needs the email of its customer' : 'The coupon is for another customer';
+  const foreign = checkCouponEmail(coupon, use.email);
+  if (foreign !== undefined) return foreign;
   if (use.total !== undefined && use.total < coupon.orderMin)
     return `The coupon is for orders of ${toWire(coupon.orderMin)} at least`;
   return undefined;
+};
+
+/** The reason why the coupon is not for this email. The text does not name the address of its customer. */
+export const checkCouponEmail = ({ validEmail }: Coupon, email: string | null): string | undefined => {
+  if (validEmail === null || email?.toLowerCase() === validEmail.toLowerCase()) return undefined;
+  return email === null ? 'The coupon needs the email of its customer' : 'The coupon is for another customer';
 };
 
 /** The discount in hundredths, rounded half-up. */

@@ -4,7 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import type { FaultDetail } from '#src/contract/fault.ts';
-import { type CouponUse, checkCoupon } from './check-coupon.ts';
+import { type CouponUse, checkCoupon, checkCouponEmail } from './check-coupon.ts';
 import type { Coupon } from './coupon.ts';
 import { findCoupon, giveUseBack, takeUse } from './coupon-store.ts';
 
@@ -31,11 +31,21 @@ export const readOrderCoupon = async (
 };
 
 /**
- * Takes one use. Undefined when a parallel order took the last one; the order must then not be written. Lock order of
- * every order: customer, coupon, points, counter of order numbers.
+ * Takes one use, or returns the fault because of which the order must not be written: since the coupon was checked, a
+ * parallel order took the last use, or the coupon followed its customer to a new email. Lock order of every order:
+ * customer, coupon, points, counter of order numbers.
  */
-export const takeOrderCoupon = (tx: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> =>
-  takeUse(tx, restuid, code);
+export const takeOrderCoupon = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  code: string,
+  email: string | null,
+): Promise<FaultDetail | undefined> => {
+  const taken = await takeUse(tx, restuid, code);
+  if (taken === undefined) return couponFault('The coupon is used up');
+  const foreign = checkCouponEmail(taken, email);
+  return foreign === undefined ? undefined : couponFault(foreign);
+};
 
 export const returnOrderCoupon = (tx: Kysely<unknown>, restuid: string, code: string): Promise<void> =>
   giveUseBack(tx, restuid, code);

@@ -8,7 +8,7 @@ import { minuteMs } from '#src/platform/clock.ts';
 import { withCommit } from '#src/platform/db/transaction.ts';
 import { canonicalJson } from '#src/platform/http/json.ts';
 import { newId } from '#src/platform/ids.ts';
-import { couponFault, takeOrderCoupon } from '../coupons/order-coupon.ts';
+import { takeOrderCoupon } from '../coupons/order-coupon.ts';
 import { matchOrCreateCustomer } from '../customers/match-customer.ts';
 import { redeemPoints } from '../loyalty/ledger.ts';
 import type { ProductOnSale } from '../menus/menu/menu.ts';
@@ -181,8 +181,10 @@ const write = async (
   });
   const uid = newId('ord', now.getTime());
   // A cancellation locks them in this sequence too: the coupon, then the points with their tally.
-  if (priced.coupon !== null && (await takeOrderCoupon(tx, restaurant.uid, priced.coupon.code)) === undefined)
-    return refuse([couponFault('The coupon is used up')]);
+  if (priced.coupon !== null) {
+    const fault = await takeOrderCoupon(tx, restaurant.uid, priced.coupon.code, sent.client.email);
+    if (fault !== undefined) return refuse([fault]);
+  }
   if (sent.redeem_points !== null && customer !== undefined) {
     const taken = await redeemPoints(tx, {
       restuid: restaurant.uid,

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { updateCustomer } from '#src/ordering/customer-operations/update-customer.ts';
 import { createGenerator, importMenu } from '#src/ordering/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { whileLocked } from '../../support/contention.ts';
@@ -227,4 +228,25 @@ test('A-507 an order with a coupon and points locks the coupon before the tally 
     expect(rows).toHaveLength(16);
   });
   expect((await created)?.status).toBe(200);
+});
+
+test('A-762 an order that waits while the customer of its coupon changes the email does not use the coupon that follows them', async () => {
+  const [old, now] = ['coupon-old@example.com', 'coupon-new@example.com'];
+  const { uid } = await withPoints(old, 1);
+  const terms = { gencode: 'FOLLOWS', discountPerc: 10 };
+  await inTransaction(core.db, (tx) => createGenerator(tx, shop.restuid, terms, core.clock.now()));
+  const made = await shop.call('POST', '/coupon/generate', { body: { gencode: 'FOLLOWS', valid_email: old } });
+  const { code } = made.json.coupon;
+  const row = sql`select from ordering.customers where restuid = ${shop.restuid} and uid = ${uid} for update`;
+  // The order has checked the coupon when it waits for its customer.
+  const ordered = await whileLocked(
+    core.db,
+    row,
+    1,
+    () => shop.create({ client: { first_name: 'Eve', email: old }, coupon: { code } }),
+    (holder) => updateCustomer(holder, shop.restuid, uid, { email: now }, core.clock.now),
+  );
+  expect(refusalOf(ordered)).toEqual([422, 'COUPON_ERROR', [['/coupon/code', 'COUPON_ERROR']]]);
+  expect(await shop.customer(old)).toBeUndefined();
+  expect((await shop.create({ client: { first_name: 'Ada', email: now }, coupon: { code } })).status).toBe(200);
 });
