@@ -4,7 +4,7 @@ import type { CustomerAddress } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/customer-store.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import { findLocation } from '../restaurants/restaurant-store.ts';
-import { pointsOfValue, postEntry } from './ledger.ts';
+import { balanceMax, pointsOfValue, postEntry } from './ledger.ts';
 import type { LoyaltyEntry } from './loyalty-entry.ts';
 
 /** Hundredths. */
@@ -30,9 +30,6 @@ export type MovementResult =
   /** The value is less than the smallest part of a point. */
   | { kind: 'too_small' }
   | { kind: 'above_max' };
-
-/** Largest balance (interface 2), in hundredths of a point. */
-const balanceMax = 10_000_000_00;
 
 export const createEntry = async (
   tx: Kysely<unknown>,
@@ -63,7 +60,8 @@ export const createEntry = async (
     // After the wait for the customer, so that the entries of a ledger are in the same sequence by time and by seq.
     now: readNow(),
   });
-  // No call and no form has made this entry before.
-  if (result.kind === 'exists') throw new Error('posting a manual ledger entry found an earlier one');
+  // No call and no form has made this entry before; and what does not fit was refused above.
+  if (result.kind === 'exists' || result.kind === 'full')
+    throw new Error(`posting a manual ledger entry failed: ${result.kind}`);
   return result;
 };

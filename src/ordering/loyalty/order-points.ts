@@ -18,7 +18,7 @@ export const redeemPoints = (tx: Kysely<unknown>, order: OrderContext & { points
   return postEntry(tx, { ...rest, type: 'redemption', inputType: 'points', diffOp: 'subtract', diffPoints: points });
 };
 
-/** `base`: line totals minus discounts, in hundredths. `nothing`: the order earns no points. */
+/** `base`: line totals minus discounts, in hundredths. `nothing`: the order earns no points, or none fits. */
 export const creditClosedOrder = async (
   tx: Kysely<unknown>,
   order: OrderContext & { base: number },
@@ -28,7 +28,7 @@ export const creditClosedOrder = async (
   if (restaurant === undefined || base <= 0) return { kind: 'nothing' };
   const points = divideHalfUp(BigInt(base) * toScaled(restaurant.pointsPerUnit, 2), 100n);
   if (points === 0) return { kind: 'nothing' };
-  return postEntry(tx, {
+  const result = await postEntry(tx, {
     ...rest,
     restaurant,
     type: 'order',
@@ -37,11 +37,12 @@ export const creditClosedOrder = async (
     diffPoints: points,
     diffValue: base,
   });
+  return result.kind === 'full' ? { kind: 'nothing' } : result;
 };
 
 /**
- * Takes back the points that the order earned, at most the balance, then restores the points that it redeemed. Each
- * entry is reversed at most once. The ledger of a removed customer does not change.
+ * Takes back the points that the order earned, at most the balance, then restores the points that it redeemed, at most
+ * up to the largest balance. Each entry is reversed at most once. The ledger of a removed customer does not change.
  */
 export const reverseOrderPoints = async (tx: Kysely<unknown>, order: OfOrder): Promise<void> => {
   const { restuid, orderUid, customerUid } = order;

@@ -13,7 +13,10 @@ import { findEntry, findEntryByCause, insertEntry } from './ledger-store.ts';
 import type { EntryType, LoyaltyEntry } from './loyalty-entry.ts';
 import { loyaltyView } from './loyalty-view.ts';
 
-/** Points and values in hundredths; `diffPoints` above 0. */
+/** Largest balance (interface 2), in hundredths of a point. */
+export const balanceMax = 10_000_000_00;
+
+/** Points and values in hundredths; `diffPoints` above 0. An addition beyond the largest balance adds what fits. */
 export type NewEntry = {
   restuid: string;
   /** Given when the caller has read it already. */
@@ -42,6 +45,8 @@ export type PostResult =
   | { kind: 'posted'; entry: LoyaltyEntry }
   /** `balance` in hundredths of a point. */
   | { kind: 'insufficient'; balance: number }
+  /** The customer has the largest balance already; nothing was posted. */
+  | { kind: 'full' }
   /** The customer is unknown or removed; nothing was posted. */
   | { kind: 'no_customer' }
   /** The cause already has its entry; nothing was posted. */
@@ -65,7 +70,11 @@ export const writeEntry = async (tx: Kysely<unknown>, entry: NewEntry): Promise<
   const cause = causeOf(entry);
   const earlier = cause === null ? undefined : await findEntryByCause(tx, entry.restuid, cause, entry.type);
   if (earlier !== undefined) return { kind: 'exists', entry: earlier };
-  const balance = customer.loyalty_points + (entry.diffOp === 'add' ? entry.diffPoints : -entry.diffPoints);
+  // An order must be closed or cancelled whatever the balance is, so points that do not fit are left out, not refused.
+  const diffPoints =
+    entry.diffOp === 'add' ? Math.min(entry.diffPoints, balanceMax - customer.loyalty_points) : entry.diffPoints;
+  if (diffPoints <= 0) return { kind: 'full' };
+  const balance = customer.loyalty_points + (entry.diffOp === 'add' ? diffPoints : -diffPoints);
   if (balance < 0) return { kind: 'insufficient', balance: customer.loyalty_points };
   const posted: LoyaltyEntry = {
     uid: newId('loy', entry.now.getTime()),
@@ -75,9 +84,9 @@ export const writeEntry = async (tx: Kysely<unknown>, entry: NewEntry): Promise<
     type: entry.type,
     inputType: entry.inputType,
     diffOp: entry.diffOp,
-    diffPoints: entry.diffPoints,
+    diffPoints,
     diffValue: entry.diffValue ?? null,
-    diffLeftValue: valueOfPoints(entry.diffPoints, restaurant),
+    diffLeftValue: valueOfPoints(diffPoints, restaurant),
     loyaltyLeftValue: valueOfPoints(balance, restaurant),
     currency: restaurant.currency,
     created: entry.now,

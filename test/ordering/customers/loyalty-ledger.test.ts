@@ -311,6 +311,43 @@ test('A-109 points for signing up come once, and signup_deleted tells when signu
   await updateRestaurant(core.db, restuid, { signupPoints: 0 });
 });
 
+test('A-763 entries of orders and of signing up lead to the largest balance at most, and name what they added', async () => {
+  const uid = await newCustomer();
+  for (let i = 0; i < 9; i += 1) expect((await move(uid, 'add', 1_000_000)).status).toBe(200);
+  await move(uid, 'add', 999_995);
+  expect(await credit(uid, 'ord_fits', 500)).toMatchObject({
+    entry: { diffPoints: 500, loyaltyPoints: 1_000_000_000 },
+  });
+  expect((await credit(uid, 'ord_none', 2_000)).kind).toBe('nothing');
+  await reverse(uid, 'ord_none');
+  expect((await move(uid, 'add', 0.01)).json.errors[0].code).toBe('RANGE');
+  await move(uid, 'subtract', 7);
+  expect(await credit(uid, 'ord_part', 2_000)).toMatchObject({ entry: { diffPoints: 700, diffValue: 2_000 } });
+  expect((await read(uid)).loyalty_points).toBe(10_000_000);
+  await reverse(uid, 'ord_part');
+  await redeem(uid, 'ord_back', 400);
+  await move(uid, 'add', 10);
+  await reverse(uid, 'ord_back');
+  await move(uid, 'subtract', 2);
+  await updateRestaurant(core.db, restuid, { signupPoints: 500 });
+  const { customer } = (await core.call('POST', '/customer/update', { body: { uid, signup_uid: 'app-full' } })).json;
+  expect(customer).toMatchObject({ signedup: true, loyalty_points: 10_000_000 });
+  await updateRestaurant(core.db, restuid, { signupPoints: 0 });
+  const entries = (await ledgerOf(uid)).slice(10);
+  expect(entries.map(({ type, diff_op, diff_points }) => [type, diff_op, diff_points])).toEqual([
+    ['order', 'add', 5],
+    ['manual', 'subtract', 7],
+    ['order', 'add', 7],
+    ['order_cancelled', 'subtract', 7],
+    ['redemption', 'subtract', 4],
+    ['manual', 'add', 10],
+    ['order_cancelled', 'add', 1],
+    ['manual', 'subtract', 2],
+    ['signup', 'add', 2],
+  ]);
+  await expectSound(uid);
+});
+
 test('A-109 a customer who signed up before there were points for it gets none by a later change', async () => {
   const uid = await newCustomer({ signup_uid: 'app-early' });
   await updateRestaurant(core.db, restuid, { signupPoints: 500 });
