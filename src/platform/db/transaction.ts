@@ -87,8 +87,8 @@ const codeOf = (error: unknown): string => {
   return typeof error.code === 'string' ? error.code : '';
 };
 
-/** PostgreSQL rolled the transaction back because of a concurrent one. A retry can succeed. */
-const isConflict = (error: unknown): boolean => {
+/** PostgreSQL rolled the transaction back because of a concurrent one. A retry can succeed, and `inTransaction` makes it. */
+export const isConflict = (error: unknown): boolean => {
   const code = codeOf(error);
   // The partition of the row was created while the row was being written to the default partition. The bounds of a partition are a
   // constraint without a name; the message is in the language of the server.

@@ -394,6 +394,29 @@ test('a long import is listed as running, with its progress, until it is done', 
   expect((await imports(restaurant)).json.imports).toMatchObject([{ state: 'failed' }]);
 });
 
+test('A-764 an import or a revert that meets a conflict and is repeated has one record, that of its outcome', async () => {
+  const restaurant = await core.addRestaurant();
+  await accepted(restaurant, first);
+  // A sequence is not rolled back, so each second change of this menu fails, as after a deadlock, and its repetition does not.
+  await sql`create sequence conflicts`.execute(core.db);
+  await sql`create function conflict_once() returns trigger language plpgsql as $$ begin
+    if nextval('public.conflicts') % 2 = 1 then raise exception 'deadlock' using errcode = '40P01'; end if;
+    return new; end $$`.execute(core.db);
+  await sql`create trigger conflict_once before update on ordering.menus for each row
+    when (old.restuid = ${sql.lit(restaurant.restuid)}) execute function conflict_once()`.execute(core.db);
+  await accepted(restaurant, second);
+  expect((await revert(restaurant, 1)).status).toBe(200);
+  const { rows } = await sql<{ last: number }>`select last_value::int as last from conflicts`.execute(core.db);
+  await sql`drop trigger conflict_once on ordering.menus`.execute(core.db);
+  expect(rows).toEqual([{ last: 4 }]);
+  const records = (await imports(restaurant)).json.imports;
+  expect(records.map((each: Json) => [each.kind, each.state, each.version]).toSorted()).toEqual([
+    ['import', 'applied', 1],
+    ['import', 'applied', 2],
+    ['revert', 'applied', 3],
+  ]);
+});
+
 test('a plan that is applied under an Idempotency-Key answers the same again', async () => {
   const restaurant = await core.addRestaurant();
   const plan = await planned(restaurant, first);
