@@ -51,7 +51,10 @@ export const planProducts = async (
 const stays = ({ removed, pos_uid }: StoredElement, { mode, posUid }: ImportTerms): boolean =>
   !removed && (mode === 'merge' || pos_uid !== posUid);
 
-/** Categories that a product may name: the sent ones, and the stored ones that this import does not remove. */
+/**
+ * Categories that a product may name: the sent ones, and the stored ones out of reach of a replace. One within its reach
+ * that stays for products of others must be sent too: else they would decide whether the replace is valid.
+ */
 const indexCategories = (current: CurrentMenu, drafts: CategoryDrafts, terms: ImportTerms): CategoryIndex => {
   const sentIds = new Set(drafts.map(({ sent: { extId } }) => extId));
   const staying = current.categories.filter(
