@@ -12,7 +12,7 @@ import { takeOrderCoupon } from '../coupons/order-coupon.ts';
 import { matchOrCreateCustomer } from '../customers/match-customer.ts';
 import { redeemPoints } from '../loyalty/ledger.ts';
 import type { ProductOnSale } from '../menus/menu/menu.ts';
-import { loadProductsOnSale } from '../menus/menu/menu-store.ts';
+import { loadOrderedProducts } from '../menus/menu/menu-store.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Location, Restaurant } from '../restaurants/restaurant.ts';
 import { listLocations, nextOrderNumber } from '../restaurants/restaurant-store.ts';
@@ -63,11 +63,10 @@ type OrderContext = {
 
 /** Takes one round trip, because the four statements do not depend on each other. */
 const readOrderContext = async (tx: Kysely<unknown>, restuid: string, sent: SentOrder): Promise<OrderContext> => {
-  const uids = sent.details.map(({ product }) => product.uid);
   const [restaurant, visible, products, hasEvents] = await Promise.all([
     requireRestaurant(tx, restuid),
     listLocations(tx, restuid, { visibleOnly: true }),
-    loadProductsOnSale(tx, restuid, uids),
+    loadOrderedProducts(tx, restuid, sent.details),
     hasOrderEvents(tx, restuid),
   ]);
   return { restaurant, visible, products, hasEvents };
