@@ -94,10 +94,15 @@ const offsetMinutes = (date: Date, zone: string): number => {
   return known ?? askOffset(date, zone);
 };
 
+/** Long before the first change of a clock, when every zone had its local mean time. */
+const localMeanMs = Date.UTC(1000, 0);
+
+/** An earlier moment has the offset of that time: `Date.UTC` takes the years 0 to 99 for 1900 to 1999. */
 const askOffset = (date: Date, zone: string): number => {
-  const { year, month, day, hour, minute, second } = partsIn(date, zone);
+  const ms = Math.max(date.getTime(), localMeanMs);
+  const { year, month, day, hour, minute, second } = partsIn(new Date(ms), zone);
   const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second));
-  return Math.round((local - Math.floor(date.getTime() / 1000) * 1000) / 60_000);
+  return Math.round((local - Math.floor(ms / 1000) * 1000) / 60_000);
 };
 
 /** First instant of the day `YYYY-MM-DD` in `zone`. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isoDate, legacyDate } from '#src/ordering/index.ts';
+import { endOfDay, isoDate, legacyDate, startOfDay } from '#src/ordering/index.ts';
 
 /** What Intl says of one moment, asked for it alone. */
 const clockIn = (date: Date, zone: string): string =>
@@ -57,4 +57,13 @@ test('wall clock and offset are right in every zone, on any day', () => {
 test('moments without a whole offset, before 1980, keep the clock of their zone', () => {
   expect(legacyDate(new Date('1971-06-01T12:00:00Z'), 'Africa/Monrovia')).toBe('1971-06-01 11:15:30');
   expect([legacyDate(null, 'Europe/Rome'), isoDate(null, 'Europe/Rome')]).toEqual([null, null]);
+});
+
+test('days and moments of the first centuries have the local mean time of their zone', () => {
+  const [rome, newYork] = ['Europe/Rome', 'America/New_York'];
+  expect(startOfDay('0050-06-01', 'UTC').toISOString()).toBe('0050-06-01T00:00:00.000Z');
+  expect(startOfDay('0050-06-01', rome).toISOString()).toBe('0050-05-31T23:10:00.000Z');
+  expect(endOfDay('0099-12-31', newYork).toISOString()).toBe('0100-01-01T04:56:00.000Z');
+  expect(endOfDay('0000-01-01', rome).toISOString()).toBe('0000-01-01T23:10:00.000Z');
+  expect(isoDate(new Date('0099-06-01T12:00:00Z'), newYork)).toBe('0099-06-01T07:03:58-04:56');
 });
