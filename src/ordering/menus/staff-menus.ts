@@ -120,9 +120,8 @@ export const createStaffMenus = (db: Kysely<unknown>, log: Logger): StaffMenus =
   changes: async (restuid, record, { after, limit }) => {
     if (!madeVersion(record)) return { items: [], hasMore: false };
     const query = { restuid, owner: ownerOf(record), version: record.version ?? 0 };
-    const rows = await listChanges(db, { ...query, after: readElement(after), limit: limit + 1 });
-    const items = rows.slice(0, limit).map((row) => ({ ...changeOf(row), cursor: `${row.kind}.${row.uid}` }));
-    return { items, hasMore: rows.length > limit };
+    const { rows, more } = await listChanges(db, { ...query, after: readElement(after), limit });
+    return { items: rows.map((row) => ({ ...changeOf(row), cursor: `${row.kind}.${row.uid}` })), hasMore: more };
   },
   plan: async (restuid, uid, charactersMax) => {
     if ((await reportSize(db, restuid, uid)) > charactersMax) return undefined;

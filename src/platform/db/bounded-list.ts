@@ -17,7 +17,7 @@ export const pagedMax = 10_000;
  * Stored bytes of documents after which a page ends, at least one item: each item is parsed, mapped and written by the
  * process that serves all other requests. They are compressed, so the answer has about eight times as many.
  */
-const documentsMax = 512 * 1024;
+export const documentsMax = 512 * 1024;
 
 type Condition = RawBuilder<unknown>;
 

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createStaffMenus } from '#src/ordering/index.ts';
+import { createLog } from '#src/platform/log.ts';
 import { type Json, startOrdering, type TestOrdering, type TestRestaurant } from '../../support/ordering.ts';
 import { category, createMenuSender, type MenuSender, product } from '../../support/orders/menu-sender.ts';
 import { openShop } from '../../support/orders/order-sender.ts';
@@ -98,4 +100,24 @@ test('A-514 pages of categories and orders end early too, and the cursor reaches
     const { status, json } = await get(shop, '/orders/list', { ...query, page: 2, pagesize: 8 });
     expect([status, json.errors]).toMatchObject([400, [{ pointer: 'pagesize', code: 'RANGE' }]]);
   }
+});
+
+test('A-766 a page of what an import changed ends early where the elements are large, and the next ones have the rest', async () => {
+  const restaurant = await core.addRestaurant();
+  const own = (price: number) => extIds.map((extId) => product(extId, { price, options: options(15, 200) }));
+  await accepted(restaurant, { categories: [category('C1')], products: own(7) });
+  await accepted(restaurant, { categories: [category('C1')], products: own(8) });
+  const menus = createStaffMenus(core.db, createLog({ level: 'silent', role: 'test' }));
+  const latest = await menus.latestChange(restaurant.restuid);
+  if (latest === undefined) throw new Error('the import has no record');
+  const pages: { name: string | null; price: { before: number | null; after: number | null } }[][] = [];
+  for (let after: string | undefined, hasMore = true; hasMore; ) {
+    const page = await menus.changes(restaurant.restuid, latest, { after, limit: 50 });
+    pages.push(page.items.map(({ name, price }) => ({ name: name.after, price })));
+    after = page.items.at(-1)?.cursor;
+    hasMore = page.hasMore;
+  }
+  expect(pages.length).toBeGreaterThan(1);
+  const changed = pages.flat().toSorted((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1));
+  expect(changed).toEqual(extIds.map((extId) => ({ name: `Product ${extId}`, price: { before: 700, after: 800 } })));
 });
