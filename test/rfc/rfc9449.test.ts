@@ -381,7 +381,7 @@ test('RFC 9449 8.2: an answer holds at most one DPoP-Nonce and may not be stored
 test('RFC 9449 8.2: an answer of the endpoints of security events tells the nonce of the next request', async () => {
   const { url, clock } = strict.harness;
   const path = '/api/oauth/signals/streams';
-  const list = async (claims: object): Promise<Reply> => {
+  const list = async (claims: Record<string, unknown>): Promise<Reply> => {
     const request = { method: 'GET', url: url + path, now: clock.now(), token: strict.token };
     const dpop = await makeProof(key, request, { claims });
     return sendRequest(url, 'GET', path, { headers: { authorization: `DPoP ${strict.token}`, dpop } });

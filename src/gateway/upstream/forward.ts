@@ -28,6 +28,7 @@ import { buildRequestHeaders, type ForwardedFacts, isForwarded } from './request
 import { createBodyStream } from './stream-body.ts';
 import { endAttempt, noteAttemptStatus, startAttempt } from './trace-attempt.ts';
 import type { TranslateError } from './translate-errors.ts';
+import type { WatchOpen } from './watch-open.ts';
 
 type ForwardDeps = {
   /** See RecordDecision. */
@@ -40,6 +41,7 @@ type ForwardDeps = {
   edgeHeaders: EdgeHeaders;
   translate: TranslateError;
   passError: PassError;
+  watchOpen: WatchOpen;
   writeFault: WriteFault;
   /** Routes on which who may send HEAD may also send GET. */
   headAsGet: ReadonlyMap<Route, Route>;

@@ -13,6 +13,7 @@ import { createForward } from './forward.ts';
 import { createPassError } from './pass-error.ts';
 import { createTranslateError } from './translate-errors.ts';
 import { createUpgrades, type TunnelCount, type Upgrades } from './upgrade.ts';
+import { createWatchOpen } from './watch-open.ts';
 
 type UpstreamsDeps = {
   settings: UpstreamSettings & { upgrades_max: number; upgrade_idle_ms: number; trusted_proxy_hops: number };
@@ -68,7 +69,8 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
     ...{ proxyHops: settings.trusted_proxy_hops, passedClaims, tokenHeaders },
   };
   const common = { write, noteDenial, auditRefusal, dialects, scopes: table.scopes.map(({ name }) => name) };
-  const carrying = { upstreams, identifyTo, facts, edgeHeaders, settle, answered };
+  const watchOpen = createWatchOpen(access.recheckCaller);
+  const carrying = { upstreams, identifyTo, facts, edgeHeaders, settle, answered, watchOpen };
   return {
     steps: {
       forward: createForward({
@@ -84,7 +86,6 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
       createUpgrades({
         ...carrying,
         steps,
-        recheckCaller: access.recheckCaller,
         translate: createTranslateError({ ...common, writeFault: writeHonestFault, statusFor: honestStatus }),
         writeFault: writeHonestFault,
         tunnels: deps.tunnels,

@@ -18,6 +18,7 @@ import {
   type UpstreamHeaders,
 } from './response-headers.ts';
 import type { ErrorCollector, TranslateError } from './translate-errors.ts';
+import type { WatchOpen } from './watch-open.ts';
 
 type Controller = Dispatcher.DispatchController;
 
@@ -28,6 +29,7 @@ type RelayDeps = {
   edgeHeaders: EdgeHeaders;
   translate: TranslateError;
   passError: PassError;
+  watchOpen: WatchOpen;
 };
 
 export type AnswerHead = { status: number; headers: UpstreamHeaders };
@@ -297,7 +299,11 @@ const begin = (relay: Relay, status: number, headers: UpstreamHeaders): void => 
   deps.settle(exchange);
   deps.answered(exchange, status);
   exchange.res.writeHead(status, all);
+  if (isEventStream(headers)) deps.watchOpen(exchange, exchange.res, () => cut(exchange));
 };
+
+const isEventStream = (headers: UpstreamHeaders): boolean =>
+  firstValueOf(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true;
 
 /** No server may send it with 204 (RFC 9110 section 8.6): a client could wait for that many bytes, or take them from the next answer. */
 const withoutLength = ({ 'content-length': _length, ...headers }: UpstreamHeaders): UpstreamHeaders => headers;

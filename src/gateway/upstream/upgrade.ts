@@ -5,12 +5,10 @@
 import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import httpProxy from 'http-proxy';
-import type { RecheckCaller } from '../access/identify-caller.ts';
 import type { IdentifyTo } from '../access/identity/assert-identity.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { overloaded, upgradeRefused, upstreamTimeout, upstreamUnreachable } from '../model/faults.ts';
-import type { Principal } from '../model/principal.ts';
 import { type Exchange, type Step, upstreamNameOf } from '../request/exchange.ts';
 import { announcesBody } from '../request/limit-body.ts';
 import { publicHostOf } from '../request/public-host.ts';
@@ -20,9 +18,10 @@ import { noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { type AnswerRules, passHeaders } from './response-headers.ts';
 import type { TranslateError } from './translate-errors.ts';
+import type { WatchOpen } from './watch-open.ts';
 
 type UpgradesDeps = {
-  recheckCaller: RecheckCaller;
+  watchOpen: WatchOpen;
   upstreams: ReadonlyMap<string, Upstream>;
   /** The steps of kind `upgrade` (pipeline.ts). */
   steps: readonly Step[];
@@ -56,45 +55,23 @@ type Tunnel = {
   readonly socket: Socket;
   /** Called before http-proxy reads the socket. */
   readonly unwatch: () => void;
-  /** The caller at the last check. */
-  principal: Principal | undefined;
 };
 
-/** Interval at which the credentials of open tunnels are checked. */
-const recheckMs = 500;
 const closingMs = 1_000;
 /** Time for a client to read the upstream's refusal. */
 const refusalMs = 10_000;
 
 export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
   const sockets = new Set<Socket>();
-  const tunnels = new Set<Tunnel>();
-  let recheck: NodeJS.Timeout | undefined;
   let closed = false;
 
   const remember = (tunnel: Tunnel): void => {
-    tunnels.add(tunnel);
+    const { exchange, socket } = tunnel;
     deps.tunnels.open += 1;
-    recheck ??= setInterval(() => tunnels.forEach(endUnlessAllowed), recheckMs);
-    tunnel.socket.once('close', () => {
-      tunnels.delete(tunnel);
+    socket.once('close', () => {
       deps.tunnels.open -= 1;
-      if (tunnels.size > 0) return;
-      clearInterval(recheck);
-      recheck = undefined;
     });
-  };
-
-  const endUnlessAllowed = async (tunnel: Tunnel): Promise<void> => {
-    const { exchange, socket, principal } = tunnel;
-    // On a route for everybody a caller without a credential has nothing that could end.
-    if (principal === undefined) return;
-    try {
-      tunnel.principal = await deps.recheckCaller(exchange, principal);
-    } catch {
-      // Revoked, expired, with fewer rights, or impossible to check now: the tunnel must not outlive what was proven.
-      socket.destroy();
-    }
+    deps.watchOpen(exchange, socket, () => socket.destroy());
   };
 
   const admit = async (exchange: Exchange, socket: Socket, head: Buffer): Promise<void> => {
@@ -103,7 +80,7 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
     const upstream = upstreamOf(deps, exchange);
     if (deps.tunnels.open >= deps.upgradesMax) throw overloaded('too many upgraded connections');
     if (socket.destroyed) return;
-    const tunnel = { exchange, socket, unwatch: watchForEnd(socket), principal: exchange.principal };
+    const tunnel = { exchange, socket, unwatch: watchForEnd(socket) };
     remember(tunnel);
     exchange.identity = deps.identifyTo(exchange, 'GET');
     const connection = await connectToUpstream(upstream, () => socket.destroyed);

@@ -102,7 +102,7 @@ test('A-773 remembered tokens are bounded by their length too, and those used la
   const tokens = createBearerTokens({
     origin: harness.url,
     clock: harness.clock,
-    findKey: () => key.publicKey,
+    findKey: () => ({ publicKey: key.publicKey, signsUntilMs: Number.POSITIVE_INFINITY }),
     charactersMax,
   });
   const details = [

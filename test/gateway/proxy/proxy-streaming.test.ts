@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
+import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -63,6 +63,38 @@ test('an answer is passed on piece by piece while the upstream still writes', as
   await until(() => text === 'first second');
   finish();
   await once(answer, 'end');
+});
+
+test('A-775 an event stream ends with the credential that opened it, and its request at the service too', async () => {
+  let ended = 0;
+  let events = (): void => undefined;
+  const streams: ServerResponse[] = [];
+  upstream.answer = (_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+    res.write(': open\n\n');
+    res.once('close', () => {
+      ended += 1;
+    });
+    streams.push(res);
+    events = () => {
+      for (const stream of streams) stream.write('data: 1\n\n');
+    };
+  };
+  const staying = await answerOf(open('GET', '/api/orders/list', door.asClient).end());
+  const leaving = await answerOf(open('GET', '/api/orders/list', door.asKey).end());
+  let text = '';
+  staying.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  const cut = once(leaving.resume(), 'error');
+  await until(() => text !== '');
+  await door.revokeKey();
+  await cut;
+  await until(() => ended === 1);
+  events();
+  await until(() => text.includes('data: 1'));
+  staying.destroy();
+  await until(() => ended === 2);
 });
 
 test('a request body reaches the upstream while the client still sends, and the answer may come before its end', async () => {

@@ -1,0 +1,50 @@
+/**
+ * Ends what stays open when its caller would be refused now, or lost rights that the service was sent: WebSockets and event
+ * streams last for hours, and would outlive the revocation of their credential.
+ */
+import type { EventEmitter } from 'node:events';
+import type { RecheckCaller } from '../access/identify-caller.ts';
+import type { Principal } from '../model/principal.ts';
+import type { Exchange } from '../request/exchange.ts';
+
+/** `closing`: emits `close` when it is over. `end`: ends it. */
+export type WatchOpen = (exchange: Exchange, closing: EventEmitter, end: () => void) => void;
+
+type Open = {
+  readonly exchange: Exchange;
+  readonly end: () => void;
+  /** The caller at the last check. */
+  principal: Principal;
+};
+
+/** Interval at which the credentials of everything that is open are checked. */
+const recheckMs = 500;
+
+export const createWatchOpen = (recheckCaller: RecheckCaller): WatchOpen => {
+  const all = new Set<Open>();
+  let timer: NodeJS.Timeout | undefined;
+
+  const endUnlessAllowed = async (open: Open): Promise<void> => {
+    try {
+      open.principal = await recheckCaller(open.exchange, open.principal);
+    } catch {
+      // Revoked, expired, with fewer rights, or impossible to check now: it must not outlive what was proven.
+      open.end();
+    }
+  };
+
+  return (exchange, closing, end) => {
+    const { principal } = exchange;
+    // On a route for everybody a caller without a credential has nothing that could end.
+    if (principal === undefined) return;
+    const open = { exchange, end, principal };
+    all.add(open);
+    timer ??= setInterval(() => all.forEach(endUnlessAllowed), recheckMs);
+    closing.once('close', () => {
+      all.delete(open);
+      if (all.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    });
+  };
+};
