@@ -20,13 +20,13 @@ export const applyCoupon = async (
   restaurant: Restaurant,
   { code, total, email, preview, now }: Application,
 ): Promise<ApplyResult> => {
-  const coupon = await (preview ? findCoupon : lockCoupon)(tx, restaurant.uid, code);
+  const coupon = await (preview ? findCoupon : lockCoupon)(tx, restaurant.uid, { code, email });
   if (coupon === undefined) return { kind: 'not_found' };
   const reason = checkCoupon(coupon, { total, email, now, timeZone: restaurant.timeZone });
   if (reason !== undefined) return { kind: 'refused', reason };
   const discount = discountOf(coupon, total, restaurant.currency);
   if (preview) return { kind: 'applied', coupon, discount };
-  const used = await takeUse(tx, restaurant.uid, code);
+  const used = await takeUse(tx, restaurant.uid, { code, email });
   if (used === undefined) throw new Error('a locked coupon had no use left');
   return { kind: 'applied', coupon: used, discount };
 };

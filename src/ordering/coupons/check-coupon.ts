@@ -2,11 +2,12 @@
 import { dayMs } from '#src/platform/clock.ts';
 import { percentageOf, toWire } from '../values/money.ts';
 import { isoDate } from '../values/venue-time.ts';
-import type { Coupon } from './coupon.ts';
+import type { Coupon, FoundCoupon } from './coupon.ts';
 
 export type CouponUse = {
   /** Hundredths. Undefined while the total is unknown; order_min is then not checked. */
   total?: number;
+  /** The email for which the coupon was looked up. */
   email: string | null;
   now: Date;
   /** Zone of the coupon's days. */
@@ -14,7 +15,7 @@ export type CouponUse = {
 };
 
 /** The reason why the coupon is invalid, as a public text; undefined when it is valid. */
-export const checkCoupon = (coupon: Coupon, use: CouponUse): string | undefined => {
+export const checkCoupon = (coupon: FoundCoupon, use: CouponUse): string | undefined => {
   const day = dayOf(use.now, use.timeZone);
   if (coupon.quantity < 1) return 'The coupon is used up';
   if (coupon.validFrom !== null && day < coupon.validFrom) return `The coupon is valid from ${coupon.validFrom}`;
@@ -30,8 +31,8 @@ export const checkCoupon = (coupon: Coupon, use: CouponUse): string | undefined 
 };
 
 /** The reason why the coupon is not for this email. The text does not name the address of its customer. */
-export const checkCouponEmail = ({ validEmail }: Coupon, email: string | null): string | undefined => {
-  if (validEmail === null || email?.toLowerCase() === validEmail.toLowerCase()) return undefined;
+export const checkCouponEmail = ({ isForEmail }: FoundCoupon, email: string | null): string | undefined => {
+  if (isForEmail) return undefined;
   return email === null ? 'The coupon needs the email of its customer' : 'The coupon is for another customer';
 };
 

@@ -1,6 +1,6 @@
 /** Coupons and their generators in PostgreSQL. */
 import { type Kysely, sql } from 'kysely';
-import type { Coupon, Generator } from './coupon.ts';
+import type { Coupon, FoundCoupon, Generator } from './coupon.ts';
 
 const termColumns = sql`
   discount_perc as "discountPerc", quantity, order_min as "orderMin", valid_from as "validFrom", valid_to as "validTo",
@@ -11,25 +11,45 @@ const couponColumns = sql`code, ${termColumns}, valid_email as "validEmail"`;
 /** Codes are read aloud and typed, so case is ignored. */
 const canonical = (code: string): string => code.toUpperCase();
 
-export const findCoupon = async (db: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> => {
-  const { rows } = await sql<Coupon>`
-    select ${couponColumns} from ordering.coupons where restuid = ${restuid} and code = ${canonical(code)}`.execute(db);
+/** The store compares the emails, because it finds the customer who pays for a coupon, and JavaScript lowers some letters otherwise. */
+const isForEmail = (email: string | null) =>
+  sql`coalesce(valid_email is null or lower(valid_email) = lower(${email}::text), false) as "isForEmail"`;
+
+type Asked = { code: string; email: string | null };
+
+export const findCoupon = async (
+  db: Kysely<unknown>,
+  restuid: string,
+  { code, email }: Asked,
+): Promise<FoundCoupon | undefined> => {
+  const { rows } = await sql<FoundCoupon>`
+    select ${couponColumns}, ${isForEmail(email)} from ordering.coupons
+    where restuid = ${restuid} and code = ${canonical(code)}`.execute(db);
   return rows[0];
 };
 
 /** Locks the coupon until the transaction ends. */
-export const lockCoupon = async (tx: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> => {
-  const { rows } = await sql<Coupon>`
-    select ${couponColumns} from ordering.coupons
+export const lockCoupon = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  { code, email }: Asked,
+): Promise<FoundCoupon | undefined> => {
+  const { rows } = await sql<FoundCoupon>`
+    select ${couponColumns}, ${isForEmail(email)} from ordering.coupons
     where restuid = ${restuid} and code = ${canonical(code)} for update`.execute(tx);
   return rows[0];
 };
 
 /** Takes one use. Undefined when none is left, even if another transaction just took the last one. */
-export const takeUse = async (tx: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> => {
-  const { rows } = await sql<Coupon>`
+export const takeUse = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  { code, email }: Asked,
+): Promise<FoundCoupon | undefined> => {
+  const { rows } = await sql<FoundCoupon>`
     update ordering.coupons set quantity = quantity - 1
-    where restuid = ${restuid} and code = ${canonical(code)} and quantity > 0 returning ${couponColumns}`.execute(tx);
+    where restuid = ${restuid} and code = ${canonical(code)} and quantity > 0
+    returning ${couponColumns}, ${isForEmail(email)}`.execute(tx);
   return rows[0];
 };
 

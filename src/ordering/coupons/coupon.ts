@@ -18,6 +18,9 @@ export type Coupon = CouponTerms & {
   validEmail: string | null;
 };
 
+/** A coupon of the store, and whether the customer with the email in question may use it. */
+export type FoundCoupon = Coupon & { isForEmail: boolean };
+
 export type Generator = CouponTerms & {
   gencode: string;
   /** Days from its creation for which a coupon is valid; null: until `validTo`. */

@@ -24,7 +24,7 @@ export const readOrderCoupon = async (
   use: Omit<CouponUse, 'total'>,
 ): Promise<Coupon | null | FaultDetail[]> => {
   if (code === undefined) return null;
-  const coupon = await findCoupon(tx, restuid, code);
+  const coupon = await findCoupon(tx, restuid, { code, email: use.email });
   if (coupon === undefined) return [couponFault('No such coupon')];
   const reason = checkCoupon(coupon, use);
   return reason === undefined ? coupon : [couponFault(reason)];
@@ -41,7 +41,7 @@ export const takeOrderCoupon = async (
   code: string,
   email: string | null,
 ): Promise<FaultDetail | undefined> => {
-  const taken = await takeUse(tx, restuid, code);
+  const taken = await takeUse(tx, restuid, { code, email });
   if (taken === undefined) return couponFault('The coupon is used up');
   const foreign = checkCouponEmail(taken, email);
   return foreign === undefined ? undefined : couponFault(foreign);

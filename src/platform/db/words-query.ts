@@ -6,7 +6,8 @@ const wordLengthMax = 255;
 
 /** Finds names that have a word beginning with each given word. Undefined: the text has no character of a name. */
 export const wordsQuery = (typed: string): string | undefined => {
-  const words = typed.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  // The text query lowers the words as the index lowers the names.
+  const words = typed.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
   if (words.length === 0) return undefined;
   return words
     .slice(0, wordsMax)

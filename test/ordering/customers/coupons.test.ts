@@ -135,6 +135,21 @@ test('A-524 coupons follow their customer to a new email; without one they have 
   expect(rows).toEqual([]);
 });
 
+test('A-790 a coupon bought with points is used by the customer who paid, in any letters, and by no other customer', async () => {
+  const buyer = 'İlker@example.com';
+  await earn(buyer, 100);
+  const bought = await coupon({ points: 50 }, { valid_email: 'ilker@example.com' });
+  expect((await shop.customer(buyer)).loyalty_points).toBe(50);
+  const order = await shop.placed({ client: { first_name: 'İlker', email: buyer }, coupon: { code: bought.code } });
+  expect((await shop.read(order.uid)).coupon).toMatchObject({ code: bought.code });
+  // JavaScript writes a capital sigma at the end of a word as another small letter than PostgreSQL, which has two customers here.
+  await earn('ΝΙΚΟΣ@example.com', 100);
+  await earn('νικος@example.com', 100);
+  const { code } = await coupon({ points: 50 }, { valid_email: 'ΝΙΚΟΣ@example.com' });
+  expect((await apply(code, { email: 'νικος@example.com' })).json.message).toBe('The coupon is for another customer');
+  expect((await apply(code, { email: 'νικοσ@example.com' })).status).toBe(200);
+});
+
 test('of the last use of a coupon only one of many parallel applications gets it', async () => {
   const { code } = await coupon({ quantity: 3 });
   const answers = await Promise.all(Array.from({ length: 12 }, () => apply(code)));

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Location } from '#src/ordering/restaurants/restaurant.ts';
+import { searchRestaurants } from '#src/ordering/restaurants/restaurant-search-store.ts';
 import { findLocation, nextOrderNumber, saveLocation } from '#src/ordering/restaurants/restaurant-store.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
@@ -94,4 +95,10 @@ test('order numbers have no gap: a number that is rolled back is given out again
   const results = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => take(i % 4 === 3)));
   const numbers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   expect(numbers.sort((left, right) => left - right)).toEqual(Array.from({ length: 15 }, (_, i) => i + 1));
+});
+
+test('a restaurant is found by its name with a capital letter that JavaScript and PostgreSQL lower differently', async () => {
+  const { restuid } = await core.addRestaurant({ name: 'İZMİR Köfte' });
+  for (const search of ['İZMİR', 'izmir köf'])
+    expect(await searchRestaurants(core.db, { search, before: undefined, limit: 5 })).toMatchObject([{ uid: restuid }]);
 });
