@@ -4,7 +4,13 @@
  */
 import type { Kysely } from 'kysely';
 import { eraseCouponEmail, moveCouponEmail } from '../coupons/coupon-store.ts';
-import { type Customer, type NamedMembers, type WritableMembers, writableMembers } from '../customers/customer.ts';
+import {
+  type Customer,
+  type LockedCustomer,
+  type NamedMembers,
+  type WritableMembers,
+  writableMembers,
+} from '../customers/customer.ts';
 import { recordCustomerChange } from '../customers/customer-event.ts';
 import {
   findCustomer,
@@ -39,7 +45,7 @@ export const updateCustomer = async (
     writableMembers.map((name) => [name, named[name] === undefined ? before[name] : named[name]]),
   ) as WritableMembers;
   const changedFields = writableMembers.filter((name) => members[name] !== before[name]);
-  if (changedFields.length === 0) return { kind: 'unchanged', customer: before };
+  if (changedFields.length === 0) return { kind: 'unchanged', customer: await readAgain(tx, restuid, uid) };
   if (members.email === null && members.phone === null) return { kind: 'unreachable' };
   const refusal = await checkReferences(tx, restuid, uid, before, members);
   if (refusal !== undefined) return refusal;
@@ -52,9 +58,14 @@ export const updateCustomer = async (
   const seq = before.seq + 1;
   await recordCustomerChange(tx, { restuid, customerUid: uid, seq, change: 'updated', changedFields, now });
   if (signup !== undefined) await recordEntryCreated(tx, restuid, signup);
+  return { kind: 'updated', customer: await readAgain(tx, restuid, uid) };
+};
+
+/** With the code of the location, which the locked record does not have. */
+const readAgain = async (tx: Kysely<unknown>, restuid: string, uid: string): Promise<Customer> => {
   const customer = await findCustomer(tx, restuid, { uid });
-  if (customer === undefined) throw new Error('the updated customer was not found in its own transaction');
-  return { kind: 'updated', customer };
+  if (customer === undefined) throw new Error('a locked customer was not found in its own transaction');
+  return customer;
 };
 
 /** The coupons that only this customer may use are bound to the email. Without one the customer cannot use them. */
@@ -73,7 +84,7 @@ const checkReferences = async (
   tx: Kysely<unknown>,
   restuid: string,
   uid: string,
-  before: Customer,
+  before: LockedCustomer,
   members: WritableMembers,
 ): Promise<SaveRefusal | undefined> => {
   const { subrestaurant_uid: location } = members;
@@ -84,7 +95,7 @@ const checkReferences = async (
 };
 
 /** Null while signup_uid is set, otherwise the moment when it was cleared. */
-const signupDeletedAfter = (before: Customer, members: WritableMembers, now: Date): Date | null => {
+const signupDeletedAfter = (before: LockedCustomer, members: WritableMembers, now: Date): Date | null => {
   if (members.signup_uid !== null) return null;
   return before.signup_uid === null ? before.signup_deleted : now;
 };

@@ -2,13 +2,15 @@
 import { type Kysely, sql } from 'kysely';
 import { fragment, statement } from '#src/platform/db/driver/statement.ts';
 import { isUniqueViolation } from '#src/platform/db/transaction.ts';
-import type { Customer, CustomerAddress, WritableMembers } from './customer.ts';
+import type { Customer, CustomerAddress, LockedCustomer, WritableMembers } from './customer.ts';
 
-export const customerColumns = sql`
+const ownColumns = sql`
   c.uid, c.seq, c.added, c.email, c.first_name, c.last_name, c.phone, c.address, c.number, c.city, c.province, c.zip,
-  c.country, c.code, c.subrestaurant_uid, l.code as subrestaurant_code, c.signup_uid, c.signup_deleted,
+  c.country, c.code, c.subrestaurant_uid, c.signup_uid, c.signup_deleted,
   c.devices_unregistered, c.orders_count, c.pickup_orders_count, c.delivery_orders_count, c.offline_orders_count,
   c.first_order, c.last_order, c.last_offline_order, c.orders_total, c.loyalty_points, c.loyalty_seq`;
+
+export const customerColumns = sql`${ownColumns}, l.code as subrestaurant_code`;
 
 export const customerTables = sql`
   ordering.customers c left join ordering.locations l on l.restuid = c.restuid and l.uid = c.subrestaurant_uid`;
@@ -34,15 +36,18 @@ export const findCustomer = async (
   return rows[0];
 };
 
-/** The same, and locks the record, its statistics and its ledger until the transaction ends. */
+/**
+ * The same, and locks the record, its statistics and its ledger until the transaction ends. Without a join: after a wait for the lock
+ * PostgreSQL would join the new record with the location of the old one, and so find none.
+ */
 export const lockCustomer = async (
   tx: Kysely<unknown>,
   restuid: string,
   address: CustomerAddress,
-): Promise<Customer | undefined> => {
+): Promise<LockedCustomer | undefined> => {
   if (address.uid === undefined && address.email === undefined) return undefined;
-  const { rows } = await sql<Customer>`
-    select ${customerColumns} from ${customerTables} where ${addressed(restuid, address)} for update of c`.execute(tx);
+  const { rows } = await sql<LockedCustomer>`
+    select ${ownColumns} from ordering.customers c where ${addressed(restuid, address)} for update`.execute(tx);
   return rows[0];
 };
 
@@ -51,14 +56,14 @@ export const lockCustomerByPhone = async (
   tx: Kysely<unknown>,
   restuid: string,
   digits: string,
-): Promise<Customer | undefined> => {
+): Promise<LockedCustomer | undefined> => {
   // Two parallel first orders from one phone must not create two customers. Phones may be shared, so there is no unique
   // index to prevent it. The second order waits here until the first has committed its record.
   await sql`select pg_advisory_xact_lock(hashtextextended(${`customer-phone ${restuid} ${digits}`}, 0))`.execute(tx);
-  const { rows } = await sql<Customer>`
-    select ${customerColumns} from ${customerTables}
+  const { rows } = await sql<LockedCustomer>`
+    select ${ownColumns} from ordering.customers c
     where c.restuid = ${restuid} and c.phone_digits = ${digits} and c.removed_at is null
-    order by c.added, c.uid limit 1 for update of c`.execute(tx);
+    order by c.added, c.uid limit 1 for update`.execute(tx);
   return rows[0];
 };
 

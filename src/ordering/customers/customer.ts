@@ -56,5 +56,8 @@ export type Customer = WritableMembers &
     loyalty_seq: number;
   };
 
+/** As it is read with its lock, without what belongs to another record. */
+export type LockedCustomer = Omit<Customer, 'subrestaurant_code'>;
+
 /** A caller names a customer by uid, by email or by both; both must then name the same customer. */
 export type CustomerAddress = { uid?: string | undefined; email?: string | undefined };

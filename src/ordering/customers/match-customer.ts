@@ -1,7 +1,7 @@
 /** Finds or creates the customer of an order (interface 11.1, "Customer"). An order never edits an existing record. */
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
-import { type Customer, type WritableMembers, writableMembers } from './customer.ts';
+import { type LockedCustomer, type WritableMembers, writableMembers } from './customer.ts';
 import { recordCustomerChange } from './customer-event.ts';
 import { type CountedOrder, countOrder, countOrderByEmail } from './customer-statistics.ts';
 import { insertCustomer, lockCustomer, lockCustomerByPhone } from './customer-store.ts';
@@ -58,7 +58,7 @@ const findMatch = async (
   tx: Kysely<unknown>,
   restuid: string,
   { email, phone }: OrderingClient,
-): Promise<Customer | undefined> => {
+): Promise<LockedCustomer | undefined> => {
   const byEmail = email === null ? undefined : await lockCustomer(tx, restuid, { email });
   if (byEmail !== undefined) return byEmail;
   const digits = phone === null ? '' : phone.replaceAll(/[^0-9]/g, '');

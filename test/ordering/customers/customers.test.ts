@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countOrder, uncountOrder } from '#src/ordering/customers/customer-statistics.ts';
 import { matchOrCreateCustomer } from '#src/ordering/customers/match-customer.ts';
-import { updateRestaurant } from '#src/ordering/restaurants/restaurant-store.ts';
+import { findLocation, saveLocation, updateRestaurant } from '#src/ordering/restaurants/restaurant-store.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { whileLocked } from '../../support/contention.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
@@ -215,6 +215,26 @@ test('A-629 a removal that waits for the customer has the time after the wait, s
     select removed_at from ordering.customers where uid = ${made.uid}`.execute(core.db);
   expect(rows).toEqual([{ removed_at: after }]);
   core.clock.set(before);
+});
+
+test('A-793 an update that waited for the same change answers the code of the location', async () => {
+  const { restuid, locationUid } = core.restaurant;
+  const location = await findLocation(core.db, restuid, locationUid);
+  if (location === undefined) throw new Error('a new restaurant has no location');
+  await saveLocation(core.db, { ...location, uid: 'loc_b', code: 'B' });
+  const made = await create({ email: 'moved@example.com', subrestaurant_uid: locationUid });
+  const row = sql`select 1 from ordering.customers where uid = ${made.uid} for update`;
+  const first = sql`update ordering.customers set subrestaurant_uid = 'loc_b', seq = seq + 1 where uid = ${made.uid}`;
+  const again = await whileLocked(
+    core.db,
+    row,
+    1,
+    () => update({ uid: made.uid, subrestaurant_uid: 'loc_b' }),
+    (holder) => first.execute(holder),
+  );
+  expect(again.json.customer).toMatchObject({ subrestaurant_uid: 'loc_b', subrestaurant_code: 'B' });
+  expect(again.json.customer).toEqual(await read(made.uid));
+  expect(await changesOf(made.uid)).toHaveLength(1);
 });
 
 test('A-074 statistics follow orders at once and never announce the customer', async () => {
