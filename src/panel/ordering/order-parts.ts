@@ -16,8 +16,17 @@ export const orderBadge = ({ texts }: Pick<View, 'texts'>, status: OrderStatus):
   badge(tones[status], texts.ordering.states[status]);
 
 /** `hundredths`: of the currency, also of one without decimals. */
-export const money = ({ language }: Pick<View, 'language'>, hundredths: number, currency: string): string =>
-  new Intl.NumberFormat(language, { style: 'currency', currency }).format(hundredths / 100);
+export const money = ({ language }: Pick<View, 'language'>, hundredths: number, currency: string): string => {
+  // Zero may be that of a discount, which is negative.
+  const style = { style: 'currency', currency, signDisplay: 'negative' } as const;
+  const everyday = new Intl.NumberFormat(language, style);
+  const { maximumFractionDigits: digits = 2 } = everyday.resolvedOptions();
+  // Intl knows the decimals of everyday use. Some currencies have two more in their standard, and orders are owed with these.
+  const isCut = digits < 2 && hundredths % 100 !== 0;
+  return (isCut ? new Intl.NumberFormat(language, { ...style, minimumFractionDigits: 2 }) : everyday).format(
+    hundredths / 100,
+  );
+};
 
 /** As in the API and on receipts: with the code of the location, where it has one. */
 export const orderNumber = ({ number, locationCode }: Pick<PanelOrder, 'number' | 'locationCode'>): string =>

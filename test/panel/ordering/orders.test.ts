@@ -133,3 +133,33 @@ test.skipIf(isSkipped)(
     expect(harness.problems).toEqual([]);
   },
 );
+
+test.skipIf(isSkipped)(
+  'A-791 amounts of a currency without coins in everyday use are shown as they are owed, and a discount of nothing has no sign',
+  async () => {
+    const { restuid = '' } = await harness.command('restaurant', 'create', '--name', 'Kávéház', '--currency', 'HUF');
+    const cookie = await harness.cookieOf(await harness.user('owner', [restuid]));
+    const { pool } = harness.database;
+    for (const [code, percent] of Object.entries({ TENTH: 1_000, NOTHING: 0 }))
+      await pool.query(
+        `with generator as (
+           insert into ordering.coupon_generators (restuid, gencode, discount_perc, quantity, order_min, valid_weekdays, points, created)
+           values ($1, $2, $3, 9, 0, '{}', 0, now()))
+         insert into ordering.coupons (restuid, code, gencode, discount_perc, quantity, order_min, valid_weekdays, created)
+         values ($1, $2, $2, $3, 9, 0, '{}', now())`,
+        [restuid, code, percent],
+      );
+    const cafe = await openTill(harness, restuid);
+    // Two at 6.50, shown as they are read.
+    const shown = async (code: string): Promise<string> => {
+      const { uid } = await cafe.order({ coupon: { code } });
+      const page = `${harness.url}/panel/restaurants/${restuid}/orders/${uid}`;
+      return (await (await fetch(page, { headers: { cookie } })).text())
+        .replaceAll(/<[^>]+>|\s/g, ' ')
+        .replaceAll(/ +/g, ' ');
+    };
+    const tenth = await shown('TENTH');
+    for (const amount of ['HUF 6.50', 'HUF 13 ', '-HUF 1.30', 'HUF 11.70']) expect(tenth).toContain(amount);
+    expect(await shown('NOTHING')).toMatch(/Coupon NOTHING HUF 0 /);
+  },
+);
