@@ -3,7 +3,7 @@ import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { notFound, page } from '../page/answer.ts';
 import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import type { OrderEvent, PanelOrder } from '../ports/ordering.ts';
+import type { OrderEvent, OrderStatus, PanelOrder } from '../ports/ordering.ts';
 import { pathOfRestaurant, requestedRestaurant, restaurantRoles } from '../restaurant/paths.ts';
 import { copyButton } from '../view/copy-button.ts';
 import { table } from '../view/table.ts';
@@ -121,29 +121,38 @@ const addressText = ({ street, number, zip, city, doorbell, floor }: NonNullable
 
 type Step = { text: string; at: Date; by: string | undefined };
 
-/** The states that the order entered. An order without recorded moves has times of its own, which do not say who moved it. */
+/** An order enters each state once at most, in this order. */
+const statesInTime: readonly OrderStatus[] = ['new', 'confirmed', 'timed_out', 'closed', 'cancelled'];
+
+/**
+ * The states that the order entered. Of a state that is not among the recorded moves, the order may have a time of its own, which
+ * does not say who moved it.
+ */
 const stepsOf = async (view: View, restuid: string, order: PanelOrder): Promise<Step[]> => {
   const t = view.texts.ordering;
-  if (order.moves === null) {
-    const { status, date, settled, cancelled } = order;
-    const isSettled = settled !== null && status !== 'cancelled' && status !== 'closed';
-    return [
-      { text: t.entered.new, at: date, by: undefined },
-      ...(isSettled ? [{ text: t.entered[status], at: settled, by: undefined }] : []),
-      ...(cancelled !== null ? [{ text: t.entered.cancelled, at: cancelled, by: undefined }] : []),
-    ];
-  }
-  const actors = [...new Set(order.moves.map(({ by }) => by))];
+  const { status, date, confirmed, settled, cancelled } = order;
+  const moves = order.moves ?? [];
+  const actors = [...new Set(moves.map(({ by }) => by))];
   const names = new Map(
     await Promise.all(
       actors.map(async (by) => [by, (await view.ports.ordering.nameOf(restuid, by)) ?? idOf(by)] as const),
     ),
   );
-  return order.moves.map(({ to, at, by }) => ({
-    text: t.entered[to],
-    at: new Date(at),
-    by: by === 'system' ? t.system : names.get(by),
-  }));
+  const ownTimes: Readonly<Record<OrderStatus, Date | null>> = {
+    new: date,
+    confirmed: confirmed ? settled : null,
+    timed_out: status === 'timed_out' ? settled : null,
+    closed: null,
+    cancelled,
+  };
+  return statesInTime.flatMap((state) => {
+    const move = moves.find(({ to }) => to === state);
+    const text = t.entered[state];
+    if (move !== undefined)
+      return [{ text, at: new Date(move.at), by: move.by === 'system' ? t.system : names.get(move.by) }];
+    const at = ownTimes[state];
+    return at === null ? [] : [{ text, at, by: undefined }];
+  });
 };
 
 const idOf = (actor: string): string => actor.slice(actor.indexOf(':') + 1);

@@ -54,13 +54,15 @@ export type PanelOrder = {
   address: OrderAddress | null;
   deliverypoint: { name: string; full_address: string } | null;
   externalId: string | null;
+  /** Also after it was closed or cancelled. */
+  confirmed: boolean;
   countdownEnd: Date | null;
   /** When the order was confirmed, or left the state `new` otherwise. */
   settled: Date | null;
   confirmationText: string | null;
   cancelled: Date | null;
   cancelReason: string | null;
-  /** The states that the order entered, the oldest first; null where they were not recorded. `at`: ISO 8601. */
+  /** The states that the order entered, the oldest first; null or incomplete after a release that did not record them. `at`: ISO 8601. */
   moves: readonly { to: OrderStatus; at: string; by: string }[] | null;
 };
 

@@ -163,3 +163,31 @@ test.skipIf(isSkipped)(
     expect(await shown('NOTHING')).toMatch(/Coupon NOTHING HUF 0 /);
   },
 );
+
+test.skipIf(isSkipped)(
+  'A-792 the history of an order that a release without recorded moves inserted keeps every state with a known time',
+  async () => {
+    const { pool } = harness.database;
+    const inserted = await till.order();
+    const change = (set: string) => pool.query(`update ordering.orders set ${set} where uid = $1`, [inserted.uid]);
+    const steps = async (): Promise<string[]> => {
+      const { text } = await harness.ask('GET', `/orders/${inserted.uid}`);
+      return [...text.matchAll(/<li><strong>([^<]+)<\/strong>/g)].map(([, step = '']) => step);
+    };
+    await change('moves = null');
+    expect(await steps()).toEqual(['Received']);
+    await till.move('confirm', inserted);
+    expect(await steps()).toEqual(['Received', 'Confirmed']);
+    // The earlier release confirmed it, during the update and before.
+    await change(`moves = '[{"to": "new", "at": "2026-03-01T10:00:00.000Z", "by": "system"}]'`);
+    expect(await steps()).toEqual(['Received', 'Confirmed']);
+    await change('moves = null');
+    await till.move('close', inserted);
+    expect(await steps()).toEqual(['Received', 'Confirmed', 'Closed']);
+    await change('moves = null');
+    await till.move('cancel', inserted);
+    expect(await steps()).toEqual(['Received', 'Confirmed', 'Cancelled']);
+    await change(`status = 'timed_out', confirmed = false, cancelled = null, moves = null`);
+    expect(await steps()).toEqual(['Received', 'Timed out']);
+  },
+);
