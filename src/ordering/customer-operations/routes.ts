@@ -1,4 +1,5 @@
 /** Operations on customers (interface 11.2). */
+import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { Fault, validationFault } from '#src/contract/fault.ts';
 import type { Key } from '#src/platform/db/bounded-list.ts';
@@ -41,6 +42,14 @@ const readOperation = operation({
   },
 });
 
+/** The stored answer has the whole record, and a removal erases it. */
+const refuseRemoved = async (
+  { db, restuid }: { db: Kysely<unknown>; restuid: string },
+  { customer: { uid } }: z.infer<typeof one>,
+): Promise<void> => {
+  if ((await findCustomer(db, restuid, { uid })) === undefined) throw customerNotFound();
+};
+
 const eventsOfSave = ['customer.changed', 'loyaltylog.created'];
 
 const createOperation = operation({
@@ -48,10 +57,11 @@ const createOperation = operation({
   path: '/customer/create',
   summary: 'Adds a customer',
   addsOnly: true,
-  errors: ['CONFLICT', 'SUBRESTAURANT_NOT_FOUND'],
+  errors: ['CUSTOMER_NOT_FOUND', 'CONFLICT', 'SUBRESTAURANT_NOT_FOUND'],
   emits: eventsOfSave,
   params: createParams,
   answer: one,
+  checkReplay: refuseRemoved,
   handle: async ({ db, restuid, params, now }) => {
     const restaurant = await requireRestaurant(db, restuid);
     const result = await createCustomer(db, restuid, params, now);
@@ -68,6 +78,7 @@ const updateOperation = operation({
   emits: eventsOfSave,
   params: updateParams,
   answer: one,
+  checkReplay: refuseRemoved,
   handle: async ({ db, restuid, params, readNow }) => {
     const restaurant = await requireRestaurant(db, restuid);
     const { uid: customerUid, ...named } = params;

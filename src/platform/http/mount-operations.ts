@@ -152,6 +152,9 @@ const serve = async (operation: Operation, prefix: string, deps: ServeDeps, ctx:
     isLarge: mayBeLarge(ctx.req),
     requestId: String(ctx.state.requestId),
     sealing: operation.isSecret === true ? sealingOf(deps, caller.id, key) : undefined,
+    checkReplay:
+      operation.checkReplay &&
+      (async (db, text) => operation.checkReplay?.({ db, [tenantMember]: tenant }, JSON.parse(text))),
   });
   const mayWait = operation.check !== undefined || operation.longWork === true;
   const isNew = mayWait && !(await hasReceipt(deps.db, request, deps.clock.now()));

@@ -32,6 +32,8 @@ type RequestWithKey = IdentifiableRequest & {
   requestId: string;
   /** For requests and answers that hold a secret. */
   sealing?: Sealing | undefined;
+  /** Throws a Fault when this answer, which was a success, may not be given again. */
+  checkReplay?: ((tx: Kysely<unknown>, body: string) => Promise<void>) | undefined;
 };
 
 export type IdempotentRequest = RequestWithKey & {
@@ -146,7 +148,9 @@ const findEarlier = async (
   const { [tenantHeader]: tenant = request.tenant } = earlier.headers;
   if (tenant !== request.tenant) throw reusedAt(tenantMember);
   if (earlier.status === running) throw stillRunning();
-  return replay(earlier, request.sealing);
+  const answer = replay(earlier, request.sealing);
+  if (answer.status === 200) await request.checkReplay?.(tx, answer.body);
+  return answer;
 };
 
 /** Kept with the answer. Receipts of releases before this one have none. */

@@ -38,6 +38,35 @@ test('A-114 a repeated request gets the same bytes, marked as replayed, and has 
   expect(await core.events({ entity: first.json.customer.uid })).toHaveLength(1);
 });
 
+test('A-794 a repetition after the removal of the customer gets CUSTOMER_NOT_FOUND, and makes no new one', async () => {
+  const made = { email: 'a794@example.com', city: 'Pisa' };
+  const first = await create('k-794', made);
+  const { uid } = first.json.customer;
+  const change = (path: string, key: string, body: unknown): Promise<Answer> =>
+    core.call('POST', path, { body, headers: { 'idempotency-key': key } });
+  expect((await change('/customer/update', 'k-794-update', { uid, phone: '+39 06 1' })).status).toBe(200);
+  const refused = await change('/customer/update', 'k-794-refused', { uid, subrestaurant_uid: 'none' });
+  expect((await change('/customer/remove', 'k-794-remove', { uid })).status).toBe(200);
+  const again = [
+    await create('k-794', made),
+    await change('/customer/update', 'k-794-update', { uid, phone: '+39 06 1' }),
+  ];
+  for (const { status, json, text } of again) {
+    expect([status, json.error]).toEqual([404, 'CUSTOMER_NOT_FOUND']);
+    expect(text).not.toMatch(/a794|Pisa|\+39/);
+  }
+  expect(await countOf(made.email)).toBe(0);
+  const others = [
+    await change('/customer/remove', 'k-794-remove', { uid }),
+    await change('/customer/update', 'k-794-refused', { uid, subrestaurant_uid: 'none' }),
+  ];
+  expect(others.map(({ status, headers }) => [status, headers.get('idempotent-replayed')])).toEqual([
+    [200, 'true'],
+    [422, 'true'],
+  ]);
+  expect(others[1]?.text).toBe(refused.text);
+});
+
 test('A-438 a key that was used for one restaurant gives nothing to a token for another one of its client, named or not', async () => {
   const other = await core.addRestaurant();
   const uids = [core.restaurant.restuid, other.restuid];

@@ -627,6 +627,7 @@ final class CustomersOperations
      * at once.
      * - VALIDATION_ERROR (400): The request or a value in it is not valid. errors names every fault with
      * its pointer.
+     * - CUSTOMER_NOT_FOUND (404): There is no such customer, or it was removed.
      * - CONFLICT (409): The present state forbids it, a unique value is taken, or the same idempotent
      * request is still running: then Retry-After says when to ask again.
      * - SUBRESTAURANT_NOT_FOUND (422): There is no such location of the restaurant.
