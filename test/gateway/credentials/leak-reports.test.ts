@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tokenLengthMax } from '#src/gateway/access/bearer-tokens.ts';
+import { readValue } from '#src/gateway/incident/leak/read-value.ts';
 import { whileLocked } from '../../support/contention.ts';
 import { root } from '../../support/program.ts';
 import { makeProof, newProofKey } from '../../support/proofs.ts';
@@ -115,6 +117,32 @@ test('a value is found in the line where it stood, and of a text with several va
   expect(await look(bearer(token))).toBe(401);
   await send(JSON.stringify({ client_secret: client.client_secret }));
   expect(await look(clientHeaders(client))).toBe(401);
+  await door.close();
+});
+
+/** A token with as many details as a token may have. */
+const largestToken = async (url: string): Promise<string> => {
+  const tenants = Array.from({ length: 58 }, (_, n) => `tenant_of_the_longest_token_${n + 10}`);
+  for (const tenant of tenants) await harness.credentials.createTenant(tenant);
+  const details = [{ type: 'orderpass_access', restaurants: tenants }];
+  return tokenOf(url, await harness.createClient(tenants), { authorization_details: JSON.stringify(details) });
+};
+
+test('A-795 the largest access token is found in the line where it stood, and by the pattern of the guide', async () => {
+  const door = await harness.openDoor();
+  const token = await largestToken(door.url);
+  const payload = token.split('.')[1] ?? '';
+  expect(payload.length).toBeGreaterThan(3_000);
+  expect((await get(bearer(token), '/api/whoami', door.url)).status).toBe(200);
+  expect((await report({ token: `Authorization: Bearer ${token}` }, door.url)).json).toEqual({ received: true });
+  expect((await get(bearer(token), '/api/whoami', door.url)).status).toBe(401);
+  // Other members, such as audiences, may fill a token up to the length that is still read.
+  const longest = token.replace(payload, payload.padEnd(payload.length + tokenLengthMax - token.length, 'A'));
+  expect(longest).toHaveLength(tokenLengthMax);
+  expect(readValue(`token=${longest}`)).toBe(longest);
+  const page = readFileSync(join(root, 'src/app/reference/guide/secure/leaks.md'), 'utf8');
+  const [, pattern = ''] = /^\| access token \| `([^`]+)`/m.exec(page) ?? [];
+  expect(new RegExp(pattern).exec(`token=${longest}`)?.[0]).toBe(longest);
   await door.close();
 });
 

@@ -6,7 +6,7 @@
 const textLengthMax = 8_192;
 /** The formats of credential-values.ts, and of a token that is signed by ES256. */
 const values =
-  /\bop[ks]_(?:test_)?[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\b|\beyJ[\w-]{20,500}\.eyJ[\w-]{20,3000}\.[\w-]{86}(?![\w-])/g;
+  /\bop[ks]_(?:test_)?[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\b|\beyJ[\w-]{20,500}\.eyJ[\w-]{20,4000}\.[\w-]{86}(?![\w-])/g;
 
 /**
  * The one value that the text holds, such as `Authorization: Bearer …` or one in quotes, also percent-encoded; otherwise the text
