@@ -1,10 +1,11 @@
 /** The audit of a real program: killed, set back and emptied, and held against what left the house before. */
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makeDataDir, type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
+import { databaseNameOf, run } from '../support/test-server.ts';
 import { until } from '../support/until.ts';
 
 let database: TestDatabase;
@@ -180,6 +181,47 @@ test('F-23 verification names what it cannot see without an earlier end, and an 
     expect([later.code, later.stderr]).toEqual([1, expect.stringContaining('chain 0: the chain is missing')]);
   } finally {
     await other.drop();
+  }
+});
+
+test('A-796 a database that was restored to an older state on purpose is sound when the heads are removed before the first command on it, and named for good when they are removed later', async () => {
+  const other = await createTestDatabase();
+  const server = inject('testServer').url;
+  const name = databaseNameOf(other.url);
+  const home = join(folder.path, 'restored');
+  const elsewhere = { ...env, DATABASE_URL: other.url, ORDERPASS_DATA_DIR: home };
+  const change = (restaurant: string) => runJson(['restaurant', 'create', '--name', restaurant], elsewhere);
+  const again = async (): Promise<number> => (await runCommand(['audit', 'verify'], elsewhere)).code;
+  const restore = async (): Promise<void> => {
+    await run(server, `drop database ${name} with (force)`);
+    await run(server, `create database ${name} template ${name}_backup`);
+  };
+  const removeHeads = (): void => {
+    const heads = readdirSync(home).filter((file) => file.startsWith('audit-heads-'));
+    expect(heads).toHaveLength(1);
+    for (const file of heads) rmSync(join(home, file));
+  };
+  try {
+    await change('One');
+    await run(server, `create database ${name}_backup template ${name}`);
+    await change('Two');
+    await restore();
+    expect(await again()).toBe(1);
+    removeHeads();
+    expect(await again()).toBe(0);
+    await change('Three');
+    expect(await again()).toBe(0);
+    await restore();
+    await change('Four');
+    removeHeads();
+    expect(await again()).toBe(1);
+    // The way out: once more from the backup.
+    await restore();
+    await change('Five');
+    expect(await again()).toBe(0);
+  } finally {
+    await other.drop();
+    await run(server, `drop database if exists ${name}_backup with (force)`);
   }
 });
 
