@@ -5,8 +5,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
 import { insertEvents } from '#src/gateway/audit/chain/event-store.ts';
 import { completeEvent } from '#src/gateway/audit/event/event.ts';
+import { lastOfPartition } from '#src/gateway/audit/retention/partition-store.ts';
+import { createAuditRetention } from '#src/gateway/audit/retention/retention.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { isLockTimeout } from '#src/platform/db/transaction.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
 import { whileLocked } from '../../support/contention.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
@@ -210,4 +213,42 @@ test('A-597 while a dump reads the audit, an old month is not dropped, and the a
   }
   expect((await harness.retain(5)).dropped).toContain(old);
   expect((await harness.verify()).problems).toEqual([]);
+});
+
+test('A-781 the last events of a month are found without reading the others', async () => {
+  await harness.attack("select gateway.audit_partition('2020-02-10Z')");
+  await harness.attack(
+    `insert into gateway.audit_events (chain, seq, at, action, outcome, count, request_ids, tenants, scopes, details, hash)
+     select chain, seq, '2020-02-10Z', 'request.refused', 'failure', 1, '{}', '{}', '{}', '{}', int4send(seq)
+     from unnest(array[0, 3, 70]) chain, generate_series(1, 3000) seq`,
+  );
+  await harness.attack('analyze gateway.audit_events_202002');
+  await database.db.transaction().execute(async (tx) => {
+    const found = await lastOfPartition(tx, 'audit_events_202002');
+    expect(found).toEqual([0, 3, 70].map((chain) => ({ chain, seq: 3000, hash: '00000bb8' })));
+    const { rows } = await sql<{ count: number }>`
+      select seq_tup_read + idx_tup_fetch as count from pg_stat_xact_user_tables
+      where schemaname = 'gateway' and relname = 'audit_events_202002'`.execute(tx);
+    expect(rows[0]?.count).toBeLessThan(100);
+  });
+  await harness.attack('drop table gateway.audit_events_202002');
+});
+
+test('A-781 the retention waits for an hour after a statement that took too long', async () => {
+  const own = await createTestDatabase();
+  try {
+    await own.pool.query(`create or replace function gateway.audit_partition(moment timestamptz) returns void language plpgsql as $$
+      begin raise exception 'canceling statement due to statement timeout' using errcode = '57014'; end $$`);
+    const lines: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
+    const deps = { db: own.db, box: createSecretBox(Buffer.alloc(32)), clock: harness.clock, log };
+    const ended = new AbortController();
+    const running = createAuditRetention(deps, 400).run(ended.signal);
+    await Promise.race([running, until(() => lines.length > 0)]);
+    expect(lines[0]).toContain('trying again in an hour');
+    ended.abort();
+    await running;
+  } finally {
+    await own.drop();
+  }
 });

@@ -43,11 +43,24 @@ export const listPartitions = async (db: Db): Promise<Partition[]> => {
   return rows.map(({ name, endsAt }) => ({ name, endsAt: endsAt ?? undefined }));
 };
 
-/** The last event of each chain in a partition, the lowest chain first. */
+/**
+ * The last event of each chain in a partition, the lowest chain first. It steps through the key from chain to chain: a month may hold
+ * millions of events, and reading them all would take longer than a statement may.
+ */
 export const lastOfPartition = async (tx: Db, name: string): Promise<(ChainEnd & { chain: number })[]> => {
+  const month = sql.table(`gateway.${name}`);
   const { rows } = await sql<ChainEnd & { chain: number }>`
-    select distinct on (chain) chain, seq, encode(hash, 'hex') as hash from ${sql.table(`gateway.${name}`)}
-    order by chain, seq desc`.execute(tx);
+    with recursive chains as (
+      (select chain from ${month} order by chain limit 1)
+      union all
+      select (select chain from ${month} where chain > before.chain order by chain limit 1)
+      from chains before where before.chain is not null
+    )
+    select chains.chain, last.seq, encode(last.hash, 'hex') as hash
+    from chains cross join lateral (
+      select seq, hash from ${month} where chain = chains.chain order by seq desc limit 1
+    ) last
+    order by chains.chain`.execute(tx);
   return rows;
 };
 

@@ -6,7 +6,7 @@
  */
 import type { Kysely } from 'kysely';
 import { type Clock, dayMs, hourMs } from '#src/platform/clock.ts';
-import { inTransaction, isLockTimeout } from '#src/platform/db/transaction.ts';
+import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
@@ -177,8 +177,8 @@ export const createAuditRetention = (deps: RetainAuditDeps & { log: Logger }, da
       try {
         await retain(deps, daysMax);
       } catch (error) {
-        // A failed service would start again at once and queue its lock again.
-        if (!isLockTimeout(error)) throw error;
+        // A failed service would start again at once, and queue its lock or repeat its long statement again.
+        if (!isTransient(error)) throw error;
         deps.log.warn({ err: error }, 'months of the audit could not be made or dropped; trying again in an hour');
       }
       await pause(everyMs, signal);
