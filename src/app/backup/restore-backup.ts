@@ -2,7 +2,7 @@
  * Restores a backup into an empty data folder. The store recovers, is checked and records its restore in a folder inside; its
  * parts get their names when all of that has succeeded. A start refuses a data folder with such an unfinished folder in it.
  */
-import { existsSync, readdirSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import { copyFile, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { appendChange, isHeadsFile, type VerifiedAudit, verifyAudit } from '#src/gateway/index.ts';
@@ -65,13 +65,15 @@ export const restoreBackup = async (settings: Settings, log: Logger, request: Re
       `the master key is not the one that ${from} was made with, or its backup.json was changed: give the key of that installation`,
     );
   await assertEmpty(dataDir);
+  const { draft, abandon } = await beginRestore(dataDir);
+  let isPublished = false;
   const bytes = manifest.files.reduce((sum, { size }) => sum + size, 0);
   const archiveBytes = manifest.files.find(({ name }) => name === archiveName)?.size ?? 0;
   const progress = (done: number): void => request.onPercent(Math.floor((done * 100) / (bytes + archiveBytes)));
-  await compareFiles(from, manifest.files, progress);
-
-  const draft = await beginRestore(dataDir);
   try {
+    // What a start made before it could see the draft.
+    await assertEmpty(dataDir, draft);
+    await compareFiles(from, manifest.files, progress);
     const paths = { archive: join(from, archiveName), manifest: join(from, postgresManifestName) };
     await restoreCluster(draft, paths, log, (done) => progress(bytes + done));
     for (const { name } of manifest.files) if (isHeadsFile(name)) await copyFile(join(from, name), join(draft, name));
@@ -79,13 +81,17 @@ export const restoreBackup = async (settings: Settings, log: Logger, request: Re
     if (master.place === 'data folder')
       await writeBackupFile(draft, masterKeyName, `${master.key.toString('base64')}\n`);
     await publish(draft, dataDir);
+    isPublished = true;
+    await syncFolder(dataDir);
+    await removeDataFolder(draft);
+    await syncFolder(dataDir);
     return { manifest, dataDir, masterKey: master.place, ...checked };
   } catch (error) {
-    if (existsSync(join(dataDir, 'postgres')))
+    if (isPublished)
       throw new BackupError(
         `The store is restored in ${dataDir}, but the last step failed (${error instanceof Error ? error.message : String(error)}). Remove ${draft} if it is there, and start the program`,
       );
-    await removeDataFolder(draft);
+    await abandon();
     throw nameFullDisk(error, dataDir);
   }
 };
@@ -126,11 +132,12 @@ const readKey = async (file: string): Promise<Buffer> => {
   return key;
 };
 
-const assertEmpty = async (dataDir: string): Promise<void> => {
+/** `draft`: of this restore. */
+const assertEmpty = async (dataDir: string, draft?: string): Promise<void> => {
   const found = await stat(dataDir).catch(() => undefined);
   if (found === undefined) return;
   const names = found.isDirectory() ? readdirSync(dataDir) : [''];
-  if (names.length === 0) return;
+  if (names.every((name) => join(dataDir, name) === draft)) return;
   throw new BackupError(
     `${dataDir} is not empty, and a restore overwrites nothing: stop the program, and move the folder away or name another one (ORDERPASS_DATA_DIR)`,
   );
@@ -164,8 +171,15 @@ const checkStore = async (
  */
 const publish = async (draft: string, dataDir: string): Promise<void> => {
   const moved: string[] = [];
+  const names = readdirSync(draft).filter((one) => isHeadsFile(one) || one === masterKeyName);
+  // A rename replaces a file or a link without a word.
+  for (const place of [...names, 'postgres'].map((name) => join(dataDir, name)))
+    if (lstatSync(place, { throwIfNoEntry: false }) !== undefined)
+      throw new BackupError(
+        `${place} was made during the restore, which replaces nothing: restore into another folder`,
+      );
   try {
-    for (const name of readdirSync(draft).filter((one) => isHeadsFile(one) || one === masterKeyName)) {
+    for (const name of names) {
       await rename(join(draft, name), join(dataDir, name));
       moved.push(name);
     }
@@ -174,7 +188,4 @@ const publish = async (draft: string, dataDir: string): Promise<void> => {
     for (const name of moved) await rm(join(dataDir, name), { force: true });
     throw error;
   }
-  await syncFolder(dataDir);
-  await removeDataFolder(draft);
-  await syncFolder(dataDir);
 };

@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { openExternalHeads } from '#src/gateway/index.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
+import { assertNotRestoring } from '#src/platform/db/embedded/restore-cluster.ts';
 import { databaseName, type Store, type StoreOptions } from '#src/platform/db/index.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
 import { assertCurrent, reportSchema } from '#src/platform/db/schema/pending.ts';
@@ -49,6 +50,8 @@ export const openInstallation = async (
   options: OpenOptions,
 ): Promise<Installation> => {
   const dataDir = resolve(settings.data_dir);
+  // Before the key: a refused start leaves nothing in the folder that a restore fills.
+  if (settings.database_url === undefined) assertNotRestoring(dataDir);
   const keys = readMasterKeys(settings, { makes: true });
   const store = await openOwnStore(settings, log, options);
   try {

@@ -1,11 +1,22 @@
 /** Backup, restore and move of one embedded store, by the commands that an operator uses. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createBackup } from '#src/app/backup/create-backup.ts';
+import { restoreBackup } from '#src/app/backup/restore-backup.ts';
 import { loadSettings } from '#src/app/settings/config.ts';
 import { isHeadsFile } from '#src/gateway/index.ts';
 import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
@@ -222,7 +233,7 @@ test('A-508 a restore that fails when its files get their names leaves none of t
   expect(readdirSync(backup).filter(isHeadsFile)).not.toEqual([]);
   const target = join(folder, 'half');
   const restoring = runCommand(['restore', '--from', backup], at('half'));
-  await until(() => existsSync(join(target, 'restore.unfinished')));
+  await until(() => existsSync(join(target, 'restore.unfinished', 'postgres')));
   mkdirSync(join(target, 'master.key', 'foreign'), { recursive: true });
   const { code, stderr } = await restoring;
   expect([code, stderr]).toEqual([1, expect.stringContaining('master.key')]);
@@ -261,6 +272,37 @@ test('A-570 a backup during which the master key is rotated is refused and leave
   expect([exitCode, readdirSync(folder).filter((name) => name.startsWith('rotated'))]).toEqual([0, []]);
   await runJson(['backup', '--to', rotated, '--with-master-key'], env);
   expect(await runJson(['restore', '--from', rotated], at('of-new-key'))).toMatchObject({ audit_ok: true });
+}, 240_000);
+
+/** `meanwhile`: runs once, when the restore has compared the first bytes of the backup. */
+const restoreWhile = (target: Record<string, string>, meanwhile: () => void): Promise<unknown> => {
+  let isDone = false;
+  const onPercent = (): void => {
+    if (!isDone) meanwhile();
+    isDone = true;
+  };
+  const log = createLog({ level: 'silent', role: 'restore' });
+  return restoreBackup(loadSettings({ env: target }), log, { from: backup, onPercent });
+};
+
+test('A-780 a restore refuses other commands on its data folder as soon as it compares the backup, and replaces nothing that was made there meanwhile', async () => {
+  const target = at('raced');
+  const command = [join(root, 'src/cli/launch.mjs'), 'migrate'];
+  let names: string[] = [];
+  const restored = await restoreWhile(target, () => {
+    const migrated = spawnSync(process.execPath, command, { cwd: root, env: { ...plainEnv(), ...target } });
+    expect([migrated.status, String(migrated.stderr)]).toEqual([1, expect.stringContaining('has not finished')]);
+    names = readdirSync(join(folder, 'raced'));
+  });
+  expect(names).toEqual(['restore.unfinished']);
+  expect(restored).toMatchObject({ masterKey: 'data folder', audit: { problems: [] } });
+  expect(readFileSync(join(folder, 'raced', 'master.key'))).toEqual(readFileSync(join(backup, 'master.key')));
+
+  const place = join(folder, 'linked', 'postgres');
+  const foreign = restoreWhile(at('linked'), () => symlinkSync(join(folder, 'of-another-store'), place));
+  await expect(foreign).rejects.toThrow(`${place} was made during the restore`);
+  expect(readdirSync(join(folder, 'linked'))).toEqual(['postgres']);
+  expect(readlinkSync(place)).toBe(join(folder, 'of-another-store'));
 }, 240_000);
 
 test('A-276 a data folder whose restore was killed is not started', async () => {

@@ -54,6 +54,8 @@ export const startEmbedded = async (settings: EmbeddedSettings): Promise<Embedde
   const { home } = await openHome(dataDir, settings, log);
   const lock = await lockHome(home);
   try {
+    // A restore that began since the first look either saw the lock in the folder, or is seen now.
+    assertNotRestoring(dataDir);
     // Only the lock makes the account certain: another start may have made or adopted the cluster meanwhile.
     const account = await accountOf(home, log);
     const binaries = await prepareBinaries(account, settings);

@@ -1,26 +1,43 @@
 /** Makes the cluster of an empty data folder from the archive of a base backup, in place of initdb. */
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, readlink, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { dataFolderMode, makeDataFolder, makeFolder } from '../../files/make-folder.ts';
 import { unpackTar } from '../../files/read-tar.ts';
 import { giveTree } from './adopt-cluster.ts';
-import { EmbeddedError } from './errors.ts';
+import { EmbeddedError, errorCode } from './errors.ts';
 import { openHome } from './home.ts';
 
 /** It exists while a restore runs, and after one that was killed. */
 const unfinishedRestore = (dataDir: string): string => path.join(dataDir, 'restore.unfinished');
 
-/** Makes the folder in which a restore prepares a data folder. EEXIST while another restore does so. */
-export const beginRestore = async (dataDir: string): Promise<string> => {
-  makeDataFolder(dataDir);
+/**
+ * `draft`: a folder in the data folder, in which a restore prepares its content. While it exists, starts and other restores are refused.
+ * `abandon` removes it, and the folders that were made for it unless other files lie in them.
+ */
+export type BegunRestore = { draft: string; abandon(): Promise<void> };
+
+export const beginRestore = async (dataDir: string): Promise<BegunRestore> => {
+  const place = path.resolve(dataDir);
+  const first = makeDataFolder(place);
   const mode = dataFolderMode();
-  const draft = unfinishedRestore(dataDir);
-  await mkdir(draft, { mode });
+  const draft = unfinishedRestore(place);
+  await mkdir(draft, { mode }).catch((error: unknown) => {
+    if (errorCode(error) === 'EEXIST') assertNotRestoring(dataDir);
+    throw error;
+  });
   await chmod(draft, mode);
-  return draft;
+  const abandon = async (): Promise<void> => {
+    await removeDataFolder(draft);
+    if (first === undefined) return;
+    for (let made = place; made.length >= first.length; made = path.dirname(made)) {
+      const failed = await rmdir(made).catch((error: unknown) => ({ error }));
+      if (failed !== undefined) return;
+    }
+  };
+  return { draft, abandon };
 };
 
 /** A start would otherwise make an empty store, which looks like a success. */
