@@ -8,7 +8,7 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import { leaveTogether } from './driver/host-pool.ts';
 import { connectionUrl, type SocketConnection } from './driver/socket-connection.ts';
-import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded/embedded.ts';
+import { type Embedded, EmbeddedError, shareEmbedded, startEmbedded } from './embedded/embedded.ts';
 import { shareHints } from './hints/hints.ts';
 import { createBackground, createDatabase, createPool, endPool } from './pool.ts';
 import { loadMigrations } from './schema/migrate.ts';
@@ -84,12 +84,16 @@ export const openStore = async (
     return connect(settings, { ...owned, connection }, log);
   }
   if (exclusive) return connect(settings, await retryWhileInUse(() => own(settings, log), handOverMs), log);
-  const found = await retryWhileInUse(async () => (await shared(settings)) ?? (await own(settings, log)), startingMs);
-  return connect(
-    settings,
-    'host' in found ? found : { ...found, stop: (isIdle) => stopAfterOthers(found, log, isIdle) },
-    log,
+  const found = await retryWhileInUse(
+    async () => (await shareEmbedded(settings.dataDir)) ?? (await own(settings, log)),
+    startingMs,
   );
+  // Without a session of its own, a shared server could stop while the pool has no connection, which is so between two long steps.
+  const server: Server =
+    'release' in found
+      ? { connection: found.connection, freshlyCreated: false, stop: async () => found.release() }
+      : { ...found, stop: (isIdle) => stopAfterOthers(found, log, isIdle) };
+  return connect(settings, server, log);
 };
 
 /** Another process may be ending (a command that used the store) or starting. `timeoutMs`: for such a process. */
@@ -113,15 +117,12 @@ const own = (
   extraSettings: Readonly<Record<string, string>> = {},
 ): Promise<Embedded> => startEmbedded({ dataDir: settings.dataDir, log, extraSettings });
 
-const shared = async (settings: StoreSettings): Promise<SocketConnection | undefined> =>
-  (await embeddedConnection(settings.dataDir))?.connection;
+/** An embedded server. `isIdle`: all connections of the pools of this process have ended. */
+type Server = Pick<Embedded, 'connection' | 'freshlyCreated'> & { stop(isIdle: boolean): Promise<void> };
 
-/** `isIdle`: all connections of this process have ended. */
-type Owned = Omit<Embedded, 'stop'> & { stop(isIdle: boolean): Promise<void> };
-
-const connect = (settings: StoreSettings, target: Owned | SocketConnection | string, log: Logger): Store => {
-  const owned = typeof target === 'object' && 'stop' in target ? target : undefined;
-  const connection = typeof target === 'object' && 'stop' in target ? target.connection : target;
+const connect = (settings: StoreSettings, target: Server | string, log: Logger): Store => {
+  const server = typeof target === 'string' ? undefined : target;
+  const connection = typeof target === 'string' ? target : target.connection;
   const { applicationName, poolMax, directUrl, prepared } = settings;
   const isPooled = directUrl !== undefined;
   const pool = createPool(
@@ -142,7 +143,7 @@ const connect = (settings: StoreSettings, target: Owned | SocketConnection | str
     // A connection that is never released must not keep the process from ending.
     const timeout = new Promise<false>((resolve) => setTimeout(() => resolve(false), poolEndMs).unref());
     const ended = Promise.all([...new Set([pool, sessions])].map(endPool)).then(() => true);
-    await owned?.stop(await Promise.race([ended, timeout]));
+    await server?.stop(await Promise.race([ended, timeout]));
   };
   let closing: Promise<void> | undefined;
   return {
@@ -153,7 +154,7 @@ const connect = (settings: StoreSettings, target: Owned | SocketConnection | str
     url: typeof connection === 'string' ? connection : connectionUrl(connection),
     connection,
     embedded: typeof connection !== 'string',
-    freshlyCreated: owned?.freshlyCreated === true,
+    freshlyCreated: server?.freshlyCreated === true,
     close: () => {
       closing ??= closeOnce();
       return closing;

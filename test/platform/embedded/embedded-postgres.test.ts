@@ -236,6 +236,28 @@ describe('one owner', () => {
     expect(await serversOf(folder.cluster)).toEqual([]);
   });
 
+  test('A-782 a command waits for another one that shares its server, also while that has no connection to it', async () => {
+    const lines: string[] = [];
+    const heard = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
+    const open = (): Promise<Store> =>
+      openStore({ dataDir: folder.dataDir, applicationName: 'orderpass-all' }, heard, { exclusive: false });
+    const owner = await open();
+    const other = await open();
+    other.pool.options.idleTimeoutMillis = 100;
+    await other.pool.query('select 1');
+    await until(() => other.pool.totalCount === 0);
+    let hasEnded = false;
+    const closing = owner.close().then(() => {
+      hasEnded = true;
+    });
+    await Promise.race([closing, until(() => lines.join().includes('another command uses the store'))]);
+    expect(hasEnded).toBe(false);
+    await other.pool.query('select 1');
+    await other.close();
+    await closing;
+    expect(await serversOf(folder.cluster)).toEqual([]);
+  });
+
   test('A-588 a command whose server a backup shares ends after it, also when that takes longer than 30 s', async () => {
     const command = await openStore({ dataDir: folder.dataDir, applicationName: 'orderpass-all' }, log, {
       exclusive: false,

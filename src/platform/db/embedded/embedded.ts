@@ -7,6 +7,7 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
+import { destroyConnection } from '../driver/pg-client.ts';
 import type { SocketConnection } from '../driver/socket-connection.ts';
 import { adoptCluster } from './adopt-cluster.ts';
 import { prepareBinaries } from './binaries.ts';
@@ -18,7 +19,7 @@ import { clearLeftovers } from './leftover.ts';
 import { lockHome } from './owner-lock.ts';
 import { readPidFile } from './pid-file.ts';
 import { assertNotRestoring } from './restore-cluster.ts';
-import { connectionAt, startServer, withClient } from './server.ts';
+import { connectionAt, openClient, startServer, withClient } from './server.ts';
 import { createServerLog } from './server-log.ts';
 import { openSocketFolder } from './socket-folder.ts';
 
@@ -94,15 +95,29 @@ export const startEmbedded = async (settings: EmbeddedSettings): Promise<Embedde
 };
 
 /** The connection to the server that another process of Orderpass runs on this data folder; undefined without one. */
-export const embeddedConnection = async (dataDir: string): Promise<{ connection: SocketConnection } | undefined> => {
+export const embeddedConnection = (dataDir: string): Promise<{ connection: SocketConnection } | undefined> =>
+  findServer(dataDir, (connection) => withClient(connection, async () => ({ connection })));
+
+/** `release` ends the session by which the process that runs the server sees that another one still uses it. */
+export type SharedEmbedded = { connection: SocketConnection; release(): void };
+
+export const shareEmbedded = (dataDir: string): Promise<SharedEmbedded | undefined> =>
+  findServer(dataDir, async (connection) => {
+    const client = await openClient(connection, 'orderpass command');
+    return { connection, release: () => destroyConnection(client) };
+  });
+
+const findServer = async <T>(
+  dataDir: string,
+  use: (connection: SocketConnection) => Promise<T>,
+): Promise<T | undefined> => {
   try {
     const home = await findHome(path.resolve(dataDir));
     if (home === undefined) return undefined;
     const pidFile = await readPidFile(home.cluster);
     // The pid file in a copy of a data folder describes the original.
     if (pidFile?.status !== 'ready' || pidFile.cluster !== (await realpath(home.cluster))) return undefined;
-    const connection = connectionAt(pidFile.socketFolder);
-    return await withClient(connection, async () => ({ connection }));
+    return await use(connectionAt(pidFile.socketFolder));
   } catch (error) {
     if (errorCode(error) === 'EACCES')
       throw new EmbeddedError(

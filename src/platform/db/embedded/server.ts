@@ -143,18 +143,28 @@ export const withClient = async <T>(
   connection: SocketConnection,
   fn: (client: pg.Client) => Promise<T>,
 ): Promise<T> => {
+  const client = await openClient(connection, 'orderpass start');
+  try {
+    return await fn(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+};
+
+export const openClient = async (connection: SocketConnection, applicationName: string): Promise<pg.Client> => {
   const client = new pg.Client({
     ...connection,
     ssl: false,
     connectionTimeoutMillis: connectMs,
-    application_name: 'orderpass start',
+    application_name: applicationName,
   });
   client.on('error', () => undefined);
   try {
     await client.connect();
-    return await fn(client);
-  } finally {
+    return client;
+  } catch (error) {
     await client.end().catch(() => undefined);
+    throw error;
   }
 };
 
