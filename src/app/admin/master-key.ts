@@ -1,13 +1,13 @@
 /** The rotation of the master key by the command line, and its state. How it works: src/app/installation/README.md. */
 import { appendChange } from '#src/gateway/index.ts';
 import { openSession, type Session } from '#src/platform/db/driver/session.ts';
+import { hasCluster } from '#src/platform/db/embedded/home.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Installation, openInstallation } from '../installation/installation.ts';
 import { listKeyHolders } from '../installation/key-holder.ts';
 import { hasTable, type KeyHolderRow } from '../installation/key-holder-store.ts';
 import { isOwnKey, type MasterKey, type MasterKeys, readMasterKeys } from '../installation/master-keys.ts';
-import { hasEmbedded } from '../installation/migrate-schema.ts';
 import { hasNextKey, makeNextKey, useNextKey } from '../installation/own-key-file.ts';
 import { nameConnection, openOwnStore } from '../installation/own-store.ts';
 import { addKey, type RecordKey, removeOthers } from '../installation/rotate-master-key.ts';
@@ -39,7 +39,7 @@ export type MasterKeyStatus = {
 export const showMasterKey = async (settings: Settings, log: Logger): Promise<MasterKeyStatus> => {
   const keys = readMasterKeys(settings, { makes: false });
   // To open an embedded store that was never started would make it.
-  if (settings.database_url === undefined && !hasEmbedded(settings)) return statusOf(keys, [], []);
+  if (settings.database_url === undefined && !hasCluster(settings.data_dir)) return statusOf(keys, [], []);
   const store = await openOwnStore(settings, log, { exclusive: false });
   try {
     if (!(await hasTable(store.db, 'facts'))) return statusOf(keys, [], []);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BackupError, type BackupFile } from './backup-manifest.ts';
+import { BackupError, type BackupFile, undefinedIfAbsent } from './backup-manifest.ts';
 
 export type WrittenFile = {
   write(part: string | Uint8Array): Promise<void>;
@@ -67,7 +67,7 @@ export const compareFiles = async (
   let bytes = 0;
   for (const { name, size, sha256 } of files) {
     const path = join(folder, name);
-    const found = await stat(path).catch(() => undefined);
+    const found = await stat(path).catch(undefinedIfAbsent);
     if (found === undefined) throw new BackupError(`the backup is damaged: ${path} is missing`);
     if (found.size !== size)
       throw new BackupError(`the backup is damaged: ${path} has ${found.size} bytes instead of ${size}`);

@@ -58,9 +58,15 @@ export type SealedManifest = {
   fits(box: Box): boolean;
 };
 
+/** Undefined for a path that leads to nothing. BackupError for one that the user may not read, or that leads to something else. */
+export const undefinedIfAbsent = (error: NodeJS.ErrnoException): undefined => {
+  if (error.code === 'ENOENT') return undefined;
+  throw new BackupError(`${error.path ?? ''} cannot be read: ${error.message}`);
+};
+
 /** BackupError for a folder without a complete backup. */
 export const readManifest = async (folder: string): Promise<SealedManifest> => {
-  const text = await readFile(join(folder, manifestName), 'utf8').catch(() => undefined);
+  const text = await readFile(join(folder, manifestName), 'utf8').catch(undefinedIfAbsent);
   if (text === undefined)
     throw new BackupError(`${folder} is not a complete backup: ${manifestName}, which is written last, is missing`);
   const sealed = manifestSchema.extend({ mac: z.string() }).safeParse(parse(text));

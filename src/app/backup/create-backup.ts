@@ -3,11 +3,11 @@
  * complete, so a folder of the given name is always a whole backup.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { appendChange, isHeadsFile } from '#src/gateway/index.ts';
 import { type BaseBackupSinks, streamBaseBackup } from '#src/platform/db/embedded/base-backup.ts';
+import { hasCluster } from '#src/platform/db/embedded/home.ts';
 import { serverVersion, storedBytes } from '#src/platform/db/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { programVersion } from '#src/platform/files/release.ts';
@@ -27,6 +27,7 @@ import {
   manifestName,
   masterKeyName,
   postgresManifestName,
+  undefinedIfAbsent,
   writeManifest,
 } from './backup-manifest.ts';
 
@@ -44,8 +45,7 @@ export type MadeBackup = { folder: string; manifest: BackupManifest };
 export const createBackup = async (settings: Settings, log: Logger, request: BackupRequest): Promise<MadeBackup> => {
   const dataDir = resolve(settings.data_dir);
   refuseServer(settings);
-  if (!existsSync(join(dataDir, 'postgres')))
-    throw new BackupError(`there is no embedded store in ${dataDir} (ORDERPASS_DATA_DIR)`);
+  if (!hasCluster(dataDir)) throw new BackupError(`there is no embedded store in ${dataDir} (ORDERPASS_DATA_DIR)`);
   const folder = resolve(request.to);
   await assertPlace(folder, dataDir);
   // A backup before an update must not be the first step of that update.
@@ -79,11 +79,8 @@ const refuseServer = (settings: Settings): void => {
 const assertPlace = async (folder: string, dataDir: string): Promise<void> => {
   if (`${folder}/`.startsWith(`${dataDir}/`))
     throw new BackupError(`${folder} lies in the data folder, whose loss a backup is for: name another folder`);
-  const names = await readdir(folder).catch(() => undefined);
-  if (names === undefined) {
-    if (existsSync(folder)) throw new BackupError(`${folder} is not a folder`);
-    return;
-  }
+  const names = await readdir(folder).catch(undefinedIfAbsent);
+  if (names === undefined) return;
   if (names.length > 0) throw new BackupError(`${folder} is not empty: name a new folder`);
   if ((await stat(folder)).dev !== (await stat(dirname(folder))).dev)
     throw new BackupError(`${folder} is the root of a file system: name a folder in it`);

@@ -1,6 +1,5 @@
 /** The schema of the store for `migrate`. The keys of the installation are not needed, so the role that owns it never gets them. */
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { hasCluster } from '#src/platform/db/embedded/home.ts';
 import type { Store } from '#src/platform/db/index.ts';
 import { GrantError, planGrants } from '#src/platform/db/schema/grants.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
@@ -16,7 +15,7 @@ export type SchemaPlan = { pending: { migration: string; sql: string }[]; grants
 export const planSchema = async (settings: Settings, log: Logger, role: string | undefined): Promise<SchemaPlan> => {
   refuseRoleOfEmbedded(settings, role);
   // To open an embedded store that was never started would make it.
-  if (settings.database_url === undefined && !hasEmbedded(settings)) return toPlan(allMigrations, []);
+  if (settings.database_url === undefined && !hasCluster(settings.data_dir)) return toPlan(allMigrations, []);
   return withSessions(settings, log, async (pool) =>
     toPlan(
       await readPending(pool, allMigrations),
@@ -42,10 +41,6 @@ const refuseRoleOfEmbedded = (settings: Settings, role: string | undefined): voi
   if (settings.database_url === undefined && role !== undefined)
     throw new GrantError(`DATABASE_URL is missing: the embedded store has one role, so there is no role ${role} in it`);
 };
-
-/** A start has made the embedded store. */
-export const hasEmbedded = (settings: Pick<Settings, 'data_dir'>): boolean =>
-  existsSync(join(resolve(settings.data_dir), 'postgres'));
 
 const toPlan = (pending: readonly Migration[], grants: string[]): SchemaPlan => ({
   pending: pending.map((migration) => ({ migration: titleOf(migration), sql: migration.sql })),

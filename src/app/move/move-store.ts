@@ -3,8 +3,7 @@
  * program must be stopped, and commands that run meanwhile can only read. The embedded store is marked before the rows are committed
  * there, so that it is not started by mistake, also when this command is killed after that.
  */
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { appendChange, copyExternalHeads } from '#src/gateway/index.ts';
 import {
   addressProblem,
@@ -14,6 +13,7 @@ import {
 } from '#src/platform/db/database-address.ts';
 import { connectForCopy } from '#src/platform/db/driver/copy.ts';
 import { isTransactionPooled } from '#src/platform/db/driver/find-pooler.ts';
+import { hasCluster } from '#src/platform/db/embedded/home.ts';
 import { databaseName, openStore, type Store, serverIdentity } from '#src/platform/db/index.ts';
 import {
   type CopiedDatabase,
@@ -113,8 +113,7 @@ const withEmbedded = async <T>(
   run: (installation: Installation) => Promise<T>,
 ): Promise<T> => {
   const dataDir = resolve(settings.data_dir);
-  if (!existsSync(join(dataDir, 'postgres')))
-    throw new CopyError(`there is no embedded store in ${dataDir} (ORDERPASS_DATA_DIR)`);
+  if (!hasCluster(dataDir)) throw new CopyError(`there is no embedded store in ${dataDir} (ORDERPASS_DATA_DIR)`);
   const installation = await openInstallation({ ...settings, migrate: 'auto' }, log, {
     exclusive: true,
     soleWriter: true,

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chownSync, lstatSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { assertRealFolder } from '#src/platform/files/real-folder.ts';
@@ -74,3 +74,33 @@ test.runIf(mayRun(unnamed))('a first start that initdb refuses says why', async 
   expect([status, stderr]).toEqual([1, expect.stringContaining(`could not look up effective user ID ${unnamed}`)]);
   await remove();
 });
+
+test.runIf(mayRun(unnamed))(
+  'A-783 a folder that the user may not look into is not taken for one that is missing',
+  async () => {
+    const { path, dataDir, cluster, remove } = await makeFolder();
+    const backup = join(path, 'backup');
+    mkdirSync(cluster, { recursive: true });
+    mkdirSync(backup);
+    writeFileSync(join(backup, 'backup.json'), '{}');
+    for (const folder of [dataDir, backup]) chmodSync(folder, 0o700);
+    const foreign = 'belongs to another user: run this as the user that started Orderpass';
+    const unreadable = 'backup.json cannot be read: EACCES';
+    for (const [why, ...words] of [
+      [foreign, 'migrate', '--plan'],
+      [foreign, 'backup', '--to', join(path, 'new')],
+      [foreign, 'move', '--undo'],
+      [foreign, 'restaurant', 'list'],
+      [unreadable, 'restore', '--from', backup],
+    ] as const) {
+      const { status, stdout, stderr } = spawnSync(process.execPath, [launch, ...words], {
+        uid: unnamed,
+        gid: unnamed,
+        env: { ...plainEnv(), ORDERPASS_DATA_DIR: dataDir },
+        encoding: 'utf8',
+      });
+      expect([words[0], status, stdout, stderr]).toEqual([words[0], 1, '', expect.stringContaining(why)]);
+    }
+    await remove();
+  },
+);

@@ -12,7 +12,7 @@ import type { SocketConnection } from '../driver/socket-connection.ts';
 import { adoptCluster } from './adopt-cluster.ts';
 import { prepareBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
-import { EmbeddedError, errorCode } from './errors.ts';
+import { EmbeddedError, errorCode, foreignData } from './errors.ts';
 import { accountOf, findHome, openHome } from './home.ts';
 import { keepServing } from './keep-serving.ts';
 import { clearLeftovers } from './leftover.ts';
@@ -119,12 +119,7 @@ const findServer = async <T>(
     if (pidFile?.status !== 'ready' || pidFile.cluster !== (await realpath(home.cluster))) return undefined;
     return await use(connectionAt(pidFile.socketFolder));
   } catch (error) {
-    if (errorCode(error) === 'EACCES')
-      throw new EmbeddedError(
-        'DATA_DIR_FOREIGN',
-        `the data in ${dataDir} belongs to another user: run this as the user that started Orderpass`,
-        error,
-      );
+    if (errorCode(error) === 'EACCES') throw foreignData(dataDir, error);
     if (errorCode(error).startsWith(exhausted))
       throw new EmbeddedError(
         'POSTGRES_EXHAUSTED',

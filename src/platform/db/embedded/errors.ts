@@ -25,6 +25,14 @@ export class EmbeddedError extends Error {
   }
 }
 
+/** `error`: an EACCES of the data folder or of something in it. */
+export const foreignData = (dataDir: string, error: unknown): EmbeddedError =>
+  new EmbeddedError(
+    'DATA_DIR_FOREIGN',
+    `the data in ${dataDir} belongs to another user: run this as the user that started Orderpass`,
+    error,
+  );
+
 /** The `code` of a Node error such as ENOENT, or an empty string. */
 export const errorCode = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';

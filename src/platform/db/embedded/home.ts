@@ -4,6 +4,7 @@
  * `postgres` in the data folder is a symbolic link to it.
  */
 import { randomBytes } from 'node:crypto';
+import { lstatSync } from 'node:fs';
 import { lstat, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
@@ -11,11 +12,25 @@ import { makeDataFolder, makeFolder } from '../../files/make-folder.ts';
 import { type Account, canEnter, isRoot, ownAccount } from './account.ts';
 import { isSharedOwner } from './adopt-cluster.ts';
 import { inspectCluster } from './cluster.ts';
-import { EmbeddedError, errorCode } from './errors.ts';
+import { EmbeddedError, errorCode, foreignData } from './errors.ts';
 import type { Home } from './home-type.ts';
 import { dataSystemDirs, openSystemDir } from './system-dir.ts';
 
 const clusterName = 'postgres';
+
+/** Whether the data folder has an entry of that name; a link counts. EmbeddedError when the user may not look into the folder. */
+export const hasEntry = (dataDir: string, name: string): boolean => {
+  try {
+    lstatSync(path.join(path.resolve(dataDir), name));
+    return true;
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(errorCode(error))) return false;
+    throw errorCode(error) === 'EACCES' ? foreignData(dataDir, error) : error;
+  }
+};
+
+/** A start has made the embedded store. */
+export const hasCluster = (dataDir: string): boolean => hasEntry(dataDir, clusterName);
 
 const homeAt = (folder: string): Home => ({ folder, cluster: path.join(folder, clusterName) });
 

@@ -1,5 +1,4 @@
 /** Makes the cluster of an empty data folder from the archive of a base backup, in place of initdb. */
-import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, readlink, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
@@ -8,10 +7,10 @@ import { dataFolderMode, makeDataFolder, makeFolder } from '../../files/make-fol
 import { unpackTar } from '../../files/read-tar.ts';
 import { giveTree } from './adopt-cluster.ts';
 import { EmbeddedError, errorCode } from './errors.ts';
-import { openHome } from './home.ts';
+import { hasEntry, openHome } from './home.ts';
 
 /** It exists while a restore runs, and after one that was killed. */
-const unfinishedRestore = (dataDir: string): string => path.join(dataDir, 'restore.unfinished');
+const draftName = 'restore.unfinished';
 
 /**
  * `draft`: a folder in the data folder, in which a restore prepares its content. While it exists, starts and other restores are refused.
@@ -23,7 +22,7 @@ export const beginRestore = async (dataDir: string): Promise<BegunRestore> => {
   const place = path.resolve(dataDir);
   const first = makeDataFolder(place);
   const mode = dataFolderMode();
-  const draft = unfinishedRestore(place);
+  const draft = path.join(place, draftName);
   await mkdir(draft, { mode }).catch((error: unknown) => {
     if (errorCode(error) === 'EEXIST') assertNotRestoring(dataDir);
     throw error;
@@ -42,11 +41,10 @@ export const beginRestore = async (dataDir: string): Promise<BegunRestore> => {
 
 /** A start would otherwise make an empty store, which looks like a success. */
 export const assertNotRestoring = (dataDir: string): void => {
-  const folder = unfinishedRestore(dataDir);
-  if (!existsSync(folder)) return;
+  if (!hasEntry(dataDir, draftName)) return;
   throw new EmbeddedError(
     'DATA_DIR_DAMAGED',
-    `a restore into ${dataDir} has not finished (${folder}). If none is running any more, remove ${dataDir} and restore again`,
+    `a restore into ${dataDir} has not finished (${path.join(dataDir, draftName)}). If none is running any more, remove ${dataDir} and restore again`,
   );
 };
 
