@@ -89,6 +89,21 @@ describe('migrations', () => {
     expect(rows).toEqual([{ id: 1, lit: true }]);
   });
 
+  test('A-787 that wait too long for another process that migrates name its session', async () => {
+    const other = await database.pool.connect();
+    try {
+      await other.query("set application_name = 'another migrate'; select pg_advisory_lock(7203517000)");
+      const { rows } = await other.query<{ pid: number }>('select pg_backend_pid() as pid');
+      const waited = migrate(database.pool, [first], { log, waitMs: 100 });
+      await expect(waited).rejects.toThrow(
+        `MIGRATION_FAILED: another process still migrates: pid ${rows[0]?.pid} (another migrate) since`,
+      );
+    } finally {
+      other.release(true);
+    }
+    expect(await migrate(database.pool, [first], { log })).toEqual([first]);
+  });
+
   test('A-505 that need a table which another transaction reads let later readers through, and are applied when it ends', async () => {
     await migrate(database.pool, [first], { log });
     const reader = await database.pool.connect();

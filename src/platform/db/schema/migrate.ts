@@ -11,7 +11,7 @@ import { digest, findPending, type Migration, MigrationError, readApplied, readP
 
 /** Any constant works, as long as no other advisory lock of this program uses it. */
 const lockKey = 7203517000;
-const lockWait = '5min';
+const lockWaitMs = 5 * minuteMs;
 
 /**
  * A statement that waits for the lock of a table makes every later reader and writer of the table wait behind it. So the wait is
@@ -52,12 +52,13 @@ export const loadMigrations = (feature: string, folder: URL): Migration[] => {
 /**
  * Applies the missing migrations and returns them. Several processes may call this at the same time. A role that may not
  * change the schema may call it too, as long as nothing is missing; else MIGRATION_DENIED. DATABASE_TOO_OLD when the server cannot
- * have the schema. `triesMs`: for how long a migration is tried again while other transactions hold its tables.
+ * have the schema. `waitMs`: for how long another process may migrate. `triesMs`: for how long a migration is
+ * tried again while other transactions hold its tables.
  */
 export const migrate = async (
   pool: pg.Pool,
   migrations: readonly Migration[],
-  { log, triesMs = tableLock.triesMs }: { log: Logger; triesMs?: number },
+  { log, waitMs = lockWaitMs, triesMs = tableLock.triesMs }: { log: Logger; waitMs?: number; triesMs?: number },
 ): Promise<Migration[]> => {
   if ((await readPending(pool, migrations)).length === 0) return [];
   await assertNewEnough(pool);
@@ -65,8 +66,8 @@ export const migrate = async (
   try {
     // A migration of a large table may take long; the wait for the lock has its own bound.
     allowSilence(client);
-    await client.query(`set statement_timeout = 0; set lock_timeout = '${lockWait}'`);
-    await client.query('select pg_advisory_lock($1)', [lockKey]);
+    await client.query(`set statement_timeout = 0; set lock_timeout = ${waitMs}`);
+    await takeLock(client);
     await client.query(`set lock_timeout = '${tableLock.wait}'`);
     await client.query(`
       create schema if not exists platform;
@@ -90,6 +91,32 @@ export const migrate = async (
   }
 };
 
+const lockTimeout = '55P03';
+
+/** The session of a process that was killed goes on until its statement ends, and holds the lock meanwhile. */
+const takeLock = async (client: pg.PoolClient): Promise<void> => {
+  try {
+    await client.query('select pg_advisory_lock($1)', [lockKey]);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError && error.code === lockTimeout)) throw error;
+    const { rows } = await client.query<{ holder: string }>(
+      `select ${holderText} as holder from pg_stat_activity where pid in (
+         select pid from pg_locks where granted and locktype = 'advisory' and objsubid = 1
+           and (classid::bigint << 32) + objid::bigint = $1
+           and database = (select oid from pg_database where datname = current_database()))`,
+      [lockKey],
+    );
+    throw new MigrationError(
+      'MIGRATION_FAILED',
+      `another process still migrates: ${rows[0]?.holder ?? 'its session has just ended'}. Try again later, or end that session (pg_terminate_backend) if its process is gone`,
+      error,
+    );
+  }
+};
+
+/** Of a row of `pg_stat_activity`. */
+const holderText = `format('pid %s (%s) since %s', pid, coalesce(nullif(application_name, ''), usename, '?'), coalesce(xact_start, query_start))`;
+
 /** In the form of `server_version_num`. The tables set the storage of their columns, which an older one cannot read. */
 const serverVersionMin = 160_000;
 
@@ -109,7 +136,7 @@ const assertNewEnough = async (pool: pg.Pool): Promise<void> => {
 const insufficientPrivilege = '42501';
 
 /** `lock_timeout`, and the deadlocks that PostgreSQL ends by an error. */
-const lockFailures: readonly (string | undefined)[] = ['55P03', '40P01'];
+const lockFailures: readonly (string | undefined)[] = [lockTimeout, '40P01'];
 
 const isLockFailure = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && lockFailures.includes(error.code);
@@ -171,7 +198,7 @@ const applyOnce = async (client: pg.PoolClient, migration: Migration, schemas: r
 /** The oldest transactions that hold a table which the migration names. They may have ended meanwhile. */
 const holdersOf = async (client: pg.PoolClient, migration: Migration): Promise<string> => {
   const { rows } = await client.query<{ holder: string }>(
-    `select format('pid %s (%s) since %s', pid, coalesce(nullif(application_name, ''), usename, '?'), xact_start) as holder
+    `select ${holderText} as holder
      from pg_stat_activity where pid <> pg_backend_pid() and pid in (
        select lock.pid from pg_locks as lock join pg_class as class on class.oid = lock.relation
          join pg_namespace as schema on schema.oid = class.relnamespace
