@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir, readFile, rm, stat, symlink, truncate, unlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, stat, symlink, truncate, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
@@ -333,6 +333,17 @@ describe('one owner', () => {
     } finally {
       await owner.stop();
     }
+  });
+
+  test('A-784 a link to data in a folder of another name leads to that data, and to nothing else', async () => {
+    await initialise();
+    const moved = path.join(folder.path, 'disk', 'of-orderpass');
+    await mkdir(path.dirname(moved));
+    await rename(folder.cluster, moved);
+    await symlink(path.join('..', 'disk', 'of-orderpass'), folder.cluster);
+    await expectDishes();
+    await rename(moved, `${moved}-2`);
+    await expect(startEmbedded({ dataDir: folder.dataDir, log })).rejects.toMatchObject({ code: 'DATA_DIR_DAMAGED' });
   });
 
   test('a link to data that is not there is an error and not an empty store', async () => {

@@ -32,6 +32,9 @@ export const hasEntry = (dataDir: string, name: string): boolean => {
 /** A start has made the embedded store. */
 export const hasCluster = (dataDir: string): boolean => hasEntry(dataDir, clusterName);
 
+/** In a home that the program made: names the data folder that it belongs to. */
+const ownerName = 'belongs-to';
+
 const homeAt = (folder: string): Home => ({ folder, cluster: path.join(folder, clusterName) });
 
 /** The home of the data folder; undefined before the first start. Changes nothing. */
@@ -40,12 +43,15 @@ export const findHome = async (dataDir: string): Promise<Home | undefined> => {
   const found = await lstat(place).catch(ignoreAbsent);
   if (found === undefined) return undefined;
   if (!found.isSymbolicLink()) return homeAt(await realpath(dataDir));
-  const folder = path.dirname(path.resolve(await realpath(dataDir), await readlink(place)));
-  if ((await stat(folder).catch(ignoreAbsent)) !== undefined) return homeAt(folder);
+  const cluster = path.resolve(await realpath(dataDir), await readlink(place));
+  const folder = path.dirname(cluster);
+  // A first start that did not finish leaves a home of the program without a cluster.
+  for (const kept of [cluster, path.join(folder, ownerName)])
+    if ((await stat(kept).catch(ignoreAbsent)) !== undefined) return { folder, cluster };
   // An empty start would look like a success and hide that the data stayed on another machine or image.
   throw new EmbeddedError(
     'DATA_DIR_DAMAGED',
-    `${place} points to data in ${folder}, which is not there. Bring that folder back, or remove the link to start empty`,
+    `${place} points to data in ${cluster}, which is not there. Bring that folder back, or remove the link to start empty`,
   );
 };
 
@@ -105,7 +111,7 @@ const makeHomeElsewhere = async (
     );
   const home = homeAt(path.join(system, 'clusters', randomBytes(8).toString('hex')));
   makeFolder(home.folder, 0o711);
-  await writeFile(path.join(home.folder, 'belongs-to'), `${await realpath(dataDir)}\n`);
+  await writeFile(path.join(home.folder, ownerName), `${await realpath(dataDir)}\n`);
   try {
     await symlink(home.cluster, path.join(dataDir, clusterName));
   } catch (error) {
