@@ -346,6 +346,16 @@ describe('one owner', () => {
     await expect(startEmbedded({ dataDir: folder.dataDir, log })).rejects.toMatchObject({ code: 'DATA_DIR_DAMAGED' });
   });
 
+  test('a start after a restore that was killed names each folder that the restore left', async () => {
+    const draft = path.join(folder.dataDir, 'restore.unfinished');
+    const home = path.join(folder.path, 'clusters', 'one');
+    await mkdir(draft, { recursive: true });
+    await symlink(path.join(home, 'postgres'), path.join(draft, 'postgres'));
+    await expect(startEmbedded({ dataDir: folder.dataDir, log })).rejects.toThrow(
+      `remove ${folder.dataDir} and ${home} and restore again`,
+    );
+  });
+
   test('a link to data that is not there is an error and not an empty store', async () => {
     await mkdir(folder.dataDir);
     await symlink(path.join(folder.path, 'gone', 'postgres'), folder.cluster);

@@ -1,4 +1,5 @@
 /** Makes the cluster of an empty data folder from the archive of a base backup, in place of initdb. */
+import { readlinkSync } from 'node:fs';
 import { chmod, mkdir, readFile, readlink, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
@@ -42,10 +43,21 @@ export const beginRestore = async (dataDir: string): Promise<BegunRestore> => {
 /** A start would otherwise make an empty store, which looks like a success. */
 export const assertNotRestoring = (dataDir: string): void => {
   if (!hasEntry(dataDir, draftName)) return;
+  const draft = path.join(dataDir, draftName);
+  const remains = [dataDir, ...homeElsewhere(draft)].join(' and ');
   throw new EmbeddedError(
     'DATA_DIR_DAMAGED',
-    `a restore into ${dataDir} has not finished (${path.join(dataDir, draftName)}). If none is running any more, remove ${dataDir} and restore again`,
+    `a restore into ${dataDir} has not finished (${draft}). If none is running any more, remove ${remains} and restore again`,
   );
+};
+
+/** It holds all that was restored, and a removal of the data folder would leave it on the disk. */
+const homeElsewhere = (draft: string): string[] => {
+  try {
+    return [path.dirname(readlinkSync(path.join(draft, 'postgres')))];
+  } catch {
+    return [];
+  }
 };
 
 /** The members of the backup manifest of PostgreSQL that are needed here. */
