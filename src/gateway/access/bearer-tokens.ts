@@ -116,7 +116,7 @@ export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
         verified.delete(endOf(token));
         throw expired(deps, entry.clientId, entry.expiresMs);
       }
-      if (deps.findKey(entry.kid) === undefined) {
+      if (!isSignedInTime(entry, deps.findKey(entry.kid))) {
         verified.delete(endOf(token));
         throw notValid();
       }
@@ -160,10 +160,18 @@ const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<Verif
     throw claimsRefused(deps, error) ?? notValid(error);
   }
   const verified = toVerified(token, result.payload, result.protectedHeader.kid, deps.origin);
-  // Who has a private key that was replaced could else go on to sign tokens after all that were issued had been revoked.
-  if (verified.issuedMs > keyFor(deps, verified.kid).signsUntilMs) throw notValid();
+  if (!isSignedInTime(verified, keyFor(deps, verified.kid))) throw notValid();
   return verified;
 };
+
+/**
+ * Who has a private key that was replaced could else go on to sign tokens after all that were issued had been revoked. A revocation
+ * compares the time of the first token of an exchange, so that must not be later either.
+ */
+const isSignedInTime = (
+  { issuedMs, limits }: Pick<VerifiedToken, 'issuedMs' | 'limits'>,
+  key: VerifyingKey | undefined,
+): boolean => key !== undefined && Math.max(issuedMs, limits?.firstIssuedMs ?? 0) <= key.signsUntilMs;
 
 /** jose looks at the claims of a token only after its signature was found right. */
 const claimsRefused = (deps: BearerTokensDeps, error: unknown): Fault | undefined => {

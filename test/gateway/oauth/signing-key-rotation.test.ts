@@ -55,9 +55,14 @@ test('A-046 a new key is listed ten minutes before it signs; the old one stays u
 });
 
 /** What the holder of a private key can make: a token that looks as if it was issued now. */
-const forgedLike = async (own: Harness, token: string, privateKey: JsonWebKey): Promise<string> => {
+const forgedLike = async (
+  own: Harness,
+  token: string,
+  privateKey: JsonWebKey,
+  claims: object = {},
+): Promise<string> => {
   const iat = Math.floor(own.clock.now().getTime() / 1000);
-  return new SignJWT({ ...decodeJwt(token), iat, exp: iat + 600, jti: `forged-${iat}` })
+  return new SignJWT({ ...decodeJwt(token), iat, exp: iat + 600, jti: `forged-${iat}`, ...claims })
     .setProtectedHeader({ ...decodeProtectedHeader(token), alg: 'ES256' })
     .sign(createPrivateKey({ key: privateKey, format: 'jwk' }));
 };
@@ -79,6 +84,9 @@ test('A-675 after a rotation and the end of the tokens issued before it, the old
     const issued = await tokenOf(own.url, caller);
     const leaked = await privateKeyOf(own, kidOf(issued));
     expect(await statusOf(await forgedLike(own, issued, leaked))).toBe(200);
+    const later = Math.floor(own.clock.now().getTime() / 1000) + 86_400;
+    const ofTomorrow = await forgedLike(own, issued, leaked, { iat: later, exp: later + 600 });
+    expect(await statusOf(ofTomorrow)).toBe(200);
 
     const rotated = await rotateSigningKey({ db: own.database.db, box: own.box, clock: own.clock });
     await expect.poll(() => listed(own.url)).toContain(rotated.kid);
@@ -89,6 +97,14 @@ test('A-675 after a rotation and the end of the tokens issued before it, the old
     expect(await listed(own.url)).toContain(kidOf(issued));
     await expect.poll(() => statusOf(issued)).toBe(401);
     expect(await statusOf(await forgedLike(own, issued, leaked))).toBe(401);
+    expect(await statusOf(ofTomorrow)).toBe(401);
+    const backdated = {
+      iat: decodeJwt(issued).iat,
+      aud: [own.url],
+      ancestors: ['x'],
+      ancestors_iat: later - 86_400 + 760,
+    };
+    expect(await statusOf(await forgedLike(own, issued, leaked, backdated))).toBe(401);
     const fresh = await tokenOf(own.url, caller);
     expect([kidOf(fresh), await statusOf(fresh)]).toEqual([rotated.kid, 200]);
   } finally {
