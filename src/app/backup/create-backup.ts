@@ -3,8 +3,8 @@
  * complete, so a folder of the given name is always a whole backup.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { mkdir, readdir, readFile, readlink, realpath, rename, rm, rmdir } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { appendChange, isHeadsFile } from '#src/gateway/index.ts';
 import { type BaseBackupSinks, streamBaseBackup } from '#src/platform/db/embedded/base-backup.ts';
 import { hasCluster } from '#src/platform/db/embedded/home.ts';
@@ -46,8 +46,8 @@ export const createBackup = async (settings: Settings, log: Logger, request: Bac
   const dataDir = resolve(settings.data_dir);
   refuseServer(settings);
   if (!hasCluster(dataDir)) throw new BackupError(`there is no embedded store in ${dataDir} (ORDERPASS_DATA_DIR)`);
-  const folder = resolve(request.to);
-  await assertPlace(folder, dataDir);
+  const folder = await realPlace(resolve(request.to));
+  await assertPlace(folder, await realPlace(dataDir));
   // A backup before an update must not be the first step of that update.
   const installation = await openInstallation({ ...settings, migrate: 'off' }, log, {
     exclusive: false,
@@ -60,7 +60,7 @@ export const createBackup = async (settings: Settings, log: Logger, request: Bac
     const manifest = await fill(draft, dataDir, installation, request);
     await rename(draft, folder);
     await syncFolder(dirname(folder));
-    return { folder, manifest };
+    return { folder: resolve(request.to), manifest };
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
     throw nameFullDisk(error, folder);
@@ -82,8 +82,20 @@ const assertPlace = async (folder: string, dataDir: string): Promise<void> => {
   const names = await readdir(folder).catch(undefinedIfAbsent);
   if (names === undefined) return;
   if (names.length > 0) throw new BackupError(`${folder} is not empty: name a new folder`);
-  if ((await stat(folder)).dev !== (await stat(dirname(folder))).dev)
+  // The complete backup takes its place. A mounted folder cannot be replaced.
+  await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EBUSY') throw error;
     throw new BackupError(`${folder} is the root of a file system: name a folder in it`);
+  });
+};
+
+/** The path without links: a folder takes the name of another folder, and never that of a link to one. Its end may be missing. */
+const realPlace = async (place: string): Promise<string> => {
+  const real = await realpath(place).catch(undefinedIfAbsent);
+  if (real !== undefined) return real;
+  const target = await readlink(place).catch(() => undefined);
+  const parent = await realPlace(dirname(place));
+  return target === undefined ? join(parent, basename(place)) : realPlace(resolve(parent, target));
 };
 
 const fill = async (

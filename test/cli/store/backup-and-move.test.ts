@@ -270,7 +270,11 @@ test('A-570 a backup during which the master key is rotated is refused and leave
   const made = createBackup(loadSettings({ env }), createLog({ level: 'silent', role: 'backup' }), request);
   await expect(made).rejects.toThrow('the master key was rotated during the backup');
   expect([exitCode, readdirSync(folder).filter((name) => name.startsWith('rotated'))]).toEqual([0, []]);
-  await runJson(['backup', '--to', rotated, '--with-master-key'], env);
+  // Also where the place is named by a link to an empty folder.
+  const link = join(folder, 'link');
+  symlinkSync('rotated', link);
+  mkdirSync(rotated);
+  await runJson(['backup', '--to', link, '--with-master-key'], env);
   expect(await runJson(['restore', '--from', rotated], at('of-new-key'))).toMatchObject({ audit_ok: true });
 }, 240_000);
 
