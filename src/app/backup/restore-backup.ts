@@ -35,6 +35,8 @@ export type RestoreRequest = {
   from: string;
   /** Holds the master key, which then lies in the data folder unless the settings have it. */
   masterKeyFile?: string;
+  /** Until the files get their names, an abort removes all that was written. */
+  signal: AbortSignal;
   /** 0 to 100. */
   onPercent(percent: number): void;
 };
@@ -69,7 +71,10 @@ export const restoreBackup = async (settings: Settings, log: Logger, request: Re
   let isPublished = false;
   const bytes = manifest.files.reduce((sum, { size }) => sum + size, 0);
   const archiveBytes = manifest.files.find(({ name }) => name === archiveName)?.size ?? 0;
-  const progress = (done: number): void => request.onPercent(Math.floor((done * 100) / (bytes + archiveBytes)));
+  const progress = (done: number): void => {
+    request.signal.throwIfAborted();
+    request.onPercent(Math.floor((done * 100) / (bytes + archiveBytes)));
+  };
   try {
     // What a start made before it could see the draft.
     await assertEmpty(dataDir, draft);
@@ -80,6 +85,7 @@ export const restoreBackup = async (settings: Settings, log: Logger, request: Re
     const checked = await checkStore(draft, settings, log, master.key, manifest);
     if (master.place === 'data folder')
       await writeBackupFile(draft, masterKeyName, `${master.key.toString('base64')}\n`);
+    request.signal.throwIfAborted();
     await publish(draft, dataDir);
     isPublished = true;
     await syncFolder(dataDir);

@@ -278,15 +278,20 @@ test('A-570 a backup during which the master key is rotated is refused and leave
   expect(await runJson(['restore', '--from', rotated], at('of-new-key'))).toMatchObject({ audit_ok: true });
 }, 240_000);
 
-/** `meanwhile`: runs once, when the restore has compared the first bytes of the backup. */
-const restoreWhile = (target: Record<string, string>, meanwhile: () => void): Promise<unknown> => {
+/** `meanwhile`: runs once, when the restore has compared the first bytes of the backup, or as much as `fromPercent`. */
+const restoreWhile = (
+  target: Record<string, string>,
+  meanwhile: () => void,
+  { fromPercent = 0, signal = new AbortController().signal } = {},
+): Promise<unknown> => {
   let isDone = false;
-  const onPercent = (): void => {
-    if (!isDone) meanwhile();
+  const onPercent = (percent: number): void => {
+    if (isDone || percent < fromPercent) return;
     isDone = true;
+    meanwhile();
   };
   const log = createLog({ level: 'silent', role: 'restore' });
-  return restoreBackup(loadSettings({ env: target }), log, { from: backup, onPercent });
+  return restoreBackup(loadSettings({ env: target }), log, { from: backup, signal, onPercent });
 };
 
 test('A-780 a restore refuses other commands on its data folder as soon as it compares the backup, and replaces nothing that was made there meanwhile', async () => {
@@ -308,6 +313,19 @@ test('A-780 a restore refuses other commands on its data folder as soon as it co
   expect(readdirSync(join(folder, 'linked'))).toEqual(['postgres']);
   expect(readlinkSync(place)).toBe(join(folder, 'of-another-store'));
 }, 240_000);
+
+const interrupted: [string, number][] = [
+  ['compares the backup', 0],
+  ['unpacks it', 60],
+];
+
+test.each(interrupted)('A-788 a restore that is interrupted while it %s leaves nothing', async (_step, fromPercent) => {
+  const stopping = new AbortController();
+  const options = { fromPercent, signal: stopping.signal };
+  const stopped = restoreWhile(at('stopped'), () => stopping.abort(new Error('SIGINT: ended')), options);
+  await expect(stopped).rejects.toThrow('SIGINT: ended');
+  expect(existsSync(join(folder, 'stopped'))).toBe(false);
+});
 
 test('A-276 a data folder whose restore was killed is not started', async () => {
   mkdirSync(join(folder, 'unfinished', 'restore.unfinished'), { recursive: true });

@@ -21,8 +21,8 @@ elsewhere, or protect the backup as you protect the key.
 The command keeps no more than this one backup: old ones are removed by you.`;
 
 const restoreHelp = `
-The data folder (ORDERPASS_DATA_DIR) must be empty or absent. The backup is compared with its
-digests before anything is written. Then the store is recovered, brought to the schema of this
+The data folder (ORDERPASS_DATA_DIR) must be empty or absent. It gets the folder restore.unfinished,
+which keeps starts out until the restore is done. The backup is compared with its digests. Then the store is recovered, brought to the schema of this
 version and checked, and the restore is recorded in the audit as store.restored.
 
 What happened after the backup was taken is not in the restored store: orders and customers of that
@@ -71,6 +71,7 @@ export const backupCommands = (program: Command, output: Output): void => {
       const restored = await restoreBackup(...(await settingsAndLogOf(command)), {
         from,
         ...(masterKeyFile === undefined ? undefined : { masterKeyFile }),
+        signal: abortOnSignal(),
         onPercent: progress.show,
       }).finally(progress.end);
       const { manifest, audit } = restored;
