@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
 import { insertEvents } from '#src/gateway/audit/chain/event-store.ts';
 import { completeEvent } from '#src/gateway/audit/event/event.ts';
-import { lastOfPartition } from '#src/gateway/audit/retention/partition-store.ts';
+import { lastOfPartition, latestIn } from '#src/gateway/audit/retention/partition-store.ts';
 import { createAuditRetention } from '#src/gateway/audit/retention/retention.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { isLockTimeout } from '#src/platform/db/transaction.ts';
@@ -231,6 +231,23 @@ test('A-781 the last events of a month are found without reading the others', as
       where schemaname = 'gateway' and relname = 'audit_events_202002'`.execute(tx);
     expect(rows[0]?.count).toBeLessThan(100);
   });
+  // The same for the events of a chain that lie in other months: the retention asks each by name.
+  await harness.attack("select gateway.audit_partition('2020-03-10Z')");
+  await harness.attack(
+    `insert into gateway.audit_events (chain, seq, at, action, outcome, count, request_ids, tenants, scopes, details, hash)
+     select 3, seq, '2020-03-10Z'::timestamptz + make_interval(secs => seq), 'request.refused', 'failure', 1, '{}', '{}', '{}', '{}', int4send(seq)
+     from generate_series(2998, 6000) seq where seq <> 3000`,
+  );
+  await harness.attack('analyze gateway.audit_events_202003');
+  await database.db.transaction().execute(async (tx) => {
+    const latest = await latestIn(tx, ['gateway.audit_events_202003'], 3, 3000);
+    expect(latest).toEqual(new Date(Date.UTC(2020, 2, 10) + 2_999_000));
+    const { rows } = await sql<{ count: number }>`
+      select sum(seq_tup_read + idx_tup_fetch)::int as count from pg_stat_xact_user_tables
+      where schemaname = 'gateway' and relname in ('audit_events_202002', 'audit_events_202003')`.execute(tx);
+    expect(rows[0]?.count).toBeLessThan(100);
+  });
+  await harness.attack('drop table gateway.audit_events_202003');
   await harness.attack('drop table gateway.audit_events_202002');
 });
 

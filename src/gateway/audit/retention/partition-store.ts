@@ -22,25 +22,25 @@ export const makeMonth = async (tx: Db, moment: Date): Promise<void> => {
 };
 
 /**
- * `endsAt`: from the catalogue of PostgreSQL; undefined unless the partition is a month that `audit_partition` made.
+ * `table`: its name in SQL. `endsAt`: from the catalogue of PostgreSQL; undefined unless the partition is a month that `audit_partition` made.
  */
-export type Partition = { name: string; endsAt: Date | undefined };
+export type Partition = { name: string; table: string; endsAt: Date | undefined };
 
 /** Oldest first, unknown partitions last. */
 export const listPartitions = async (db: Db): Promise<Partition[]> => {
-  const { rows } = await sql<{ name: string; endsAt: Date | null }>`
+  const { rows } = await sql<{ name: string; table: string; endsAt: Date | null }>`
     with bounds as (
-      select c.relname as name, c.relnamespace = 'gateway'::regnamespace as own,
+      select c.relname as name, c.oid::regclass::text as "table", c.relnamespace = 'gateway'::regnamespace as own,
         (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \\(''([^'']+)''\\)'))[1]::timestamptz as first,
         (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'TO \\(''([^'']+)''\\)'))[1]::timestamptz as last
       from pg_inherits i join pg_class c on c.oid = i.inhrelid
       where i.inhparent = 'gateway.audit_events'::regclass
     )
-    select name, case
+    select name, "table", case
       when own and name = 'audit_events_' || to_char(first at time zone 'UTC', 'YYYYMM')
         and last at time zone 'UTC' = (first at time zone 'UTC') + interval '1 month' then last end as "endsAt"
     from bounds order by 2, 1`.execute(db);
-  return rows.map(({ name, endsAt }) => ({ name, endsAt: endsAt ?? undefined }));
+  return rows.map(({ name, table, endsAt }) => ({ name, table, endsAt: endsAt ?? undefined }));
 };
 
 /**
@@ -64,11 +64,23 @@ export const lastOfPartition = async (tx: Db, name: string): Promise<(ChainEnd &
   return rows;
 };
 
-/** The latest time of an event of the chain, up to number `seq`, that lies in another partition. */
-export const latestElsewhere = async (tx: Db, name: string, chain: number, seq: number): Promise<Date | undefined> => {
+/**
+ * The latest time of an event of the chain, up to number `seq`, in these partitions (`table`). Each is asked by its name, and by its key: the
+ * audit as a whole would be read with the month whose events these are.
+ */
+export const latestIn = async (
+  db: Db,
+  partitions: readonly string[],
+  chain: number,
+  seq: number,
+): Promise<Date | undefined> => {
+  if (partitions.length === 0) return undefined;
+  // `offset 0` keeps the planner from walking an index by time to its end.
+  const found = partitions.map(
+    (table) => sql`(select at from ${sql.raw(table)} where chain = ${chain} and seq <= ${seq} offset 0)`,
+  );
   const { rows } = await sql<{ at: Date | null }>`
-    select max(at) as at from gateway.audit_events
-    where chain = ${chain} and seq <= ${seq} and tableoid <> ${`gateway.${name}`}::regclass`.execute(tx);
+    select max(at) as at from (${sql.join(found, sql` union all `)}) found`.execute(db);
   return rows[0]?.at ?? undefined;
 };
 

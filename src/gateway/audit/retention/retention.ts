@@ -21,7 +21,7 @@ import {
   deleteBefore,
   dropPartition,
   lastOfPartition,
-  latestElsewhere,
+  latestIn,
   listPartitions,
   makeMonth,
 } from './partition-store.ts';
@@ -113,9 +113,10 @@ const findAnchors = async (
   endsAt: Date,
 ): Promise<{ anchors: Anchor[]; problem?: AuditProblem }> => {
   const anchors: Anchor[] = [];
+  const others = (await listPartitions(deps.db)).filter((one) => one.name !== name).map(({ table }) => table);
   for (const last of await lastOfPartition(deps.db, name)) {
     const row = await findChain(deps.db, last.chain);
-    const problem = row === undefined ? noHead(last) : await checkEvents(deps, { row, last, name, endsAt });
+    const problem = row === undefined ? noHead(last) : await checkEvents(deps, { row, last, others, endsAt });
     if (problem !== undefined) return { anchors, problem };
     anchors.push(last);
   }
@@ -134,10 +135,10 @@ const isThere = async (db: Kysely<unknown>, name: string): Promise<boolean> =>
 
 const noHead = ({ chain, seq }: Anchor): AuditProblem => ({ chain, seq, problem: auditProblems.noHead });
 
-/** Checks the events from the signed beginning to the last event of the partition. */
+/** Checks the events from the signed beginning to the last event of the partition. `others`: all other partitions (`table`). */
 const checkEvents = async (
   { db, key }: { db: Kysely<unknown>; key: Buffer },
-  { row, last, name, endsAt }: { row: ChainRow; last: Anchor; name: string; endsAt: Date },
+  { row, last, others, endsAt }: { row: ChainRow; last: Anchor; others: readonly string[]; endsAt: Date },
 ): Promise<AuditProblem | undefined> => {
   const { chain } = row;
   const signature = checkSignatures(key, row);
@@ -164,7 +165,7 @@ const checkEvents = async (
     }
   }
   if (end.hash !== last.hash) return { chain, seq: last.seq, problem: auditProblems.eventChanged };
-  const latest = await latestElsewhere(db, name, chain, last.seq);
+  const latest = await latestIn(db, others, chain, last.seq);
   if (latest !== undefined && latest.getTime() > endsAt.getTime() + edgeMs)
     return { chain, seq: last.seq, problem: auditProblems.eventChanged };
   return undefined;
