@@ -19,10 +19,13 @@ type Open = {
 
 /** Interval at which the credentials of everything that is open are checked. */
 const recheckMs = 500;
+/** Checks at the same time: after a change that all gateways forget everything for, each one reads the store. */
+const checksMax = 64;
 
 export const createWatchOpen = (recheckCaller: RecheckCaller): WatchOpen => {
   const all = new Set<Open>();
   let timer: NodeJS.Timeout | undefined;
+  let isChecking = false;
 
   const endUnlessAllowed = async (open: Open): Promise<void> => {
     try {
@@ -33,13 +36,24 @@ export const createWatchOpen = (recheckCaller: RecheckCaller): WatchOpen => {
     }
   };
 
+  const checkAll = async (): Promise<void> => {
+    if (isChecking) return;
+    isChecking = true;
+    const rest = all.values();
+    const checkRest = async (): Promise<void> => {
+      for (const open of rest) await endUnlessAllowed(open);
+    };
+    await Promise.all(Array.from({ length: checksMax }, checkRest));
+    isChecking = false;
+  };
+
   return (exchange, closing, end) => {
     const { principal } = exchange;
-    // On a route for everybody a caller without a credential has nothing that could end.
-    if (principal === undefined) return;
+    // On a route for everybody a caller without a credential has nothing that could end. A tool call ends with its message.
+    if (principal === undefined || exchange.within !== undefined) return;
     const open = { exchange, end, principal };
     all.add(open);
-    timer ??= setInterval(() => all.forEach(endUnlessAllowed), recheckMs);
+    timer ??= setInterval(checkAll, recheckMs);
     closing.once('close', () => {
       all.delete(open);
       if (all.size > 0) return;
