@@ -401,6 +401,7 @@ test('the webhooks section has every event, test and digest too, with the header
       'x-orderpass-sandbox',
     ]);
     expect(parameters.filter(({ required }: Json) => !required).map(({ name }: Json) => name)).toEqual([
+      'X-Orderpass-Signature',
       'X-Orderpass-Signature-Next',
       'x-orderpass-sandbox',
     ]);

@@ -20,7 +20,7 @@ export const inTransaction = async <T>(
   settings: TransactionSettings = {},
 ): Promise<T> => {
   for (let attempt = 1; ; attempt += 1) {
-    const atEnd: AtEnd = { late: [], after: [], hinted: new Set() };
+    const atEnd: AtEnd = { late: [], after: [], hinted: new Set(), isLast: attempt >= attemptsMax };
     try {
       const builder = db.transaction();
       const result = await (settings.isolation === undefined
@@ -37,15 +37,18 @@ export const inTransaction = async <T>(
     } catch (thrown) {
       // After a failed late write every later statement fails too; the first failure is the reason.
       const error = (await firstFailure(atEnd.late)) ?? thrown;
-      if (attempt >= attemptsMax || !isConflict(error)) throw error;
+      if (atEnd.isLast || !isConflict(error)) throw error;
       // Two transactions in conflict would meet again if both were retried at the same moment.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * pauseMsMax * attempt));
     }
   }
 };
 
-/** What a transaction waits for before its commit, what runs after it, and the channels that get a hint of it. */
-type AtEnd = { late: Promise<unknown>[]; after: (() => void)[]; hinted: Set<string> };
+/**
+ * What a transaction waits for before its commit, what runs after it, and the channels that get a hint of it. `isLast`: it is not
+ * repeated after a conflict.
+ */
+type AtEnd = { late: Promise<unknown>[]; after: (() => void)[]; hinted: Set<string>; isLast: boolean };
 
 /** A query builder of `createDatabase` sends hints; one on a single connection sends none. */
 type Hinting = { hints?: Hints };
@@ -87,8 +90,14 @@ const codeOf = (error: unknown): string => {
   return typeof error.code === 'string' ? error.code : '';
 };
 
-/** PostgreSQL rolled the transaction back because of a concurrent one. A retry can succeed, and `inTransaction` makes it. */
-export const isConflict = (error: unknown): boolean => {
+/** Whether `inTransaction` repeats the transaction `tx` when it fails with `error`. */
+export const isRepeated = async (tx: Kysely<unknown> & Ending, error: unknown): Promise<boolean> => {
+  if (tx.atEnd === undefined || tx.atEnd.isLast) return false;
+  return isConflict((await firstFailure(tx.atEnd.late)) ?? error);
+};
+
+/** PostgreSQL rolled the transaction back because of a concurrent one. A retry can succeed. */
+const isConflict = (error: unknown): boolean => {
   const code = codeOf(error);
   // The partition of the row was created while the row was being written to the default partition. The bounds of a partition are a
   // constraint without a name; the message is in the language of the server.

@@ -417,6 +417,29 @@ test('A-764 an import or a revert that meets a conflict and is repeated has one 
   ]);
 });
 
+test('A-764 an import whose event meets the conflict has one record too, and one whose repetitions all fail a failed one', async () => {
+  const restaurant = await core.addRestaurant();
+  await sql`create sequence event_conflicts`.execute(core.db);
+  await sql`create function event_conflict() returns trigger language plpgsql as $$ begin
+    if nextval('public.event_conflicts') <> 2 then raise exception 'deadlock' using errcode = '40P01'; end if;
+    return new; end $$`.execute(core.db);
+  await sql`create trigger event_conflict before insert on outbox.events for each row
+    when (new.tenant = ${sql.lit(restaurant.restuid)}) execute function event_conflict()`.execute(core.db);
+  const states = async (): Promise<unknown[]> =>
+    (await imports(restaurant)).json.imports.map((each: Json) => [each.kind, each.state]);
+  try {
+    await accepted(restaurant, first);
+    expect(await states()).toEqual([['import', 'applied']]);
+    expect((await send(restaurant, second)).status).toBe(503);
+    expect(await states()).toEqual([
+      ['import', 'failed'],
+      ['import', 'applied'],
+    ]);
+  } finally {
+    await sql`drop trigger event_conflict on outbox.events`.execute(core.db);
+  }
+});
+
 test('a plan that is applied under an Idempotency-Key answers the same again', async () => {
   const restaurant = await core.addRestaurant();
   const plan = await planned(restaurant, first);

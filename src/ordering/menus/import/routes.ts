@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
 import type { Key } from '#src/platform/db/bounded-list.ts';
-import { isConflict } from '#src/platform/db/transaction.ts';
+import { isRepeated } from '#src/platform/db/transaction.ts';
 import { type Operation, type OperationInput, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { integer, optional, text } from '#src/platform/http/values.ts';
@@ -99,8 +99,8 @@ const finishWith = async (
       return { json: importJson(record, report, restaurant) };
     }
   } catch (error) {
-    // After a conflict the transaction is repeated, and its repetition has a record of its own.
-    await (error instanceof Fault || isConflict(error) ? open.discard() : open.fail());
+    // The repetition of a transaction has a record of its own.
+    await (error instanceof Fault || (await isRepeated(tx, error)) ? open.discard() : open.fail());
     throw error;
   }
   const { record } = await open.fail(outcome);
