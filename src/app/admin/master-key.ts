@@ -2,6 +2,7 @@
 import { appendChange } from '#src/gateway/index.ts';
 import { openSession, type Session } from '#src/platform/db/driver/session.ts';
 import { hasCluster } from '#src/platform/db/embedded/home.ts';
+import { assertNotRestoring } from '#src/platform/db/embedded/restore-cluster.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Installation, openInstallation } from '../installation/installation.ts';
@@ -38,6 +39,7 @@ export type MasterKeyStatus = {
 /** Throws when the store cannot be reached. No key needs to fit, so that an operator sees which one is missing. */
 export const showMasterKey = async (settings: Settings, log: Logger): Promise<MasterKeyStatus> => {
   const keys = readMasterKeys(settings, { makes: false });
+  if (settings.database_url === undefined) assertNotRestoring(settings.data_dir);
   // To open an embedded store that was never started would make it.
   if (settings.database_url === undefined && !hasCluster(settings.data_dir)) return statusOf(keys, [], []);
   const store = await openOwnStore(settings, log, { exclusive: false });

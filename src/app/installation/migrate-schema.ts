@@ -1,5 +1,6 @@
 /** The schema of the store for `migrate`. The keys of the installation are not needed, so the role that owns it never gets them. */
 import { hasCluster } from '#src/platform/db/embedded/home.ts';
+import { assertNotRestoring } from '#src/platform/db/embedded/restore-cluster.ts';
 import type { Store } from '#src/platform/db/index.ts';
 import { GrantError, planGrants } from '#src/platform/db/schema/grants.ts';
 import { migrate } from '#src/platform/db/schema/migrate.ts';
@@ -14,6 +15,7 @@ export type SchemaPlan = { pending: { migration: string; sql: string }[]; grants
 /** What `migrateSchema` would run; changes nothing. GrantError for a role that cannot be granted the rights. */
 export const planSchema = async (settings: Settings, log: Logger, role: string | undefined): Promise<SchemaPlan> => {
   refuseRoleOfEmbedded(settings, role);
+  if (settings.database_url === undefined) assertNotRestoring(settings.data_dir);
   // To open an embedded store that was never started would make it.
   if (settings.database_url === undefined && !hasCluster(settings.data_dir)) return toPlan(allMigrations, []);
   return withSessions(settings, log, async (pool) =>

@@ -33,7 +33,7 @@ export const restaurantChoicePages: readonly Page[] = [
 const checkedIn = ({ form }: View): string[] => [...new Set(form.getAll('restaurant'))].filter((uid) => uid !== '');
 
 /**
- * Uids of the checked restaurants. `held`: those that are chosen already, of which there may be any number. Throws a Refusal
+ * Uids of the checked restaurants. `held`: those that are chosen already, of which there may be as many as a form holds. Throws a Refusal
  * when there are more others than one request may add.
  */
 export const readChosen = (view: View, held: readonly string[] = []): string[] => {

@@ -342,6 +342,15 @@ describe('one owner', () => {
     await rename(folder.cluster, moved);
     await symlink(path.join('..', 'disk', 'of-orderpass'), folder.cluster);
     await expectDishes();
+    // Two links may lead to two folders of one disk.
+    const other = path.join(folder.path, 'other');
+    await mkdir(other);
+    await mkdir(path.join(folder.path, 'disk', 'of-others'));
+    await symlink(path.join('..', 'disk', 'of-others'), path.join(other, 'postgres'));
+    const one = await startEmbedded({ dataDir: folder.dataDir, log });
+    const two = await startEmbedded({ dataDir: other, log });
+    await two.stop();
+    await one.stop();
     await rename(moved, `${moved}-2`);
     await expect(startEmbedded({ dataDir: folder.dataDir, log })).rejects.toMatchObject({ code: 'DATA_DIR_DAMAGED' });
   });

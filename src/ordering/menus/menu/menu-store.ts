@@ -113,7 +113,7 @@ export type NamedInOrder = {
 
 /**
  * The same for an order. Of large options only those are read that the order names or must choose from, of their values only
- * the named ones and one of each kind that decides whether a value can be chosen: an order costs the same in every menu.
+ * the named ones and one of each kind that decides whether a value can be chosen: the core reads the same in every menu.
  */
 export const loadOrderedProducts = async (
   db: Kysely<unknown>,

@@ -13,10 +13,8 @@ import { type Account, canEnter, isRoot, ownAccount } from './account.ts';
 import { isSharedOwner } from './adopt-cluster.ts';
 import { inspectCluster } from './cluster.ts';
 import { EmbeddedError, errorCode, foreignData } from './errors.ts';
-import type { Home } from './home-type.ts';
+import { clusterName, type Home } from './home-type.ts';
 import { dataSystemDirs, openSystemDir } from './system-dir.ts';
-
-const clusterName = 'postgres';
 
 /** Whether the data folder has an entry of that name; a link counts. EmbeddedError when the user may not look into the folder. */
 export const hasEntry = (dataDir: string, name: string): boolean => {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { EmbeddedError } from './errors.ts';
 import { fullDiskError, fullDiskReason } from './full-disk.ts';
-import type { Home } from './home-type.ts';
+import { clusterName, type Home } from './home-type.ts';
 
 export type OwnerLock = { release(): void };
 
@@ -15,8 +15,11 @@ const busy = 5;
  * however that ends, so it is never stale, and it holds between containers that share the folder. The file stays empty.
  */
 export const lockHome = async (home: Home): Promise<OwnerLock> => {
-  const holder = path.join(home.folder, 'owner.pid');
-  const place = path.join(home.folder, 'owner.lock');
+  // A link may lead to data of another name, and beside it may lie that of another data folder.
+  const name = path.basename(home.cluster);
+  const prefix = name === clusterName ? '' : `${name}.`;
+  const holder = path.join(home.folder, `${prefix}owner.pid`);
+  const place = path.join(home.folder, `${prefix}owner.lock`);
   // A process that can read the file could lock it and keep Orderpass from starting.
   await (await open(place, 'a', 0o600)).close();
   const file = new DatabaseSync(place);
