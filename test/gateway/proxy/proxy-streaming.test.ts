@@ -35,8 +35,8 @@ beforeEach(() => {
   upstream.seen.length = 0;
 });
 
-const open = (method: string, path: string, headers: Record<string, string>) =>
-  request({ host: '127.0.0.1', port: door.port, method, path, headers, agent: false });
+const open = (method: string, path: string, headers: Record<string, string>, { port } = door) =>
+  request({ host: '127.0.0.1', port, method, path, headers, agent: false });
 
 const answerOf = async (outgoing: ReturnType<typeof open>): Promise<IncomingMessage> => {
   const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
@@ -66,6 +66,7 @@ test('an answer is passed on piece by piece while the upstream still writes', as
 });
 
 test('A-775 an event stream ends with the credential that opened it, and its request at the service too', async () => {
+  const own = await openDoor(upstream.url);
   let ended = 0;
   let events = (): void => undefined;
   const streams: ServerResponse[] = [];
@@ -80,21 +81,22 @@ test('A-775 an event stream ends with the credential that opened it, and its req
       for (const stream of streams) stream.write('data: 1\n\n');
     };
   };
-  const staying = await answerOf(open('GET', '/api/orders/list', door.asClient).end());
-  const leaving = await answerOf(open('GET', '/api/orders/list', door.asKey).end());
+  const staying = await answerOf(open('GET', '/api/orders/list', own.asClient, own).end());
+  const leaving = await answerOf(open('GET', '/api/orders/list', own.asKey, own).end());
   let text = '';
   staying.on('data', (chunk: Buffer) => {
     text += chunk.toString();
   });
   const cut = once(leaving.resume(), 'error');
   await until(() => text !== '');
-  await door.revokeKey();
+  await own.revokeKey();
   await cut;
   await until(() => ended === 1);
   events();
   await until(() => text.includes('data: 1'));
   staying.destroy();
   await until(() => ended === 2);
+  await own.close();
 });
 
 test('a request body reaches the upstream while the client still sends, and the answer may come before its end', async () => {
