@@ -268,8 +268,8 @@ test('A-679 the schema of an import has only the id required, and no default tha
     for (const [name, member] of Object.entries<Json>(properties))
       expect([name, deref(member).default]).toEqual([name, undefined]);
   }
-  expect(deref(ImportedProduct.properties.hidden).description).toContain('by default `false`');
-  expect(deref(ImportedProduct.properties.price).description).toContain('it is required');
+  expect(deref(ImportedProduct.properties.hidden).description).toContain('By default `false`');
+  expect(deref(ImportedProduct.properties.price).description).toContain('Required when');
 });
 
 test('every operation names its own errors beside the general ones, in the dialects that a caller can meet', () => {

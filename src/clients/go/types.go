@@ -3287,8 +3287,7 @@ type ImportedCategory struct {
 	//
 	// 1 to 100 characters.
 	ExtID string `json:"ext_id"`
-	// Name that customers see. When it is new or the import replaces: it is
-	// required
+	// Name that customers see. Required when it is new and in a replace
 	//
 	// 1 to 200 characters.
 	Name string `json:"name,omitzero"`
@@ -3300,16 +3299,16 @@ type ImportedCategory struct {
 	//
 	// 1 to 2048 characters.
 	Image Nullable[string] `json:"image,omitzero"`
-	// True: it is not shown to customers and cannot be ordered. When it is new or
-	// the import replaces: by default `false`
+	// True: it is not shown to customers and cannot be ordered. By default `false`
+	// when it is new and in a replace
 	Hidden *bool `json:"hidden,omitzero"`
 	// Place among its kind, ascending. When it is new or the import replaces: by
 	// default its index in the array
 	//
 	// 0 to 2147483647.
 	Position *int64 `json:"position,omitzero"`
-	// Locations where it is offered; empty means all of them. When it is new or
-	// the import replaces: by default `[]`
+	// Locations where it is offered; empty means all of them. By default `[]` when
+	// it is new and in a replace
 	//
 	// At most 1000 items.
 	SubrestaurantUIDs []string `json:"subrestaurant_uids,omitzero"`
@@ -3440,12 +3439,11 @@ type ImportedProduct struct {
 	// 1 to 100 characters.
 	ExtID string `json:"ext_id"`
 	// The `ext_id` of its category, sent here or by an earlier import of the
-	// client. When it is new or the import replaces: it is required
+	// client. Required when it is new and in a replace
 	//
 	// 1 to 100 characters.
 	CategoryExtID string `json:"category_ext_id,omitzero"`
-	// Name that customers see. When it is new or the import replaces: it is
-	// required
+	// Name that customers see. Required when it is new and in a replace
 	//
 	// 1 to 200 characters.
 	Name string `json:"name,omitzero"`
@@ -3454,20 +3452,19 @@ type ImportedProduct struct {
 	// 1 to 2000 characters.
 	Description Nullable[string] `json:"description,omitzero"`
 	// Price of one, without options, in the currency of the restaurant; more than
-	// 2 decimals are refused. When it is new or the import replaces: it is
-	// required
+	// 2 decimals are refused. Required when it is new and in a replace
 	//
 	// 0 to 1000000.
 	Price *Decimal `json:"price,omitzero"`
 	// Prices by dmethod that take precedence over `price`, in the currency of the
-	// restaurant. When it is new or the import replaces: by default `{}`
+	// restaurant. By default `{}` when it is new and in a replace
 	PricesTable map[string]Decimal `json:"prices_table,omitzero"`
 	// Absolute http or https address of a picture; null clears it
 	//
 	// 1 to 2048 characters.
 	Image Nullable[string] `json:"image,omitzero"`
-	// True: it is not shown to customers and cannot be ordered. When it is new or
-	// the import replaces: by default `false`
+	// True: it is not shown to customers and cannot be ordered. By default `false`
+	// when it is new and in a replace
 	Hidden *bool `json:"hidden,omitzero"`
 	// Place among its kind, ascending. When it is new or the import replaces: by
 	// default its index in the array
@@ -3476,34 +3473,33 @@ type ImportedProduct struct {
 	Position *int64 `json:"position,omitzero"`
 	// `sync`: the options of the category apply, as they are at any time; `copy`:
 	// they are copied once, when the product is made or begins to copy; `none`:
-	// only own options. When it is new or the import replaces: by default `"sync"`
+	// only own options. By default `"sync"` when it is new and in a replace
 	InheritsOptions ProductInheritsOptions `json:"inherits_options,omitzero"`
-	// Allergens in the product. When it is new or the import replaces: by default
-	// `[]`
+	// Allergens in the product. By default `[]` when it is new and in a replace
 	//
 	// At most 100 items.
 	Allergens []ImportedProductAllergen `json:"allergens,omitzero"`
-	// Properties to show beside the name. When it is new or the import replaces:
-	// by default `[]`
+	// Properties to show beside the name. By default `[]` when it is new and in a
+	// replace
 	//
 	// At most 100 items.
 	Symbols []ImportedProductSymbol `json:"symbols,omitzero"`
-	// A hint for order forms: recommend it. When it is new or the import replaces:
-	// by default `false`
+	// A hint for order forms: recommend it. By default `false` when it is new and
+	// in a replace
 	Suggested *bool `json:"suggested,omitzero"`
-	// A hint for order forms: mark its price as reduced. When it is new or the
-	// import replaces: by default `false`
+	// A hint for order forms: mark its price as reduced. By default `false` when
+	// it is new and in a replace
 	PriceSaleAlert *bool `json:"price_sale_alert,omitzero"`
-	// A hint for order forms: offer it at the checkout. When it is new or the
-	// import replaces: by default `false`
+	// A hint for order forms: offer it at the checkout. By default `false` when it
+	// is new and in a replace
 	CheckoutSelling *bool `json:"checkout_selling,omitzero"`
-	// Reduction to show, in percent; it does not change the price. When it is new
-	// or the import replaces: by default `0`
+	// Reduction to show, in percent; it does not change the price. By default `0`
+	// when it is new and in a replace
 	//
 	// 0 to 100.
 	PriceSaleBadge *int64 `json:"price_sale_badge,omitzero"`
-	// Locations where it is offered; empty means all of them. When it is new or
-	// the import replaces: by default `[]`
+	// Locations where it is offered; empty means all of them. By default `[]` when
+	// it is new and in a replace
 	//
 	// At most 1000 items.
 	SubrestaurantUIDs []string `json:"subrestaurant_uids,omitzero"`

@@ -3832,7 +3832,7 @@ final class ImportedCategory implements \JsonSerializable
          */
         public readonly string $extId,
         /**
-         * Name that customers see. When it is new or the import replaces: it is required
+         * Name that customers see. Required when it is new and in a replace
          *
          * 1 to 200 characters.
          */
@@ -3850,8 +3850,8 @@ final class ImportedCategory implements \JsonSerializable
          */
         public readonly string|Omitted|null $image = Omitted::Member,
         /**
-         * True: it is not shown to customers and cannot be ordered. When it is new or the import replaces: by
-         * default `false`
+         * True: it is not shown to customers and cannot be ordered. By default `false` when it is new and in a
+         * replace
          */
         public readonly ?bool $hidden = null,
         /**
@@ -3862,8 +3862,8 @@ final class ImportedCategory implements \JsonSerializable
          */
         public readonly ?int $position = null,
         /**
-         * @var list<string>|null Locations where it is offered; empty means all of them. When it is new or the
-         * import replaces: by default `[]`
+         * @var list<string>|null Locations where it is offered; empty means all of them. By default `[]` when
+         * it is new and in a replace
          *
          * At most 1000 items.
          */
@@ -4157,14 +4157,14 @@ final class ImportedProduct implements \JsonSerializable
          */
         public readonly string $extId,
         /**
-         * The `ext_id` of its category, sent here or by an earlier import of the client. When it is new or the
-         * import replaces: it is required
+         * The `ext_id` of its category, sent here or by an earlier import of the client. Required when it is
+         * new and in a replace
          *
          * 1 to 100 characters.
          */
         public readonly ?string $categoryExtId = null,
         /**
-         * Name that customers see. When it is new or the import replaces: it is required
+         * Name that customers see. Required when it is new and in a replace
          *
          * 1 to 200 characters.
          */
@@ -4177,14 +4177,14 @@ final class ImportedProduct implements \JsonSerializable
         public readonly string|Omitted|null $description = Omitted::Member,
         /**
          * Price of one, without options, in the currency of the restaurant; more than 2 decimals are refused.
-         * When it is new or the import replaces: it is required
+         * Required when it is new and in a replace
          *
          * 0 to 1000000.
          */
         public readonly ?Decimal $price = null,
         /**
          * @var array<array-key, Decimal>|null Prices by dmethod that take precedence over `price`, in the
-         * currency of the restaurant. When it is new or the import replaces: by default `{}`
+         * currency of the restaurant. By default `{}` when it is new and in a replace
          */
         public readonly ?array $pricesTable = null,
         /**
@@ -4194,8 +4194,8 @@ final class ImportedProduct implements \JsonSerializable
          */
         public readonly string|Omitted|null $image = Omitted::Member,
         /**
-         * True: it is not shown to customers and cannot be ordered. When it is new or the import replaces: by
-         * default `false`
+         * True: it is not shown to customers and cannot be ordered. By default `false` when it is new and in a
+         * replace
          */
         public readonly ?bool $hidden = null,
         /**
@@ -4208,46 +4208,43 @@ final class ImportedProduct implements \JsonSerializable
         /**
          * @var 'sync'|'copy'|'none'|null `sync`: the options of the category apply, as they are at any time;
          * `copy`: they are copied once, when the product is made or begins to copy; `none`: only own options.
-         * When it is new or the import replaces: by default `"sync"`
+         * By default `"sync"` when it is new and in a replace
          */
         public readonly ?string $inheritsOptions = null,
         /**
          * @var
          * list<'gluten'|'crustaceans'|'eggs'|'fish'|'peanuts'|'soy'|'milk'|'nuts'|'celery'|'mustard'|'sesame'|'sulphites'|'lupin'|'molluscs'>|null
-         * Allergens in the product. When it is new or the import replaces: by default `[]`
+         * Allergens in the product. By default `[]` when it is new and in a replace
          *
          * At most 100 items.
          */
         public readonly ?array $allergens = null,
         /**
          * @var list<'vegetarian'|'vegan'|'spicy'|'gluten_free'|'lactose_free'|'organic'|'frozen'|'new'>|null
-         * Properties to show beside the name. When it is new or the import replaces: by default `[]`
+         * Properties to show beside the name. By default `[]` when it is new and in a replace
          *
          * At most 100 items.
          */
         public readonly ?array $symbols = null,
-        /** A hint for order forms: recommend it. When it is new or the import replaces: by default `false` */
+        /** A hint for order forms: recommend it. By default `false` when it is new and in a replace */
         public readonly ?bool $suggested = null,
         /**
-         * A hint for order forms: mark its price as reduced. When it is new or the import replaces: by default
-         * `false`
+         * A hint for order forms: mark its price as reduced. By default `false` when it is new and in a
+         * replace
          */
         public readonly ?bool $priceSaleAlert = null,
-        /**
-         * A hint for order forms: offer it at the checkout. When it is new or the import replaces: by default
-         * `false`
-         */
+        /** A hint for order forms: offer it at the checkout. By default `false` when it is new and in a replace */
         public readonly ?bool $checkoutSelling = null,
         /**
-         * Reduction to show, in percent; it does not change the price. When it is new or the import replaces:
-         * by default `0`
+         * Reduction to show, in percent; it does not change the price. By default `0` when it is new and in a
+         * replace
          *
          * 0 to 100.
          */
         public readonly ?int $priceSaleBadge = null,
         /**
-         * @var list<string>|null Locations where it is offered; empty means all of them. When it is new or the
-         * import replaces: by default `[]`
+         * @var list<string>|null Locations where it is offered; empty means all of them. By default `[]` when
+         * it is new and in a replace
          *
          * At most 1000 items.
          */

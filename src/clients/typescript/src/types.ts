@@ -1877,7 +1877,7 @@ export type ImportedCategory = {
    */
   ext_id: string;
   /**
-   * Name that customers see. When it is new or the import replaces: it is required
+   * Name that customers see. Required when it is new and in a replace
    *
    * 1 to 200 characters.
    */
@@ -1894,10 +1894,7 @@ export type ImportedCategory = {
    * 1 to 2048 characters.
    */
   image?: string | null | undefined;
-  /**
-   * True: it is not shown to customers and cannot be ordered. When it is new or the import replaces: by default
-   * `false`
-   */
+  /** True: it is not shown to customers and cannot be ordered. By default `false` when it is new and in a replace */
   hidden?: boolean | undefined;
   /**
    * Place among its kind, ascending. When it is new or the import replaces: by default its index in the array
@@ -1906,7 +1903,7 @@ export type ImportedCategory = {
    */
   position?: number | undefined;
   /**
-   * Locations where it is offered; empty means all of them. When it is new or the import replaces: by default `[]`
+   * Locations where it is offered; empty means all of them. By default `[]` when it is new and in a replace
    *
    * At most 1000 items.
    */
@@ -2075,14 +2072,14 @@ export type ImportedProduct = {
    */
   ext_id: string;
   /**
-   * The `ext_id` of its category, sent here or by an earlier import of the client. When it is new or the import
-   * replaces: it is required
+   * The `ext_id` of its category, sent here or by an earlier import of the client. Required when it is new and in a
+   * replace
    *
    * 1 to 100 characters.
    */
   category_ext_id?: string | undefined;
   /**
-   * Name that customers see. When it is new or the import replaces: it is required
+   * Name that customers see. Required when it is new and in a replace
    *
    * 1 to 200 characters.
    */
@@ -2094,15 +2091,15 @@ export type ImportedProduct = {
    */
   description?: string | null | undefined;
   /**
-   * Price of one, without options, in the currency of the restaurant; more than 2 decimals are refused. When it is
-   * new or the import replaces: it is required
+   * Price of one, without options, in the currency of the restaurant; more than 2 decimals are refused. Required
+   * when it is new and in a replace
    *
    * 0 to 1000000.
    */
   price?: number | undefined;
   /**
-   * Prices by dmethod that take precedence over `price`, in the currency of the restaurant. When it is new or the
-   * import replaces: by default `{}`
+   * Prices by dmethod that take precedence over `price`, in the currency of the restaurant. By default `{}` when it
+   * is new and in a replace
    */
   prices_table?: Record<string, number> | undefined;
   /**
@@ -2111,10 +2108,7 @@ export type ImportedProduct = {
    * 1 to 2048 characters.
    */
   image?: string | null | undefined;
-  /**
-   * True: it is not shown to customers and cannot be ordered. When it is new or the import replaces: by default
-   * `false`
-   */
+  /** True: it is not shown to customers and cannot be ordered. By default `false` when it is new and in a replace */
   hidden?: boolean | undefined;
   /**
    * Place among its kind, ascending. When it is new or the import replaces: by default its index in the array
@@ -2124,37 +2118,35 @@ export type ImportedProduct = {
   position?: number | undefined;
   /**
    * `sync`: the options of the category apply, as they are at any time; `copy`: they are copied once, when the
-   * product is made or begins to copy; `none`: only own options. When it is new or the import replaces: by default
-   * `"sync"`
+   * product is made or begins to copy; `none`: only own options. By default `"sync"` when it is new and in a replace
    */
   inherits_options?: 'sync' | 'copy' | 'none' | undefined;
   /**
-   * Allergens in the product. When it is new or the import replaces: by default `[]`
+   * Allergens in the product. By default `[]` when it is new and in a replace
    *
    * At most 100 items.
    */
   allergens?: Array<'gluten' | 'crustaceans' | 'eggs' | 'fish' | 'peanuts' | 'soy' | 'milk' | 'nuts' | 'celery' | 'mustard' | 'sesame' | 'sulphites' | 'lupin' | 'molluscs'> | undefined;
   /**
-   * Properties to show beside the name. When it is new or the import replaces: by default `[]`
+   * Properties to show beside the name. By default `[]` when it is new and in a replace
    *
    * At most 100 items.
    */
   symbols?: Array<'vegetarian' | 'vegan' | 'spicy' | 'gluten_free' | 'lactose_free' | 'organic' | 'frozen' | 'new'> | undefined;
-  /** A hint for order forms: recommend it. When it is new or the import replaces: by default `false` */
+  /** A hint for order forms: recommend it. By default `false` when it is new and in a replace */
   suggested?: boolean | undefined;
-  /** A hint for order forms: mark its price as reduced. When it is new or the import replaces: by default `false` */
+  /** A hint for order forms: mark its price as reduced. By default `false` when it is new and in a replace */
   price_sale_alert?: boolean | undefined;
-  /** A hint for order forms: offer it at the checkout. When it is new or the import replaces: by default `false` */
+  /** A hint for order forms: offer it at the checkout. By default `false` when it is new and in a replace */
   checkout_selling?: boolean | undefined;
   /**
-   * Reduction to show, in percent; it does not change the price. When it is new or the import replaces: by default
-   * `0`
+   * Reduction to show, in percent; it does not change the price. By default `0` when it is new and in a replace
    *
    * 0 to 100.
    */
   price_sale_badge?: number | undefined;
   /**
-   * Locations where it is offered; empty means all of them. When it is new or the import replaces: by default `[]`
+   * Locations where it is offered; empty means all of them. By default `[]` when it is new and in a replace
    *
    * At most 1000 items.
    */

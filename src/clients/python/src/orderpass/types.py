@@ -1747,7 +1747,7 @@ class _ImportedCategoryRequired(TypedDict):
 class ImportedCategory(_ImportedCategoryRequired, total=False):
     """A category as an import states it"""
     name: str
-    """Name that customers see. When it is new or the import replaces: it is required
+    """Name that customers see. Required when it is new and in a replace
 
     1 to 200 characters.
     """
@@ -1762,8 +1762,8 @@ class ImportedCategory(_ImportedCategoryRequired, total=False):
     1 to 2048 characters.
     """
     hidden: bool
-    """True: it is not shown to customers and cannot be ordered. When it is new or the import replaces:
-    by default `false`
+    """True: it is not shown to customers and cannot be ordered. By default `false` when it is new and
+    in a replace
     """
     position: int
     """Place among its kind, ascending. When it is new or the import replaces: by default its index in
@@ -1772,8 +1772,8 @@ class ImportedCategory(_ImportedCategoryRequired, total=False):
     0 to 2147483647.
     """
     subrestaurant_uids: List[str]
-    """Locations where it is offered; empty means all of them. When it is new or the import replaces:
-    by default `[]`
+    """Locations where it is offered; empty means all of them. By default `[]` when it is new and in a
+    replace
 
     At most 1000 items.
     """
@@ -1935,13 +1935,13 @@ class _ImportedProductRequired(TypedDict):
 class ImportedProduct(_ImportedProductRequired, total=False):
     """A product as an import states it"""
     category_ext_id: str
-    """The `ext_id` of its category, sent here or by an earlier import of the client. When it is new or
-    the import replaces: it is required
+    """The `ext_id` of its category, sent here or by an earlier import of the client. Required when it
+    is new and in a replace
 
     1 to 100 characters.
     """
     name: str
-    """Name that customers see. When it is new or the import replaces: it is required
+    """Name that customers see. Required when it is new and in a replace
 
     1 to 200 characters.
     """
@@ -1952,13 +1952,13 @@ class ImportedProduct(_ImportedProductRequired, total=False):
     """
     price: float
     """Price of one, without options, in the currency of the restaurant; more than 2 decimals are
-    refused. When it is new or the import replaces: it is required
+    refused. Required when it is new and in a replace
 
     0 to 1000000.
     """
     prices_table: Dict[str, float]
-    """Prices by dmethod that take precedence over `price`, in the currency of the restaurant. When it
-    is new or the import replaces: by default `{}`
+    """Prices by dmethod that take precedence over `price`, in the currency of the restaurant. By
+    default `{}` when it is new and in a replace
     """
     image: Optional[str]
     """Absolute http or https address of a picture; null clears it
@@ -1966,8 +1966,8 @@ class ImportedProduct(_ImportedProductRequired, total=False):
     1 to 2048 characters.
     """
     hidden: bool
-    """True: it is not shown to customers and cannot be ordered. When it is new or the import replaces:
-    by default `false`
+    """True: it is not shown to customers and cannot be ordered. By default `false` when it is new and
+    in a replace
     """
     position: int
     """Place among its kind, ascending. When it is new or the import replaces: by default its index in
@@ -1977,38 +1977,38 @@ class ImportedProduct(_ImportedProductRequired, total=False):
     """
     inherits_options: Literal["sync", "copy", "none"]
     """`sync`: the options of the category apply, as they are at any time; `copy`: they are copied
-    once, when the product is made or begins to copy; `none`: only own options. When it is new or
-    the import replaces: by default `"sync"`
+    once, when the product is made or begins to copy; `none`: only own options. By default `"sync"`
+    when it is new and in a replace
     """
     allergens: List[Literal["gluten", "crustaceans", "eggs", "fish", "peanuts", "soy", "milk", "nuts", "celery", "mustard", "sesame", "sulphites", "lupin", "molluscs"]]
-    """Allergens in the product. When it is new or the import replaces: by default `[]`
+    """Allergens in the product. By default `[]` when it is new and in a replace
 
     At most 100 items.
     """
     symbols: List[Literal["vegetarian", "vegan", "spicy", "gluten_free", "lactose_free", "organic", "frozen", "new"]]
-    """Properties to show beside the name. When it is new or the import replaces: by default `[]`
+    """Properties to show beside the name. By default `[]` when it is new and in a replace
 
     At most 100 items.
     """
     suggested: bool
-    """A hint for order forms: recommend it. When it is new or the import replaces: by default `false`"""
+    """A hint for order forms: recommend it. By default `false` when it is new and in a replace"""
     price_sale_alert: bool
-    """A hint for order forms: mark its price as reduced. When it is new or the import replaces: by
-    default `false`
+    """A hint for order forms: mark its price as reduced. By default `false` when it is new and in a
+    replace
     """
     checkout_selling: bool
-    """A hint for order forms: offer it at the checkout. When it is new or the import replaces: by
-    default `false`
+    """A hint for order forms: offer it at the checkout. By default `false` when it is new and in a
+    replace
     """
     price_sale_badge: int
-    """Reduction to show, in percent; it does not change the price. When it is new or the import
-    replaces: by default `0`
+    """Reduction to show, in percent; it does not change the price. By default `0` when it is new and
+    in a replace
 
     0 to 100.
     """
     subrestaurant_uids: List[str]
-    """Locations where it is offered; empty means all of them. When it is new or the import replaces:
-    by default `[]`
+    """Locations where it is offered; empty means all of them. By default `[]` when it is new and in a
+    replace
 
     At most 1000 items.
     """

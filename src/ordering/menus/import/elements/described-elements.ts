@@ -38,8 +38,8 @@ const whole: Describe = ({ field, type, fallback, clearable }) => {
 const mergeable: Describe = ({ field, type, fallback, clearable }) => {
   const open = clearable === true ? orNull(type) : optional(type);
   if (fallback === null || dependent.has(field)) return open;
-  const absent = fallback === undefined ? 'it is required' : `by default \`${JSON.stringify(fallback)}\``;
-  return open.describe(`${type.description}. When it is new or the import replaces: ${absent}`);
+  const absent = fallback === undefined ? 'Required' : `By default \`${JSON.stringify(fallback)}\``;
+  return open.describe(`${type.description}. ${absent} when it is new and in a replace`);
 };
 
 const extIdType = text({ max: 100 });
@@ -91,7 +91,7 @@ const product = named('ImportedProduct', 'A product as an import states it', {
   category_ext_id: extIdType
     .optional()
     .describe(
-      'The `ext_id` of its category, sent here or by an earlier import of the client. When it is new or the import replaces: it is required',
+      'The `ext_id` of its category, sent here or by an earlier import of the client. Required when it is new and in a replace',
     ),
   ...membersOf(productMembers, mergeable),
   options,
