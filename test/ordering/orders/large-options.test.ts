@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type Answer,
@@ -181,4 +182,34 @@ test('A-765 an order of a product with many options has the same answer as one o
     expect(await answerOf(`${kind}-many`, accept)).toMatchObject({ status: 200, total: 12 });
     expect(await answerOf(`${kind}-many`, choices.slice(2, 3))).toMatchObject({ status: 200, total: 9.5 });
   }
+});
+
+test('A-765 a required option whose values are offered elsewhere only asks for nothing, and one with a value here does', async () => {
+  const restaurant = await core.addRestaurant();
+  const here = restaurant.locationUid;
+  const values = Array.from({ length: 200 }, (_, i) => value(`v${i}`));
+  const products = ['elsewhere', 'both'].map((name) =>
+    product(name, { options: [option('must', values, { min_selectable: 1 }), ...large('p', 2)] }),
+  );
+  await accepted(restaurant, { categories: [category('C1')], products });
+  // An import cannot say where a value is offered. Of `both` the last value is offered here.
+  await sql`
+    update ordering.products p set options = jsonb_set(p.options, '{0,option_values}', (
+      select jsonb_agg(v || jsonb_build_object('subrestaurant_uids',
+        case when p.ext_id = 'both' and n = 200 then ${sql.lit(JSON.stringify([here]))}::jsonb else '["loc_other"]' end) order by n)
+      from jsonb_array_elements(p.options -> 0 -> 'option_values') with ordinality as each (v, n)))
+    where p.restuid = ${restaurant.restuid}`.execute(core.db);
+  const shown = new Map((await list('products', restaurant)).map((each) => [each.ext_id, each.uid]));
+  const answers = await Promise.all(
+    ['elsewhere', 'both'].map(async (name) => {
+      const { status, json } = await order(restaurant, [
+        { product: { uid: shown.get(name) }, quantity: 1, options: [] },
+      ]);
+      return [status, json.errors?.[0]?.code];
+    }),
+  );
+  expect(answers).toEqual([
+    [200, undefined],
+    [400, 'OPTION_COUNT'],
+  ]);
 });
