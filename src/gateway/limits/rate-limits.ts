@@ -80,36 +80,49 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
     return standingOf(charged, undefined, nowMs);
   };
 
-  /** Asks all shared counters in one round trip. When one refuses, the units taken from the others are released. */
+  /**
+   * Asks the shared counters one after the other, the one with the least room first, and releases what was taken when one
+   * refuses. Asked at the same time, the others would count the units of a refused request for a moment, and another gateway
+   * that saw such a total would keep it until the window ends.
+   */
   const decideShared = async (charged: readonly Metered[], units: number): Promise<RateStanding> => {
     const nowMs = elapsedMs();
     const asked = charged.flatMap((metered) =>
-      metered.set.meters.map((meter, i) => {
-        const window = openedWindow(metered, i, meter, nowMs);
-        return { metered, i, meter, window, releasedBefore: window.released };
-      }),
+      metered.set.meters.map((meter, i) => ({ metered, i, meter, window: openedWindow(metered, i, meter, nowMs) })),
     );
+    asked.sort((a, b) => roomOf(a) - roomOf(b));
     // Sent first on the same connection, so that the decision includes it.
     for (const metered of charged) settlement.settleNow(metered);
-    const answers = await Promise.allSettled(asked.map(({ metered, meter }) => meter.counter.take(metered.id, units)));
-    const afterMs = elapsedMs();
-    let away = false;
-    let seconds: number | undefined;
+    const ask = async ({ metered, i, meter, window }: (typeof asked)[number], wanted: number): Promise<boolean> => {
+      const releasedBefore = window.released;
+      const count = await meter.counter.take(metered.id, wanted);
+      near.learned(metered, i, window, count, releasedBefore);
+      return count.taken;
+    };
     const taken: typeof asked = [];
-    for (const [index, answer] of answers.entries()) {
-      const one = asked[index] as (typeof asked)[number];
-      if (answer.status === 'rejected') {
-        away = true;
-        continue;
+    let refusing: (typeof asked)[number] | undefined;
+    try {
+      for (const [index, one] of asked.entries()) {
+        if (await ask(one, units)) taken.push(one);
+        else {
+          refusing = one;
+          // Zero units: the answer shows the caller how much room the others have.
+          await Promise.all(asked.slice(index + 1).map((other) => ask(other, 0)));
+          break;
+        }
       }
-      near.learned(one.metered, one.i, one.window, answer.value, one.releasedBefore);
-      if (answer.value.taken) taken.push(one);
-      else seconds = Math.max(seconds ?? 1, secondsLeft(one.window.endsAtMs, afterMs));
+    } catch {
+      // The shared counters are away.
     }
-    if (seconds === undefined && !away) return standingOf(charged, undefined, elapsedMs());
+    if (taken.length === asked.length) return standingOf(charged, undefined, elapsedMs());
     for (const { metered, window, meter } of taken) releaseUnits(metered, window, meter, units);
-    if (seconds === undefined) return decideHere(charged, units);
-    return standingOf(charged, seconds, elapsedMs());
+    if (refusing === undefined) return decideHere(charged, units);
+    const afterMs = elapsedMs();
+    const seconds = Math.max(
+      secondsLeft(refusing.window.endsAtMs, afterMs),
+      secondsUntilRoom(charged, units, afterMs) ?? 1,
+    );
+    return standingOf(charged, seconds, afterMs);
   };
 
   return {
@@ -197,6 +210,8 @@ const hasQuotas = ({ meters }: MeterSet, policies: readonly RatePolicy[], own: O
 const isSame = ({ meters }: MeterSet, policies: readonly RatePolicy[]): boolean =>
   meters.length === policies.length &&
   policies.every(({ name, quota }, i) => meters[i]?.name === name && meters[i]?.quota === quota);
+
+const roomOf = ({ meter, window }: { meter: Meter; window: RateWindow }): number => meter.quota - window.used;
 
 const releaseUnits = ({ id }: Metered, window: RateWindow, { counter }: Meter, units: number): void => {
   window.used -= units;

@@ -117,7 +117,7 @@ describe.skipIf(!hasRedis)('limits of two gateways over one Redis', () => {
     }
   });
 
-  test('A-740 of many requests at once, those that another limit refuses use no units of their caller', async () => {
+  test('A-740 of many requests at once, at one gateway or two, those that another limit refuses use no units of their caller', async () => {
     const [kv, otherKv] = kvs;
     if (kv === undefined || otherKv === undefined) throw new Error('no kv');
     const wide = { name: 'wide-at-once', quota: 600, windowSeconds: 60 };
@@ -130,6 +130,18 @@ describe.skipIf(!hasRedis)('limits of two gateways over one Redis', () => {
     const all = await Promise.all(Array.from({ length: 700 }, () => one.charge('opc_at_once', 1)));
     expect(all.filter(({ retryAfterSeconds }) => retryAfterSeconds === undefined)).toHaveLength(100);
     expect(remainingOf(one.look('opc_at_once', 1))).toEqual([500, 0]);
+
+    const both = kvs.map((shared) =>
+      createRateLimits({ kv: shared, policies: [wide, narrow].map((one) => ({ ...one, name: `${one.name}-of-two` })) }),
+    );
+    opened.push(...both);
+    const ofTwo = await Promise.all(Array.from({ length: 700 }, (_, i) => both[i % 2]?.charge('opc_at_once', 1)));
+    expect(ofTwo.filter((standing) => standing?.retryAfterSeconds === undefined)).toHaveLength(100);
+    for (const limits of both) expect(remainingOf(limits.look('opc_at_once', 1))[0]).toBeGreaterThanOrEqual(500);
+    const wideAlone = createRateLimits({ kv, policies: [{ ...wide, name: 'wide-at-once-of-two' }] });
+    opened.push(wideAlone);
+    expect((await wideAlone.charge('opc_at_once', 500)).retryAfterSeconds).toBeUndefined();
+    expect((await wideAlone.charge('opc_at_once', 1)).retryAfterSeconds).toBeGreaterThan(0);
 
     expect((await other.charge('opc_other', 400, undefined, tenant('used-up'))).retryAfterSeconds).toBeUndefined();
     expect((await tenants.charge('opc_at_once', 500)).retryAfterSeconds).toBeUndefined();
