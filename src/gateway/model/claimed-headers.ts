@@ -19,7 +19,13 @@ const names: ReadonlySet<string> = new Set([
   'x-user',
   'x-user-id',
   'x-user-email',
+  'x-user-name',
+  'x-user-groups',
+  'x-user-role',
+  'x-user-roles',
   'x-username',
+  'x-email',
+  'x-groups',
   // Certificates of callers (RFC 9440 and older names).
   'client-cert',
   'client-cert-chain',
@@ -27,6 +33,7 @@ const names: ReadonlySet<string> = new Set([
   'x-client-cert',
   'x-client-dn',
   'x-client-verify',
+  'x-arr-clientcert',
   // The address of the caller.
   'forwarded',
   'forwarded-for',
@@ -62,10 +69,15 @@ const names: ReadonlySet<string> = new Set([
 ]);
 
 const families =
-  /^(?:x-(?:forwarded|original|auth-request|authenticated|anonymous|consumer|credential|remote|webauth|ssl-client|envoy|goog-authenticated-user|goog-iap|amzn-oidc|ms-client-principal|pomerium)|cf|ssl-client|remote-user|impersonate)-/;
+  /^(?:x-(?:forwarded|original|auth-request|authenticated|anonymous|consumer|credential|remote|webauth|ssl-client|envoy|goog-authenticated-user|goog-iap|amzn-oidc|amzn-mtls|ms-client-principal|ms-token|pomerium|authentik|vouch|token-user|tls-client)|cf|ssl-client|remote-user|impersonate|oidc|tailscale)-/;
 
 /** Other fields that are named whole and begin as a family does. */
-const familyRoots: ReadonlySet<string> = new Set(['x-ms-client-principal', 'x-forwarded', 'x-appengine-user-ip']);
+const familyRoots: ReadonlySet<string> = new Set([
+  'x-ms-client-principal',
+  'x-forwarded',
+  'x-appengine-user-ip',
+  'x-token-subject',
+]);
 
 /** The gateway always sets these itself, so the route table cannot pass them on. */
 export const ownForwardedFields: ReadonlySet<string> = new Set([
@@ -75,13 +87,14 @@ export const ownForwardedFields: ReadonlySet<string> = new Set([
   'x-forwarded-prefix',
 ]);
 
-/** `name`: in lower case, `_` written as `-`. */
+/** `name`: in lower case, with `-` in place of every other character that is no letter or digit. */
 export const isClaimedHeader = (name: string): boolean => {
   switch (name.charCodeAt(0)) {
     case 99: // c
     case 100: // d
     case 102: // f
     case 105: // i
+    case 111: // o
     case 112: // p
     case 114: // r
     case 115: // s

@@ -31,8 +31,13 @@ const stopped: ReadonlySet<string> = new Set([
   requestIdHeader,
 ]);
 
-/** Frameworks that map headers to variables treat `_` and `-` alike, so each dropped name has several spellings. */
-const folded = (name: string): string => (name.includes('_') ? name.replaceAll('_', '-') : name);
+/**
+ * Where fields become variables, `_` and `-` are alike; PHP makes `_` of a dot too, and lighttpd of every character that is
+ * no letter or digit. So each dropped name has several spellings.
+ */
+const folded = (name: string): string => (unusual.test(name) ? name.replace(notAlphanumeric, '-') : name);
+const unusual = /[^a-z0-9-]/;
+const notAlphanumeric = /[^a-z0-9]/g;
 
 const letterX = 120;
 const letterP = 112;
@@ -44,13 +49,17 @@ const isReserved = (name: string): boolean => {
 
 const noNames: readonly string[] = [];
 
-/** Lower-case names listed in `Connection`, which are hop-by-hop for this message. */
+/**
+ * Lower-case names listed in `Connection`, which are hop-by-hop for this message. Fields about the body are for all its
+ * recipients (RFC 9110 section 7.6.1) and were checked as such, so they cannot be taken off the body.
+ */
 export const connectionNames = (value: string | undefined): readonly string[] => {
   if (value === undefined || value === 'keep-alive' || value === 'close') return noNames;
   return value
     .toLowerCase()
     .split(',')
-    .map((name) => name.trim());
+    .map((name) => name.trim())
+    .filter((name) => !name.startsWith('content-'));
 };
 
 export type ForwardedFacts = {

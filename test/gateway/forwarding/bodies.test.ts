@@ -284,6 +284,12 @@ test('A-161 a field about the body in a spelling that the checks do not read is 
   }
 });
 
+test('A-161 the type and the coding of a body arrive with it, also when Connection lists them', async () => {
+  const listed = { connection: 'close, content-type, content-encoding', 'content-encoding': 'gzip' };
+  expect((await post('any', 'x', { ...listed, 'content-type': 'image/png' })).status).toBe(200);
+  expect(arrived.at(-1)?.headers).toMatchObject({ 'content-type': 'image/png', 'content-encoding': 'gzip' });
+});
+
 test('A-162 one byte above the bound is 413, and the service never gets a whole body', async () => {
   const bytes = 100_000;
   for (const framing of [undefined, { 'transfer-encoding': 'chunked' }]) {

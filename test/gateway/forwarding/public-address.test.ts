@@ -66,8 +66,15 @@ test('A-246 a service that gets the host of the caller may name it in its answer
   expect((await ask(preserving, '/shop/items', 'shop.example', `${origin}/items/7`)).location).toBe(
     `${origin}/items/7`,
   );
-  expect((await ask(preserving, '/all/items', 'api.example', `${origin}/items/7`)).location).toBe(
-    `${origin}/all/items/7`,
+  // A service behind plain HTTP often names its own scheme.
+  for (const own of [origin, origin.replace('https', 'http')])
+    expect((await ask(preserving, '/all/items', 'api.example', `${own}/items/7`)).location).toBe(
+      `${origin}/all/items/7`,
+    );
+  const elsewhere = 'http://shop.example:8080/items/7';
+  expect((await ask(preserving, '/shop/items', 'shop.example', elsewhere)).location).toBe(elsewhere);
+  expect((await ask(preserving, '/shop/items', 'shop.example', 'http://shop.example/items/7')).location).toBe(
+    'https://shop.example/shop/items/7',
   );
 });
 

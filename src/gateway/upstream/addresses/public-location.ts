@@ -59,6 +59,6 @@ const toPublicPath = (value: string, { stripPrefix = '', addPrefix = '' }: PathC
 const isBelow = (value: string, prefix: string): boolean =>
   value.startsWith(prefix) && (prefix === '' || ['/', '?', '#', undefined].includes(value[prefix.length]));
 
-/** Host and port in normal form. The scheme is ignored, since a proxy in between may have changed it. */
-const hostOf = ({ protocol, hostname, port }: URL): string =>
-  `${hostname.replace(/\.$/, '')}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
+/** Host and port in normal form. The scheme is ignored, since a proxy in between may have changed it, and so are its ports. */
+const hostOf = ({ hostname, port }: URL): string =>
+  `${hostname.replace(/\.$/, '')}:${port === '80' || port === '443' ? '' : port}`;
