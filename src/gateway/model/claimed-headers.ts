@@ -69,7 +69,7 @@ const names: ReadonlySet<string> = new Set([
 ]);
 
 const families =
-  /^(?:x-(?:forwarded|original|auth-request|authenticated|anonymous|consumer|credential|remote|webauth|ssl-client|envoy|goog-authenticated-user|goog-iap|amzn-oidc|amzn-mtls|ms-client-principal|ms-token|pomerium|authentik|vouch|token-user|tls-client)|cf|ssl-client|remote-user|impersonate|oidc|tailscale)-/;
+  /^(?:x-(?:forwarded|original|auth-request|authenticated|anonymous|consumer|credential|remote|webauth|ssl-client|envoy|goog-authenticated-user|goog-iap|amzn-oidc|amzn-mtls|ms-client-principal|ms-token|pomerium|authentik|token-user|tls-client)|cf|ssl-client|remote-user|impersonate|oidc|tailscale)-/;
 
 /** Other fields that are named whole and begin as a family does. */
 const familyRoots: ReadonlySet<string> = new Set([

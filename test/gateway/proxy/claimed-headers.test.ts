@@ -53,7 +53,7 @@ const claims = [
   ...['X-Consumer-ID', 'X-Consumer-Username', 'X-Consumer-Groups', 'X-Credential-Identifier', 'X-Anonymous-Consumer'],
   ...['X-Authenticated-Scope', 'X-Authenticated-Userid', 'X-Userinfo', 'X-User', 'X-User-Id', 'Impersonate-User'],
   ...['Fly-Client-IP', 'DO-Connecting-IP', 'X-Vercel-Forwarded-For', 'Forwarded-For', 'X-Remote-IP', 'X-Forwarded'],
-  ...['OIDC-Claim-Email', 'X-Authentik-Username', 'X-Vouch-User', 'X-Token-Subject', 'X-Token-User-Roles'],
+  ...['OIDC-Claim-Email', 'X-Authentik-Username', 'X-Token-Subject', 'X-Token-User-Roles'],
   ...['Tailscale-User-Login', 'X-ARR-ClientCert', 'X-Amzn-Mtls-Clientcert', 'X-TLS-Client-Subject', 'X-Email'],
   ...['X-MS-Token-AAD-Id-Token', 'X-User-Name', 'X-User-Roles', 'X-Groups'],
   ...['X-Amzn-Oidc-Data', 'X-Goog-Authenticated-User-Email', 'X-Goog-IAP-JWT-Assertion', 'X-MS-Client-Principal'],
