@@ -94,7 +94,7 @@ const createOperation = (tokenOf: OrderToken, resolveAddress: AddressResolver | 
     ],
     emits: ['order.new', 'order.countdown_started', 'order.confirmed', 'customer.changed', 'loyaltylog.created'],
     // The receipt contains the token of the order.
-    isSecret: true,
+    isSecret: () => true,
     params: createParams,
     answer: z.object({ order: receiptAnswer }),
     ...(resolveAddress && {
@@ -186,7 +186,7 @@ const moveOperation = (move: SentMove, tokenOf: OrderToken): Operation =>
     path: `/order/${move}`,
     ...describedMoves[move],
     // The request contains the token of the order.
-    isSecret: true,
+    isSecret: () => true,
     params: paramsOfMove[move],
     answer: z.object({ order: stateAnswer }),
     handle: async ({ db, restuid, params, caller, readNow }: OperationInput<MoveParams>) => {

@@ -151,7 +151,7 @@ const serve = async (operation: Operation, prefix: string, deps: ServeDeps, ctx:
     body,
     isLarge: mayBeLarge(ctx.req),
     requestId: String(ctx.state.requestId),
-    sealing: operation.isSecret === true ? sealingOf(deps, caller.id, key) : undefined,
+    sealing: operation.isSecret?.(params) === true ? sealingOf(deps, caller.id, key) : undefined,
     checkReplay:
       operation.checkReplay &&
       (async (db, text) => operation.checkReplay?.({ db, [tenantMember]: tenant }, JSON.parse(text))),

@@ -64,7 +64,7 @@ export type Operation<P = unknown, A = unknown, C = unknown> = {
   /** Throws a Fault when the answer to an earlier request with this Idempotency-Key may not be given again. */
   checkReplay?(input: Pick<OperationInput<P>, 'db' | typeof tenantMember>, answer: A): Promise<void>;
   /** True: request or answer hold a secret, so their receipt is sealed. */
-  isSecret?: boolean;
+  isSecret?(params: P): boolean;
   /** The answer may have thousands of elements inside its items, so it is checked and written with pauses. */
   hasLargeItems?: true;
   /**

@@ -279,6 +279,14 @@ test('no secret of a login that is changed with an Idempotency-Key is stored in 
   for (const { row } of rows) expect(row).not.toContain('in-clear');
 });
 
+test('a change without a secret leaves a receipt that a process of release 1.0.0 can repeat', async () => {
+  const caller = newClient();
+  const { uid } = await api.endpoint(url, {}, caller);
+  const changed = await api.post('/webhook/update', { uid, description: 'x' }, caller, { 'idempotency-key': 'plain' });
+  const { rows } = await sql<{ body: string }>`select body from platform.receipts where key = 'plain'`.execute(api.db);
+  expect(rows).toEqual([{ body: changed.text }]);
+});
+
 test('A-135 a test is one immediate attempt, also while the endpoint is disabled, and stores nothing', async () => {
   const caller = newClient();
   const receiver = await api.receiver((response) => void response.writeHead(503, { 'retry-after': '7' }).end('busy'));
