@@ -1,8 +1,10 @@
 /** The file of the data folder with the heads of the audit: which user it belongs to, and a process that cannot read it. */
 import { randomBytes } from 'node:crypto';
-import { chownSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openExternalHeads } from '#src/gateway/audit/chain/external-heads.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { makeDataDir, runCommand, runJson, startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
@@ -46,6 +48,26 @@ test.runIf(process.getuid?.() === 0)(
       expect([uid, gid, mode & 0o777]).toEqual([other, other, 0o600]);
     }
     chownSync(folder.path, 0, 0);
+  },
+);
+
+test.runIf(process.getuid?.() === 0)(
+  'A-615 where the data folder belongs to another user, the error names both users and the command that repairs it',
+  () => {
+    chownSync(folder.path, other, other);
+    chmodSync(folder.path, 0o700);
+    process.seteuid?.(other - 1);
+    try {
+      const open = () => openExternalHeads(createSecretBox(randomBytes(32)), { dataDir: folder.path, database: 'one' });
+      expect(open).toThrow(
+        `${folder.path} belongs to user ${other}, and this process runs as user ${other - 1}, who may not enter it. As root, ` +
+          `give it with its files to this user: chown -R ${other - 1} ${folder.path}`,
+      );
+    } finally {
+      process.seteuid?.(0);
+      chmodSync(folder.path, 0o755);
+      chownSync(folder.path, 0, 0);
+    }
   },
 );
 

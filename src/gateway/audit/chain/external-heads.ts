@@ -202,10 +202,19 @@ const readText = (path: string): string | undefined => {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
-    throw code === 'EACCES' && existsSync(path) ? new Error(ownerProblem(path), { cause: error }) : error;
+    if (code !== 'EACCES' || !existsSync(dirname(path))) throw error;
+    throw new Error(existsSync(path) ? ownerProblem(path) : folderProblem(dirname(path)), { cause: error });
   }
 };
 
+/** Of a folder that another user made, such as the volume of an image that ran as another one. */
+const folderProblem = (folder: string): string =>
+  `${folder} ${ownerText(folder)}, who may not enter it. As root, give it with its files to this user: chown -R ${userId()} ${folder}`;
+
 const ownerProblem = (path: string): string =>
-  `${path} belongs to user ${statSync(path).uid}, and this process runs as user ${process.getuid?.()}, who may not read it. Give ` +
-  `it to the owner of its folder: chown --reference=${dirname(path)} ${path}`;
+  `${path} ${ownerText(path)}, who may not read it. Give it to the owner of its folder: chown --reference=${dirname(path)} ${path}`;
+
+const ownerText = (path: string): string =>
+  `belongs to user ${statSync(path).uid}, and this process runs as user ${userId()}`;
+
+const userId = (): number | undefined => process.geteuid?.();
