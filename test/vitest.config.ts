@@ -1,7 +1,31 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+/**
+ * Crashes, attacks and operations of the store, and clients in other languages: files that take a minute or more each. The gate
+ * leaves them out (TEST_LONG=off), and `npm run test:long` runs them alone (TEST_LONG=only).
+ */
+const long = [
+  'test/cli/store/backup-and-move.test.ts',
+  'test/cli/store/master-key-rotation.test.ts',
+  'test/conformance/clients/*.test.ts',
+  'test/gateway/audit/audit-attacks.test.ts',
+  'test/gateway/processes/*.test.ts',
+  'test/panel/demo/demo-data.test.ts',
+  'test/platform/database-roles.test.ts',
+  'test/platform/embedded/embedded-postgres-*.test.ts',
+  'test/platform/failover/failover-under-load.test.ts',
+  'test/platform/pooler/pooler.test.ts',
+  'test/rfc/ssf/suite-modules.test.ts',
+  'test/stories/import-process.test.ts',
+  'test/stories/one-machine-restart.test.ts',
+  'test/stories/order-model-crashes.test.ts',
+  'test/stories/start-before-store.test.ts',
+  'test/webhooks/deliver/crash-recovery.test.ts',
+];
+
 const excluded = [
+  ...(process.env.TEST_LONG === 'off' ? long : []),
   'test/bench/**',
   '**/node_modules/**',
   // A fleet under load takes both cores from every other test (npm run test:ha).
@@ -23,6 +47,10 @@ const excluded = [
 
 /** These test programs and commands, which are processes of their own, from outside. */
 const fromOutside = ['test/cli/**/*.test.ts', 'test/panel/**/*.test.ts', 'test/stories/**/*.test.ts'];
+const isFromOutside = (file: string): boolean => /^test\/(cli|panel|stories)\//.test(file);
+const onlyLong = process.env.TEST_LONG === 'only';
+const programs = onlyLong ? long.filter(isFromOutside) : fromOutside;
+const parts = onlyLong ? long.filter((file) => !isFromOutside(file)) : ['test/**/*.test.ts'];
 
 /** Each process would otherwise compile the dependencies of the program anew. */
 const execArgv = ['--import', new URL('../src/cli/compile-cache.mjs', import.meta.url).href];
@@ -32,8 +60,9 @@ const common = {
   // Processes: an OAuth provider and a cluster of workers do not share one process with other files' tests.
   pool: 'forks',
   execArgv,
-  // Twice the cores of a small machine: many tests wait for a time of the program, and the others work meanwhile.
-  maxWorkers: 4,
+  // Three times the cores of a small machine: many tests wait for a time of the program, and the others work meanwhile. With
+  // twice the cores they were idle a fifth of the time.
+  maxWorkers: 6,
   // They only end what hangs. Many tests start the program several times, on machines that leave them a tenth of a core.
   testTimeout: 240_000,
   hookTimeout: 240_000,
@@ -49,9 +78,9 @@ export default defineConfig({
     maxWorkers: common.maxWorkers,
     teardownTimeout: common.teardownTimeout,
     projects: [
-      { test: { ...common, name: 'parts', include: ['test/**/*.test.ts'], exclude: [...excluded, ...fromOutside] } },
+      { test: { ...common, name: 'parts', include: parts, exclude: [...excluded, ...fromOutside] } },
       // One process for many files, which loads what they need once, and one browser in it.
-      { test: { ...common, name: 'programs', include: fromOutside, exclude: excluded, isolate: false } },
+      { test: { ...common, name: 'programs', include: programs, exclude: excluded, isolate: false } },
     ],
   },
 });
