@@ -1,7 +1,7 @@
 /** The settings of the gateway, from those of its parts. They are checked completely before any socket opens. */
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { number } from '#src/platform/settings.ts';
+import { integer, number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
 import { signalsSettings } from './audit/signals/config.ts';
 import { trustSettings } from './credentials/trust/config.ts';
@@ -88,15 +88,15 @@ export const gatewaySettings = z.strictObject({
     description: 'All header fields of a request together (431)',
     env: 'ORDERPASS_HEADER_BYTES_MAX',
   }),
-  upstream_connect_timeout_ms: z.coerce.number().int().min(50).max(60_000).optional().meta({
+  upstream_connect_timeout_ms: integer(50, 60_000).optional().meta({
     description: 'Time to open a connection to any upstream (502). Default: as the route table says, else 5000',
     env: 'ORDERPASS_UPSTREAM_CONNECT_TIMEOUT_MS',
   }),
-  upstream_connections_max: z.coerce.number().int().min(1).max(10_000).optional().meta({
+  upstream_connections_max: integer(1, 10_000).optional().meta({
     description: 'Connections to one address of any upstream. Default: as the route table says, else 256',
     env: 'ORDERPASS_UPSTREAM_CONNECTIONS_MAX',
   }),
-  upstream_waiting_max: z.coerce.number().int().min(0).max(100_000).optional().meta({
+  upstream_waiting_max: integer(0, 100_000).optional().meta({
     description:
       'Requests that may wait for a connection to one upstream; more are refused (503). Default: as the route table says, else 1024',
     env: 'ORDERPASS_UPSTREAM_WAITING_MAX',

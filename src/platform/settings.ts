@@ -1,9 +1,15 @@
 /** Kinds of settings that several features have. Values of the environment are texts. */
 import { z } from 'zod';
 
-/** An integer from `min` to `max`; `value` is the default. */
-export const number = (min: number, max: number, value: number) =>
-  z.coerce.number().int().min(min).max(max).default(value);
+/** Reads the digits of the environment. A blank, `null` or `[]` stays what it is and is refused: as a number it would be 0. */
+export const asNumber = (value: unknown): unknown =>
+  typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+
+/** An integer from `min` to `max`. */
+export const integer = (min: number, max: number) => z.preprocess(asNumber, z.number().int().min(min).max(max));
+
+/** The same; `value` is the default. */
+export const number = (min: number, max: number, value: number) => integer(min, max).default(value);
 
 /** True for an address with a user or a password. Node fetches none, and quotes it in the error, which the log would show. */
 export const hasLogin = (address: string): boolean => {

@@ -143,6 +143,8 @@ test('F-48 a value of the wrong kind is refused with what the setting must be', 
     ORDERPASS_MASTER_KEY: key,
     ORDERPASS_RATE_MINUTE_UNITS: 'many',
     ORDERPASS_HSTS_SECONDS: '-1',
+    // As a number a blank would be 0.
+    ORDERPASS_REQUEST_LOG_DAYS: ' ',
     ORDERPASS_WATCH: 'maybe',
     PORT: '99999',
   });
@@ -157,10 +159,26 @@ test('F-48 a value of the wrong kind is refused with what the setting must be', 
   ).toEqual([
     'gateway.hsts_seconds (ORDERPASS_HSTS_SECONDS): must be at least 0',
     'gateway.rate_minute_units (ORDERPASS_RATE_MINUTE_UNITS): must be a number',
+    'gateway.request_log_days (ORDERPASS_REQUEST_LOG_DAYS): must be a number',
     'gateway.routes_watch (ORDERPASS_WATCH): must be on or off',
     'port (PORT): must be at most 65535',
   ]);
 });
+
+test.for([null, false, [], true, ' '])(
+  'F-48 %j in the file of settings is no number',
+  async (value, { onTestFinished }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'orderpass-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'settings.json');
+    const wrong = { request_log_days: value, hsts_seconds: value, upstream_connections_max: value };
+    writeFileSync(file, JSON.stringify({ port: value, processes: value, gateway: wrong }));
+    const { code, stderr } = await runCommand(['config', 'check', '--config', file], { ORDERPASS_MASTER_KEY: key });
+    expect(code).toBe(1);
+    for (const name of ['port', 'processes', ...Object.keys(wrong).map((one) => `gateway.${one}`)])
+      expect(stderr).toMatch(new RegExp(`${name} .*: must be `));
+  },
+);
 
 test('F-48 a start warns about an unknown name once and continues', async () => {
   const program = await startProgram({

@@ -13,7 +13,7 @@ import { addressProblem, hasSessionParameters } from '#src/platform/db/database-
 import { plainIssues, plainTexts } from '#src/platform/files/plain-issues.ts';
 import { internalTlsSettings, tlsSettings } from '#src/platform/http/tls/config.ts';
 import { isCluster, redisAddressProblem, speaksTls } from '#src/platform/kv/redis-address.ts';
-import { number } from '#src/platform/settings.ts';
+import { asNumber, number } from '#src/platform/settings.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { mailSettings, staffSettings } from '#src/staff/config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
@@ -46,8 +46,8 @@ const processesText = { error: `must be auto or a number from 1 to ${processesMa
 
 const processCount = z
   .preprocess(
-    (value) => (value === 'auto' ? Math.min(availableParallelism(), processesMax) : value),
-    z.coerce.number(processesText).int(processesText).min(1, processesText).max(processesMax, processesText),
+    (value) => (value === 'auto' ? Math.min(availableParallelism(), processesMax) : asNumber(value)),
+    z.number(processesText).int(processesText).min(1, processesText).max(processesMax, processesText),
   )
   .default(1);
 

@@ -1,5 +1,6 @@
 /** Settings of tracing, under the names of OpenTelemetry where it has one. */
 import { z } from 'zod';
+import { asNumber } from '#src/platform/settings.ts';
 
 const isCollector = (value: string): boolean => {
   if (!URL.canParse(value)) return false;
@@ -45,10 +46,8 @@ export const tracingSettings = z.strictObject({
       description: 'Which requests are traced; parentbased: the decision of the caller, else the second part',
       env: 'OTEL_TRACES_SAMPLER',
     }),
-  sampler_arg: z.coerce
-    .number()
-    .min(0)
-    .max(1)
+  sampler_arg: z
+    .preprocess(asNumber, z.number().min(0).max(1))
     .default(1)
     .meta({ description: 'Share of traceidratio', env: 'OTEL_TRACES_SAMPLER_ARG' }),
   incoming: z.enum(['ignore', 'continue']).default('ignore').meta({

@@ -1,5 +1,6 @@
 /** Settings of TLS on a listener. */
 import { z } from 'zod';
+import { integer } from '#src/platform/settings.ts';
 
 const file = (description: string, env: string) => z.string().min(1).optional().meta({ description, env });
 
@@ -27,7 +28,7 @@ export const tlsSettings = z
       'Authorities (PEM) of client certificates, which the public listener then requests. A certificate that none of them signed is refused (unless ORDERPASS_CLIENT_CERTIFICATES is on); a client without a certificate is let in',
       'ORDERPASS_TLS_CLIENT_CA_FILE',
     ),
-    redirect_port: z.coerce.number().int().min(1).max(65_535).optional().meta({
+    redirect_port: integer(1, 65_535).optional().meta({
       description:
         'Plain port beside the TLS port: GET and HEAD without a credential are redirected to the public address, everything else is refused',
       env: 'ORDERPASS_TLS_REDIRECT_PORT',
