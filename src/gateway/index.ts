@@ -92,6 +92,7 @@ export {
 } from './audit/search/search-audit.ts';
 export { createSignalAdmin } from './audit/signals/admin/signal-admin.ts';
 export { openSignalSender } from './audit/signals/delivery/open-sender.ts';
+export { createSignalUpkeep } from './audit/signals/delivery/upkeep.ts';
 export { newestCheckpoint, proveConsistency, proveEvent } from './audit/tree/prove.ts';
 export { describeTree } from './audit/tree/tree-state-store.ts';
 export { verifyCheckpoint } from './audit/tree/verify-checkpoint.ts';

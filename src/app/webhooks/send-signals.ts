@@ -1,5 +1,5 @@
 /** Security events (Shared Signals) go to receivers under the rules of webhooks. */
-import { openSignalSender } from '#src/gateway/index.ts';
+import { createSignalUpkeep, openSignalSender } from '#src/gateway/index.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import { createGuardedPost } from '#src/webhooks/index.ts';
@@ -11,14 +11,18 @@ import { targetRules } from './wire-engine.ts';
 export const pushProblemOf = (settings: Settings, ownOrigins: readonly string[]) =>
   createGuardedPost(targetRules(settings, ownOrigins)).problemOf;
 
-/** The services of a worker; none where the setting is off. */
+/**
+ * The services of a worker. Where the setting is off, streams that were made before still get events queued, so their bounds hold
+ * there too.
+ */
 export const openSignalServices = async (
   { store, box, clock, log }: Installation,
   settings: Settings,
   ownOrigins: readonly string[],
   metrics: Metrics,
 ): Promise<{ services: readonly Service[]; close: () => Promise<void> }> => {
-  if (settings.gateway.signals === 'off') return { services: [], close: () => Promise.resolve() };
+  if (settings.gateway.signals === 'off')
+    return { services: [createSignalUpkeep({ db: store.background, clock })], close: () => Promise.resolve() };
   const { send, close } = createGuardedPost(targetRules(settings, ownOrigins));
   return { services: await openSignalSender({ db: store.background, box, clock, log, send, metrics }), close };
 };

@@ -408,6 +408,31 @@ test('A-442 a stream with more than 10,000 events is disabled with a reason, hol
   expect(texts(await sets())).not.toContain('while it is disabled');
 });
 
+test('A-697 a worker without the setting bounds what waits for streams that were made before: old events go, and their stream is disabled', async () => {
+  const { call, id } = await newStream();
+  await runJson(['signals', 'pause', id, '--reason', 'the trial has ended'], env);
+  await worker.stop();
+  await database.pool.query(
+    `insert into gateway.signal_events (stream_id, jti, txn, event_type, subject, payload, created)
+     select $1, 'old' || n, 'txn', $2, '{}', '{}', now() - interval '8 days' from generate_series(1, 3) n`,
+    [id, event('session-revoked')],
+  );
+  worker = await startProgram({
+    ...env,
+    ORDERPASS_ROLE: 'worker',
+    ORDERPASS_INTERNAL_PORT: String(workerPort),
+    ORDERPASS_SIGNALS: 'off',
+  });
+  const old = `select from gateway.signal_events where stream_id = $1 and created < now() - interval '7 days'`;
+  await until(async () => (await database.pool.query(old, [id])).rowCount === 0);
+  expect((await call('GET', `status?stream_id=${id}`)).json).toMatchObject({
+    status: 'disabled',
+    reason: expect.stringContaining('7 days'),
+  });
+  await worker.stop();
+  worker = await startWorker();
+});
+
 /** Reasons of those events that have one in a language. */
 const texts = (sets: readonly SecurityEvent[]): string[] =>
   sets.flatMap(({ events }) =>
