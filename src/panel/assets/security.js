@@ -2,7 +2,8 @@
 
 /* The pages of security: form fields with times in the viewer's zone, and a check that keeps credentials out of the address. */
 {
-  const apiKeyOrSecret = /op[ks]_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
+  // Those of a sandbox have `test_` after the prefix.
+  const apiKeyOrSecret = /op[ks]_(?:test_)?[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
   const token = /(?<![\w-])(?=[\w-]*eyJ[\w-])[\w-]+\.[\w-]+\.[\w-]+/;
 
   /** @param {number} number @param {number} [length] @returns {string} */
@@ -66,7 +67,7 @@
     if (keyOrSecret !== undefined)
       return {
         kind: keyOrSecret.startsWith('opk_') ? 'api_key' : 'client_secret',
-        id: keyOrSecret.slice(0, 16),
+        id: keyOrSecret.slice(0, keyOrSecret.lastIndexOf('_')),
         value: keyOrSecret,
       };
     const value = token.exec(text)?.[0];

@@ -209,6 +209,34 @@ inBrowser(
   },
 );
 
+inBrowser(
+  'a key of a sandbox is traced as every other, and its value is kept out of the address of a search',
+  async () => {
+    const { restuid: sandbox = '' } = await harness.command('restaurant', 'create', '--name', 'Trial', '--sandbox');
+    const made = await harness.command('key', 'create', '--restaurant', sandbox, '--name', 'Till');
+    const key = made.api_key ?? '';
+    expect(key).toMatch(/^opk_test_/);
+    const opened = await harness.signIn(user);
+    const { page } = opened;
+    const sent = listen(opened);
+    await trace(opened, `X-Api-Key: ${key}`);
+    await page.locator('[data-found]').waitFor();
+    const text = await page.locator('main').innerText();
+    for (const part of ['API key', 'Genuine', key.slice(0, key.lastIndexOf('_'))]) expect(text).toContain(part);
+    await page.goto(`${harness.url}/panel/security/audit`);
+    const before = page.url();
+    const form = page.locator('main form[role=search]');
+    await page.evaluate(`{
+    const form = document.querySelector('main form[role=search]');
+    form.elements.credential.value = ${JSON.stringify(key)};
+    form.requestSubmit();
+  }`);
+    await form.locator('.field-error').waitFor();
+    expect(page.url()).toBe(before);
+    expect(sent()).not.toContain(key.slice(key.lastIndexOf('_')));
+  },
+);
+
 inBrowser('a key of an earlier version, which kept no fingerprint, is known by its use since', async () => {
   const made = await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Old');
   const key = made.api_key ?? '';
