@@ -281,10 +281,11 @@
     endWait();
   });
 
-  /* Forms that create something are sent only once. */
+  /* A form that changes something is sent once: of two answers the browser would show the second, and drop a secret in the first. */
   document.addEventListener('submit', (event) => {
     const form = event.target;
-    if (!(form instanceof HTMLFormElement) || !form.hasAttribute('data-once')) return;
+    // Scripts stop a form that they send in another way.
+    if (event.defaultPrevented || !(form instanceof HTMLFormElement) || form.getAttribute('method') !== 'post') return;
     if (form.dataset.sent === 'yes') event.preventDefault();
     else {
       form.dataset.sent = 'yes';

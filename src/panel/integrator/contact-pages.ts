@@ -44,7 +44,7 @@ const show = async (view: View, problem?: string): Promise<Answer> => {
 ${contacts.length === 0 ? html`<p>${t.empty}</p>` : contactTable(view, clientId, contacts)}
 ${
   state !== 'revoked' &&
-  html`<form method="post" action="${pathOf(clientId)}" class="card" data-once>${csrfField}
+  html`<form method="post" action="${pathOf(clientId)}" class="card">${csrfField}
 <h2>${t.invite}</h2>
 <label>${t.email}<input type="email" name="email" required maxlength="254" autocomplete="off" value="${problem === undefined ? '' : form.get('email')}"${note.attributes}></label>${note.line}
 ${mailChoice(view)}
@@ -67,7 +67,7 @@ const contactTable = ({ texts, csrfField, ports }: View, clientId: string, conta
       secondFactorOf(texts, factors),
       html`<div class="row">${
         state === 'invited' &&
-        html`<form method="post" action="${pathOf(clientId)}" data-once>${csrfField}<input type="hidden" name="email" value="${email}">${isMailed && html`<input type="hidden" name="mail" value="on">`}<button>${isMailed ? t.mailNewLink : t.newLink}<span class="visually-hidden"> ${email}</span></button></form>`
+        html`<form method="post" action="${pathOf(clientId)}">${csrfField}<input type="hidden" name="email" value="${email}">${isMailed && html`<input type="hidden" name="mail" value="on">`}<button>${isMailed ? t.mailNewLink : t.newLink}<span class="visually-hidden"> ${email}</span></button></form>`
       }<a class="button" href="${pathOf(clientId, `/${encodeURIComponent(userId)}/remove`)}">${t.remove}<span class="visually-hidden"> ${email}</span></a></div>`,
     ]),
   });

@@ -74,7 +74,7 @@ ${client.trusts.length > 0 && trustTable(texts, client)}`,
 
 const rotateForm = ({ texts, csrfField }: View, home: string): Html => {
   const t = texts.support.client;
-  return html`<form method="post" action="${home}/rotate" class="card" data-once>${csrfField}
+  return html`<form method="post" action="${home}/rotate" class="card">${csrfField}
 <h3>${t.rotate}</h3><p>${texts.portal.credentials.rotateText}</p>
 <div class="row"><label class="inline">${t.overlap} <select name="overlap">${overlapHours.map(
     (hours) => html`<option value="${hours}"${hours === '24' && html` selected`}>${t.overlaps[hours]}</option>`,

@@ -102,7 +102,7 @@ const ledger = (view: View, restuid: string, entries: readonly LedgerEntry[]): H
 
 const pointsForm = ({ texts, form, csrfField }: View, restuid: string, uid: string): Html => {
   const t = texts.customers;
-  return html`<form method="post" action="${pathOfCustomer(restuid, uid, '/points')}" class="card narrow" data-once>${csrfField}
+  return html`<form method="post" action="${pathOfCustomer(restuid, uid, '/points')}" class="card narrow">${csrfField}
 <input type="hidden" name="form_id" value="${newId('frm')}">
 <label>${t.direction}<select name="diff_op"><option value="add">${t.add}</option><option value="subtract"${form.get('diff_op') === 'subtract' && html` selected`}>${t.subtract}</option></select></label>
 <label>${t.points}<input type="number" name="points" min="0.01" max="${pointsMax}" step="0.01" required value="${form.get('points')}"></label>

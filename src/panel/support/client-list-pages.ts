@@ -124,7 +124,7 @@ const showForm = async (view: View, given: Given, problems: Problems = {}): Prom
     title: t.title,
     status: isRefused ? 422 : 200,
     body: html`${isRefused && message({ tone: 'bad', text: texts.support.correct })}
-<form method="post" action="${listPath}/new" data-once>${csrfField}
+<form method="post" action="${listPath}/new">${csrfField}
 <label>${t.name}<input name="name" required maxlength="${nameLengthMax}" autocomplete="off" value="${given.name}"${nameNote.attributes}></label>
 ${nameNote.line}
 ${await restaurantChoice(view, { title: t.restaurantsTitle, chosen: given.restaurants, problem: problems.restaurants })}

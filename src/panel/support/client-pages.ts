@@ -101,7 +101,7 @@ const limitFacts = (texts: View['texts'], { limits }: ShownClient): string => {
 
 const rotateForm = ({ texts, csrfField }: View, path: string): Html => {
   const t = texts.support.client;
-  return html`<form method="post" action="${path}/rotate" class="card" data-once>${csrfField}
+  return html`<form method="post" action="${path}/rotate" class="card">${csrfField}
 <h3>${t.rotate}</h3><p>${t.rotateText}</p>
 <div class="row"><label class="inline">${t.overlap} <select name="overlap">${overlapHours.map(
     (hours) => html`<option value="${hours}"${hours === '24' && html` selected`}>${t.overlaps[hours]}</option>`,

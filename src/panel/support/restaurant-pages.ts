@@ -143,7 +143,7 @@ const showForm = (
     title: t.create,
     status: isRefused ? 422 : 200,
     body: html`${isRefused && message({ tone: 'bad', text: texts.support.correct })}
-<form method="post" action="${listPath}/new" class="card narrow" data-once>${csrfField}
+<form method="post" action="${listPath}/new" class="card narrow">${csrfField}
 <label>${t.name}<input name="name" required maxlength="255" autocomplete="off" value="${name}"${nameNote.attributes}></label>
 ${nameNote.line}
 <label>${t.currency}<select name="currency"${currencyNote.attributes}>${currencyCodes().map(

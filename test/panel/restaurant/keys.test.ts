@@ -138,6 +138,36 @@ test.skipIf(browserBinary === undefined)(
   },
 );
 
+test.skipIf(browserBinary === undefined)(
+  'A-684 a double click sends a form once, so that the page with the new value is the one that is shown',
+  async () => {
+    await page.goto(`${place}/keys`);
+    await page.getByLabel('Name').fill('Clicked twice');
+    let sent = 0;
+    const clicked = page.waitForEvent('console');
+    await page.route(`${place}/keys`, async (route) => {
+      if (route.request().method() === 'POST') sent += 1;
+      await clicked;
+      await route.continue();
+    });
+    // The second click comes while the first request is on its way.
+    await page.evaluate(`{
+      const button = document.querySelector('main form .primary');
+      button.click();
+      setTimeout(() => {
+        button.click();
+        console.log('clicked');
+      }, 100);
+    }`);
+    expect(await statusWith(await shownKey())).toBe(200);
+    await page.unroute(`${place}/keys`);
+    expect(sent).toBe(1);
+    await page.goto(`${place}/keys`);
+    expect(await rowOf('Clicked twice', 'Active').count()).toBe(1);
+    expect(problems).toEqual([]);
+  },
+);
+
 test('a key of another restaurant is answered as one that does not exist, and stays as it is', async () => {
   if (browserBinary === undefined) return;
   const [own = '', others = ''] = harness.restaurants;

@@ -114,7 +114,7 @@ const signaturePart = ({ texts, csrfField }: View, { isSigned, previousSecretEnd
   return html`<h2>${t.signature}</h2>
 <p>${isSigned ? t.signed : t.unsigned} <a href="${verifyPath}">${t.verify}</a></p>
 ${previousSecretEnds !== undefined && html`<p>${t.previousUntil} ${time(previousSecretEnds)}.</p>`}
-<form method="post" action="${noticesPath}/secret" data-once>${csrfField}
+<form method="post" action="${noticesPath}/secret">${csrfField}
 ${isSigned && html`<p class="hint">${t.rotateText}</p>`}
 <button>${t.rotate}</button></form>`;
 };

@@ -87,7 +87,7 @@ const showForm = async (view: View, given: Given, problems: Problems = {}): Prom
     title: t.invite,
     status: isRefused ? 422 : 200,
     body: html`${isRefused && message({ tone: 'bad', text: texts.support.correct })}
-<form method="post" action="${newPath}" data-once>${csrfField}
+<form method="post" action="${newPath}">${csrfField}
 <label>${texts.signIn.email}<input type="email" name="email" required maxlength="${emailLengthMax}" autocomplete="off" value="${given.email}"${note.attributes}></label>
 ${note.line}
 ${await accessFields(view, given, problems)}
