@@ -2,6 +2,7 @@
 
 import { newsLink, newsSlot } from '../live/news.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
+import { answerOutdated, basisField } from '../page/form-basis.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { readChoice } from '../page/read-query.ts';
@@ -191,17 +192,22 @@ const showScopes = async (view: View, problem?: string): Promise<Answer> => {
     status: problem === undefined ? 200 : 422,
     body: html`${problem !== undefined && message({ tone: 'bad', text: texts.support.correct })}
 <p>${t.text}</p>
-<form method="post" action="${clientPath(client.clientId)}/scopes">${csrfField}
+<form method="post" action="${clientPath(client.clientId)}/scopes">${csrfField}${basisField(view, 'scopes', basisOf(client))}
 ${scopeChoice(view, { held: problem === undefined ? client.scopes : readScopes(form), problem })}
 <div class="row"><button class="primary">${t.submit}</button><a class="button" href="${back}">${texts.support.cancel}</a></div></form>`,
   });
 };
+
+/** Null is another value than a list of all scopes: later ones are included. */
+const basisOf = ({ scopes }: ShownClient): readonly unknown[] => scopes ?? [null];
 
 const saveScopes = async (view: View): Promise<Answer> => {
   const { params, form, ports, actor, texts } = view;
   const scopes = readScopes(form);
   if (scopes?.length === 0) return showScopes(view, texts.support.scopeChoice.problem);
   const client = await ports.support.showClient(params.client ?? '');
+  const outdated = answerOutdated(view, 'scopes', basisOf(client), `${clientPath(client.clientId)}/scopes`);
+  if (outdated !== undefined) return outdated;
   const lost = lostScopes(view, client, scopes);
   if (!isConfirmed(view, lost)) return askToLose(view, client, lost);
   await ports.support.setScopes(actor, client.clientId, scopes);

@@ -1,6 +1,7 @@
 /** The limits of one client or key: what it used of them, a chart, and the forms that change them. */
 import { Fault } from '#src/contract/fault.ts';
 import type { Answer } from '../page/answer.ts';
+import { answerOutdated, basisField } from '../page/form-basis.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { LimitedCaller, LimitName } from '../ports/limits.ts';
@@ -92,12 +93,14 @@ ${quota !== undefined && html`<p class="hint">${t.quotaOfDay(t.number(quota), Ma
   })}</details></div>`;
 };
 
+const limitsOf = ({ limits }: LimitedCaller): readonly unknown[] => limitNames.map((name) => [name, limits[name]]);
+
 type Forms = Pick<Shown, 'caller' | 'path' | 'problems'>;
 
 const limitsForm = (view: View, { caller, path, problems }: Forms): Html => {
   const t = view.texts.limits;
   const { defaults } = view.ports.limits;
-  return html`<form method="post" action="${path}" class="card">${view.csrfField}
+  return html`<form method="post" action="${path}" class="card">${view.csrfField}${basisField(view, 'limits', limitsOf(caller))}
 <p>${t.limitsText}</p>
 ${limitNames.map((name) => {
   const hint = name === 'minute' || name === 'burst' ? t.emptyIsDefault(t.number(defaults[name])) : t.emptyIsNone;
@@ -121,7 +124,7 @@ const addressForm = (view: View, { caller, path, problems }: Forms): Html => {
   const t = view.texts.limits;
   const note = fieldNote('allow_ip', problems.allow_ip, t.addressesHint(view.address));
   const value = view.form.get('allow_ip') ?? (caller.allowIp ?? []).join('\n');
-  return html`<form method="post" action="${path}/addresses" class="card">${view.csrfField}
+  return html`<form method="post" action="${path}/addresses" class="card">${view.csrfField}${basisField(view, 'addresses', caller.allowIp ?? [])}
 <p>${t.addressesText}</p>
 <label>${t.addresses}<textarea name="allow_ip" rows="4" spellcheck="false" autocomplete="off"${note.attributes}>${value}</textarea></label>${note.line}
 <button class="primary">${t.saveAddresses}</button></form>`;
@@ -145,8 +148,13 @@ export const readLimitsForm = (form: URLSearchParams): Record<LimitName, number 
 
 type Asked = Pick<Shown, 'caller' | 'path'>;
 
-/** The page that asks before a quota is saved of which more is used already; undefined when there is nothing to ask. */
+/**
+ * What answers instead of the change: the form again when it is outdated, or the page that asks before a quota is saved of which
+ * more is used already. Undefined: the change is made.
+ */
 export const askAboutLimits = (view: View, { caller, path }: Asked): Answer | undefined => {
+  const outdated = answerOutdated(view, 'limits', limitsOf(caller), path);
+  if (outdated !== undefined) return outdated;
   const given = readLimitsForm(view.form);
   const t = view.texts.limits;
   const spent = (['day', 'month'] as const).flatMap((name) => {
@@ -168,10 +176,12 @@ export const askAboutLimits = (view: View, { caller, path }: Asked): Answer | un
 };
 
 /**
- * The page that asks before calls from other networks are refused; undefined when the form refuses no more than now. Throws a
- * Fault for a list that is not valid.
+ * The same for networks: the page asks before calls from others are refused, and not when the form refuses no more than now.
+ * Throws a Fault for a list that is not valid.
  */
 export const askAboutAddresses = (view: View, { caller, path }: Asked): Answer | undefined => {
+  const outdated = answerOutdated(view, 'addresses', caller.allowIp ?? [], path);
+  if (outdated !== undefined) return outdated;
   const given = readAddressForm(view.form);
   if (given === null) return undefined;
   const networks = view.ports.limits.readAllowIp(given);

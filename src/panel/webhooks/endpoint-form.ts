@@ -44,6 +44,12 @@ export const fieldsOf = (endpoint: WebhookEndpoint): EndpointFields => ({
   maxPerSecond: endpoint.maxPerSecond?.toString() ?? null,
 });
 
+/** The stored values that the form shows. */
+export const editedOf = (endpoint: WebhookEndpoint): readonly unknown[] => {
+  const { url, description, kinds: chosen, signatureHeader, signature, v1a, maxPerSecond, digest } = endpoint;
+  return Object.entries({ url, description, chosen, signatureHeader, signature, v1a, maxPerSecond, digest });
+};
+
 /** The error messages of a refusal by field; undefined when the refusal is not about fields. */
 export const problemsOf = ({ texts }: View, error: unknown): FieldProblems | undefined => {
   const t = texts.restaurant.webhooks.problems;

@@ -1,5 +1,6 @@
 /** Webhook endpoints of a restaurant: listed, added, shown and edited. */
 import { fragment, notFound, page, redirect } from '../page/answer.ts';
+import { answerOutdated, basisField } from '../page/form-basis.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { readCursor } from '../page/read-query.ts';
@@ -10,6 +11,7 @@ import { deliveriesTopic } from '../restaurant/topics.ts';
 import { pathOfDeliveries } from './delivery-filter.ts';
 import { endpointActions, testForm } from './endpoint-actions.ts';
 import {
+  editedOf,
   endpointFields,
   type FieldProblems,
   fieldsOf,
@@ -41,18 +43,19 @@ const showEndpoints = async (view: View) => {
   });
 };
 
-type Form = { title: string; action: string; submit: string; cancel: string; isNew: boolean };
+/** `basis`: see `basisField`; a new endpoint has none. */
+type Form = { title: string; action: string; submit: string; cancel: string; isNew: boolean; basis?: Html };
 
 const formPage = (
   view: View,
-  { title, action, submit, cancel, isNew }: Form,
+  { title, action, submit, cancel, isNew, basis }: Form,
   fields: EndpointFields,
   problems: FieldProblems,
 ) =>
   page({
     title,
     status: Object.keys(problems).length === 0 ? 200 : 422,
-    body: html`<form method="post" action="${action}" class="card form">${view.csrfField}${endpointFields(view, { fields, problems, isNew })}
+    body: html`<form method="post" action="${action}" class="card form">${view.csrfField}${basis}${endpointFields(view, { fields, problems, isNew })}
 <div class="row"><button class="primary">${submit}</button><a class="button" href="${cancel}">${view.texts.restaurant.cancel}</a></div></form>`,
   });
 
@@ -86,10 +89,11 @@ const createEndpoint = async (view: View) => {
   }
 };
 
-const editForm = (view: View, restuid: string, { uid }: WebhookEndpoint): Form => {
+const editForm = (view: View, restuid: string, endpoint: WebhookEndpoint): Form => {
   const t = view.texts.restaurant.webhooks;
-  const path = pathOfEndpoint(restuid, uid);
-  return { title: t.editTitle, action: `${path}/edit`, submit: t.save, cancel: path, isNew: false };
+  const path = pathOfEndpoint(restuid, endpoint.uid);
+  const basis = basisField(view, 'endpoint', editedOf(endpoint));
+  return { title: t.editTitle, action: `${path}/edit`, submit: t.save, cancel: path, isNew: false, basis };
 };
 
 const showEditForm = withEndpoint((view, restuid, endpoint) =>
@@ -97,6 +101,9 @@ const showEditForm = withEndpoint((view, restuid, endpoint) =>
 );
 
 const updateEndpoint = withEndpoint(async (view, restuid, endpoint) => {
+  const path = `${pathOfEndpoint(restuid, endpoint.uid)}/edit`;
+  const outdated = answerOutdated(view, 'endpoint', editedOf(endpoint), path);
+  if (outdated !== undefined) return outdated;
   const fields = readEndpointForm(view.form);
   try {
     await view.ports.restaurant.endpoints.update(view.actor, restuid, endpoint.uid, fields);

@@ -1,5 +1,6 @@
 /** Role and restaurants of an account. A change holds from the next request of that user. */
 import { type Answer, notFound, page, redirect } from '../../page/answer.ts';
+import { answerOutdated, basisField } from '../../page/form-basis.ts';
 import { html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
 import { Refusal } from '../../page/refusal.ts';
@@ -40,6 +41,8 @@ const otherUser = async ({ ports, params, user, texts }: View): Promise<ListedUs
   return found;
 };
 
+const basisOf = ({ role, restaurants }: ListedUser): string[] => [role, ...restaurants];
+
 const save = async (view: View): Promise<Answer> => {
   const { ports, actor, form, texts } = view;
   const user = await otherUser(view);
@@ -48,6 +51,8 @@ const save = async (view: View): Promise<Answer> => {
   if (form.has(findField)) return showForm(view, user, given);
   const problems = accessProblems(given, texts);
   if (given.role === undefined || Object.keys(problems).length > 0) return showForm(view, user, given, problems);
+  const outdated = answerOutdated(view, 'access', basisOf(user), `${userPath(user.userId)}/access`);
+  if (outdated !== undefined) return outdated;
   const asked = await askToTake(view, user, given.role, savedRestaurants(given));
   if (asked !== undefined) return asked;
   const access = { role: given.role, restaurants: savedRestaurants(given) };
@@ -95,7 +100,7 @@ const showForm = async (view: View, user: ListedUser, given: Access, problems?: 
     status: problems === undefined ? 200 : 422,
     body: html`${problems !== undefined && message({ tone: 'bad', text: texts.support.correct })}
 <p>${t.accessIntro}</p>
-<form method="post" action="${path}/access">${csrfField}
+<form method="post" action="${path}/access">${csrfField}${basisField(view, 'access', basisOf(user))}
 ${await accessFields(view, given, problems ?? {}, user)}
 <div class="row"><button class="primary">${t.save}</button><a class="button" href="${path}">${texts.frame.cancel}</a></div>
 </form>`,

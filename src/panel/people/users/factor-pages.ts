@@ -1,5 +1,6 @@
 /** The roles whose users need a second factor. */
 import { type Answer, page, redirect } from '../../page/answer.ts';
+import { answerOutdated, basisField } from '../../page/form-basis.ts';
 import { html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
 import { roles as allRoles } from '../../ports/role.ts';
@@ -25,6 +26,8 @@ const save = async (view: View): Promise<Answer> => {
   const t = texts.factor;
   const given = form.getAll('role');
   const before = await ports.staff.factorPolicy.read();
+  const outdated = answerOutdated(view, 'factor', before, factorPath);
+  if (outdated !== undefined) return outdated;
   const added = allRoles.filter((role) => given.includes(role) && !before.includes(role));
   if (added.length > 0 && !isConfirmed(view))
     return confirmChange(view, {
@@ -38,13 +41,14 @@ const save = async (view: View): Promise<Answer> => {
   return redirect(usersPath, { tone: 'good', text: t.saved });
 };
 
-const showForm = async ({ ports, texts, csrfField }: View): Promise<Answer> => {
+const showForm = async (view: View): Promise<Answer> => {
+  const { ports, texts, csrfField } = view;
   const t = texts.factor;
   const required = await ports.staff.factorPolicy.read();
   return page({
     title: t.title,
     body: html`<p>${t.about}</p>
-<form method="post" action="${factorPath}" class="card narrow">${csrfField}
+<form method="post" action="${factorPath}" class="card narrow">${csrfField}${basisField(view, 'factor', required)}
 <fieldset><legend>${t.rolesTitle}</legend>
 ${allRoles.map(
   (role) =>

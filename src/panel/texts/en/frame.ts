@@ -19,6 +19,8 @@ export const frame = {
   home: 'Overview',
   account: 'Account',
   requestFailed: 'There was no response. Reload the page to check whether the change was made before you try again.',
+  changedMeanwhile:
+    'This was changed after you opened the form, by another user or in another window. Nothing was saved. The form shows what is stored now: make your change again.',
   copied: 'Copied',
   copy: 'Copy',
   leaked: 'Reported as leaked',

@@ -33,6 +33,8 @@ export const frame: Texts['frame'] = {
   account: 'Account',
   requestFailed:
     'Nessuna risposta dal server. Prima di riprovare, ricarica la pagina per controllare se la modifica è stata eseguita.',
+  changedMeanwhile:
+    'Questi dati sono stati modificati dopo che hai aperto il modulo, da un altro utente o in un’altra finestra. Nulla è stato salvato. Il modulo mostra i dati attuali: ripeti la modifica.',
   copied: 'Copiato',
   copy: 'Copia',
   leaked: 'Valore segnalato come trapelato',

@@ -1,0 +1,38 @@
+/**
+ * A form that shows all of a thing and saves all of it would restore what another user took away after it was opened. So it
+ * carries a digest of the stored values that it was made from, and is not saved when they are others now.
+ */
+import { createHash } from 'node:crypto';
+import { type Answer, redirect } from './answer.ts';
+import { type Html, html } from './html.ts';
+import type { View } from './page.ts';
+
+/** The part of the thing that the form is about; a page may have a form for each. */
+type Part = 'access' | 'scopes' | 'limits' | 'addresses' | 'factor' | 'endpoint';
+
+const nameOf = (part: Part): string => `${part}_before`;
+
+/** The same for the same values in another sequence. */
+const digestOf = (stored: readonly unknown[]): string =>
+  createHash('sha256')
+    .update(JSON.stringify(stored.map((one) => JSON.stringify(one)).sort()))
+    .digest('base64url');
+
+/** `stored`: all that the form shows. A form that is shown again with what the user chose keeps the digest it was opened with. */
+export const basisField = ({ form }: Pick<View, 'form'>, part: Part, stored: readonly unknown[]): Html =>
+  html`<input type="hidden" name="${nameOf(part)}" value="${form.get(nameOf(part)) ?? digestOf(stored)}">`;
+
+/**
+ * What answers a form whose values were changed after it was opened: the form at `path` with the values of now. Undefined: they
+ * are as they were, or the form is one of a release that sent no digest.
+ */
+export const answerOutdated = (
+  { form, texts }: Pick<View, 'form' | 'texts'>,
+  part: Part,
+  stored: readonly unknown[],
+  path: string,
+): Answer | undefined => {
+  const before = form.get(nameOf(part));
+  if (before === null || before === digestOf(stored)) return undefined;
+  return redirect(path, { tone: 'bad', text: texts.frame.changedMeanwhile });
+};

@@ -1,0 +1,143 @@
+/** Forms that show all of a thing and save all of it, sent after another user changed the thing. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
+
+let harness: PanelHarness;
+let cookie: string;
+
+beforeAll(async () => {
+  harness = await startPanelHarness();
+  cookie = await harness.cookieOf(await harness.user('admin'));
+});
+
+afterAll(() => harness?.close());
+
+type Fields = readonly (readonly [string, string])[];
+
+const ask = async (path: string, fields?: Fields): Promise<string> => {
+  const answer = await fetch(`${harness.url}/panel${path}`, {
+    headers: { cookie, ...(fields === undefined ? undefined : { origin: harness.url }) },
+    ...(fields === undefined
+      ? undefined
+      : { method: 'POST', body: new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])) }),
+  });
+  return (await answer.text()).replaceAll('<wbr>', '');
+};
+
+/** The hidden fields of the form that posts to `action`. */
+const hiddenIn = (shown: string, action: string): Fields => {
+  const form = [...shown.matchAll(/<form method="post" action="\/panel([^"]*)"[\s\S]*?<\/form>/g)].find(
+    ([, to]) => to === action,
+  );
+  if (form === undefined) throw new Error(`no form posts to ${action}`);
+  return [...form[0].matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(
+    ([, name = '', value = '']): [string, string] => [name, value],
+  );
+};
+
+/** Sends a form, and the page that asks whether it is to be saved. */
+const save = async (action: string, hidden: Fields, fields: Fields): Promise<string> => {
+  const answer = await ask(action, [...hidden, ...fields]);
+  return answer.includes('data-confirm') ? ask(action, hiddenIn(answer, action)) : answer;
+};
+
+type Case = {
+  path: string;
+  /** Default: the path. */
+  action?: string;
+  /** What another user saves while the form is open. */
+  meanwhile: Fields;
+  /** What the form is sent with then, which holds what was taken away meanwhile. */
+  late: Fields;
+  /** On the page, when the other user's change stays. */
+  kept: RegExp;
+  /** On the page, when the form was saved. */
+  saved: RegExp;
+};
+
+const several = (name: string, ...values: string[]): Fields => values.map((value): [string, string] => [name, value]);
+
+const checked = (value: string): RegExp => new RegExp(`value="${value}" checked`);
+
+const cases = async (): Promise<Record<string, Case>> => {
+  const [first = '', second = ''] = harness.restaurants;
+  const owner = await harness.user('owner', harness.restaurants);
+  const { restuid: third = '' } = await harness.command('restaurant', 'create', '--name', 'Pizzeria Tre');
+  const { client_id = '' } = await harness.command(
+    ...['client', 'create', '--name', 'Till', '--restaurant', first, '--scope', 'read:orders write:orders'],
+  );
+  const { key_id = '' } = await harness.command('key', 'create', '--restaurant', first, '--name', 'Till');
+  const limits = `/restaurants/${first}/keys/${key_id}/limits`;
+  await save(
+    `${limits}/addresses`,
+    hiddenIn(await ask(limits), `${limits}/addresses`),
+    several('allow_ip', '10.0.0.0/8 192.0.2.0/24'),
+  );
+  const endpoints = `/restaurants/${first}/webhooks`;
+  const endpoint = several('url', 'http://127.0.0.1:59999/hooks');
+  await save(endpoints, hiddenIn(await ask(`${endpoints}/new`), endpoints), [
+    ...endpoint,
+    ...several('kinds', 'orders', 'customers'),
+  ]);
+  const uid = /\/webhooks\/(whe_\w+|[\w-]{8,})"/.exec(await ask(endpoints))?.[1] ?? '';
+  return {
+    'restaurants of an owner': {
+      path: `/users/${owner.userId}/access`,
+      meanwhile: [['role', 'owner'], ...several('restaurant', first)],
+      late: [['role', 'owner'], ...several('restaurant', first, second, third)],
+      kept: checked(first),
+      saved: checked(second),
+    },
+    'scopes of a client': {
+      path: `/clients/${client_id}/scopes`,
+      meanwhile: [['which', 'some'], ...several('scope', 'read:orders')],
+      late: [['which', 'some'], ...several('scope', 'read:orders', 'write:orders', 'read:menu')],
+      kept: checked('read:orders'),
+      saved: checked('write:orders'),
+    },
+    'networks of a key': {
+      path: limits,
+      action: `${limits}/addresses`,
+      meanwhile: several('allow_ip', '10.0.0.0/8'),
+      late: several('allow_ip', '10.0.0.0/8 192.0.2.0/24 203.0.113.0/24'),
+      kept: />10\.0\.0\.0\/8</,
+      saved: /203\.0\.113\.0/,
+    },
+    'limits of a key': {
+      path: limits,
+      meanwhile: several('day', '10000'),
+      late: several('minute', '200'),
+      kept: /name="day"[^>]* value="10000"/,
+      saved: /name="minute"[^>]* value="200"/,
+    },
+    'roles that need a second factor': {
+      path: '/users/second-factor',
+      meanwhile: several('role', 'security'),
+      late: several('role', 'owner'),
+      kept: checked('security'),
+      saved: checked('owner'),
+    },
+    'kinds of events of an endpoint': {
+      path: `${endpoints}/${uid}/edit`,
+      meanwhile: [...endpoint, ['v1a', 'true'], ...several('kinds', 'orders')],
+      late: [...endpoint, ['v1a', 'true'], ['description', 'Till'], ...several('kinds', 'orders', 'customers')],
+      kept: checked('orders'),
+      saved: checked('customers'),
+    },
+  };
+};
+
+test('A-685 a form that was open while another user changed the same is not saved, and is shown again with what is stored', async () => {
+  for (const [name, { path, action = path, meanwhile, late, kept, saved }] of Object.entries(await cases())) {
+    const opened = hiddenIn(await ask(path), action);
+    await save(action, opened, meanwhile);
+    expect(await ask(path), name).toMatch(kept);
+    expect.soft(await save(action, opened, late), name).toContain('Nothing was saved.');
+    const shown = await ask(path);
+    expect.soft(shown, name).toMatch(kept);
+    expect.soft(shown, name).not.toMatch(saved);
+    // The form that is shown now is saved.
+    await save(action, hiddenIn(shown, action), late);
+    expect(await ask(path), name).toMatch(saved);
+  }
+});
