@@ -47,6 +47,6 @@ test('tokens, traces, leaks and quarantines are found although a stored text is 
     sha256: createHash('sha256').update(token).digest('hex'),
   } as const;
   expect(await readHashedTrace(deps(), forged)).toMatchObject({ genuine: false });
-  expect(await listReportedLeaks(db, new Date(Date.now() - 60_000), 10)).toEqual([]);
+  expect(await listReportedLeaks(db, new Date(Date.now() - 60_000), { limit: 10, skip: 0 })).toEqual([]);
   expect(await listQuarantined(db, harness.clock.now(), 10)).toMatchObject([{ id: secret }]);
 });

@@ -471,3 +471,19 @@ test('A-691 of more ending keys than one look reads, the owner of the last one i
   await send(notices);
   expect(subjects(owner.email)).toEqual(['An API key ends within 7 days']);
 });
+
+test('of more reported leaks than one look reads, the owner of the earliest one is sent a notice too', async () => {
+  const { db, clock } = panel;
+  const owner = await makeUser('owner', ['rst_leaked']);
+  expect(await choose(owner.browser, ['leak_reported'])).toBe(303);
+  const at = new Date(clock.now().getTime() - 10 * minute);
+  await sql`
+    insert into gateway.audit_events (chain, seq, at, action, outcome, count, request_ids, credential_id, tenants, scopes, details, hash)
+    select 900, n, ${at}::timestamptz + n * interval '1 second', 'leak.reported', 'success', 1, '{}', 'opk_l' || n,
+      array[case n when 1 then 'rst_leaked' else 'rst_many' end], '{}', '{"ended":true}', '\\x00'
+    from generate_series(1, 501) n`.execute(db);
+  const notices = worker(undefined, undefined, createNoticeSources({ background: db }));
+  for (let look = 0; look < 2; look += 1) await notices.decide();
+  await send(notices);
+  expect(subjects(owner.email)).toHaveLength(1);
+});

@@ -49,6 +49,8 @@ export const createNoticeSources = (store: Pick<Store, 'background'>): NoticeSou
   const readDisabled = inTurns((page, now) => listDisabled(db, new Date(now.getTime() - backMs), page));
   const readKeys = inTurns((page, now) => listEndingKeys(db, { ...untilEnd(now), ...page }));
   const readCredentials = inTurns((page, now) => listEndingCredentials(db, { ...untilEnd(now), ...page }));
+  const readReported = inTurns((page, now) => listReportedLeaks(db, new Date(now.getTime() - backMs), page));
+  const readAlarms = inTurns((page, now) => listAuditAlarms(db, new Date(now.getTime() - backMs), page));
   return {
     endpoint_disabled: async (now) => {
       const found = await readDisabled(now);
@@ -81,7 +83,7 @@ export const createNoticeSources = (store: Pick<Store, 'background'>): NoticeSou
         client: clientId,
         facts: { client: `${clientName} (${clientId})`, credential: id, ends: expires.toISOString() },
       })),
-    leak_reported: (now) => readLeaks(db, new Date(now.getTime() - backMs)),
+    leak_reported: async (now) => describeLeaks(db, await readReported(now)),
     refusals: async (now) =>
       (await readRefusedHours(db, now))
         .filter(({ refused, usual }) => refused >= refusalsMin && refused >= usual * refusalsTimes)
@@ -91,7 +93,7 @@ export const createNoticeSources = (store: Pick<Store, 'background'>): NoticeSou
           facts: { hour: hour.toISOString(), refused: String(refused), usual: String(usual) },
         })),
     audit_broken: async (now) =>
-      (await listAuditAlarms(db, new Date(now.getTime() - backMs), limit)).map(({ id, action, at }) => ({
+      (await readAlarms(now)).map(({ id, action, at }) => ({
         key: `audit_broken ${id}`,
         tenant: undefined,
         facts: { event: `${action} ${id}`, at: at.toISOString() },
@@ -99,8 +101,7 @@ export const createNoticeSources = (store: Pick<Store, 'background'>): NoticeSou
   };
 };
 
-const readLeaks = async (db: Db, since: Date): Promise<Found[]> => {
-  const leaks = await listReportedLeaks(db, since, limit);
+const describeLeaks = async (db: Db, leaks: Awaited<ReturnType<typeof listReportedLeaks>>): Promise<Found[]> => {
   const restaurants = await restaurantNames(
     db,
     leaks.flatMap(({ tenant }) => tenant ?? []),

@@ -28,11 +28,15 @@ export const readRefusedHours = async (db: Kysely<unknown>, now: Date): Promise<
 
 export type AuditAlarm = { id: string; action: 'audit.broken' | 'audit.rolled_back'; at: Date };
 
-export const listAuditAlarms = async (db: Kysely<unknown>, since: Date, limit: number): Promise<AuditAlarm[]> => {
+/** The newest first. */
+export const listAuditAlarms = async (
+  db: Kysely<unknown>,
+  since: Date,
+  { limit, skip }: { limit: number; skip: number },
+): Promise<AuditAlarm[]> => {
   const { rows } = await sql<AuditAlarm>`
     select concat(chain, '-', seq) as id, action, at from gateway.audit_events
-    where action in ('audit.broken', 'audit.rolled_back') and at > ${since} order by at desc limit ${limit}`.execute(
-    db,
-  );
+    where action in ('audit.broken', 'audit.rolled_back') and at > ${since}
+    order by at desc, chain, seq limit ${limit} offset ${skip}`.execute(db);
   return rows;
 };

@@ -14,12 +14,16 @@ export type ReportedLeak = {
 const ended = '%"ended":true%';
 
 /** The newest first. */
-export const listReportedLeaks = async (db: Kysely<unknown>, since: Date, limit: number): Promise<ReportedLeak[]> => {
+export const listReportedLeaks = async (
+  db: Kysely<unknown>,
+  since: Date,
+  { limit, skip }: { limit: number; skip: number },
+): Promise<ReportedLeak[]> => {
   const { rows } = await sql<ReportedLeak>`
     select concat(chain, '-', seq) as event, at, client_id as client,
       case when client_id is null then tenants[1] end as tenant, coalesce(credential_id, token_id) as credential
     from gateway.audit_events
     where action = 'leak.reported' and at > ${since} and details like ${ended}
-    order by at desc limit ${limit}`.execute(db);
+    order by at desc, chain, seq limit ${limit} offset ${skip}`.execute(db);
   return rows;
 };
