@@ -1,12 +1,13 @@
 /** The retention: what it drops, the beginnings it signs, and the partitions it leaves. */
 import { sql } from 'kysely';
+import type { Pool } from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
 import { insertEvents } from '#src/gateway/audit/chain/event-store.ts';
 import { completeEvent } from '#src/gateway/audit/event/event.ts';
 import { lastOfPartition, latestIn } from '#src/gateway/audit/retention/partition-store.ts';
-import { createAuditRetention } from '#src/gateway/audit/retention/retention.ts';
+import { createAuditRetention, dropOldAudit } from '#src/gateway/audit/retention/retention.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { isLockTimeout } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
@@ -152,6 +153,55 @@ test('A-741 a month is dropped while a gateway that wrote to it records a reques
     async () => (await count(`select count(*) from pg_stat_activity where application_name = 'retaining'`)) === 0,
   );
   expect((await deadlocks()) - before).toBe(0);
+});
+
+/** The statements that each connection of the pool sends from now on, by connection. */
+const recordStatements = (pool: Pool): string[][] => {
+  const sent: string[][] = [];
+  pool.on('connect', (client) => {
+    const texts: string[] = [];
+    sent.push(texts);
+    const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+    const recorded = (...args: unknown[]): unknown => {
+      const [first] = args;
+      texts.push(typeof first === 'string' ? first : String(Reflect.get(Object(first), 'text')));
+      return query(...args);
+    };
+    Object.assign(client, { query: recorded });
+  });
+  return sent;
+};
+
+test('A-695 a month of many chains is dropped by as few statements under the lock of the events as one of few chains', async () => {
+  const started = harness.clock.now();
+  const nextMonth = Date.UTC(started.getUTCFullYear(), started.getUTCMonth() + 1, 1);
+  // Both are events of the chain of changes; the earlier one lies in the later month, as events of one moment may.
+  harness.clock.move(nextMonth + 60_000 - started.getTime());
+  await harness.start();
+  await harness.changeHere();
+  harness.clock.move(-120_000);
+  const old = monthOf(harness.clock.now());
+  await harness.changeHere();
+  for (let i = 0; i < 5; i += 1) {
+    await harness.request();
+    await harness.stop();
+    await harness.start();
+  }
+  const chains = await count(`select count(distinct chain) from gateway.${old}`);
+  expect(chains).toBeGreaterThan(5);
+  harness.clock.move(days(40));
+  const pool = createPool({ connection: database.ownerUrl, applicationName: 'retaining' }, pino({ level: 'silent' }));
+  const sent = recordStatements(pool);
+  const deps = { db: createDatabase(pool), box: harness.boxOf(), clock: harness.clock };
+  expect(await dropOldAudit(deps, 5)).toMatchObject({ dropped: expect.arrayContaining([old]), left: [] });
+  await pool.end();
+  const statements = sent.find((texts) => texts.some((text) => text.includes('drop_audit_partition'))) ?? [];
+  const locked = statements.slice(statements.findIndex((text) => text.includes('drop_audit_partition')) + 1);
+  const ended = locked.findIndex((text) => text.toLowerCase() === 'commit');
+  expect(ended).toBeGreaterThan(0);
+  // The beginnings of all chains, and the one event that lies in the later month.
+  expect(locked.slice(0, ended)).toHaveLength(2);
+  expect((await harness.verify()).problems).toEqual([]);
 });
 
 /** Reads the table of the events in a transaction that stays open, as a pg_dump does. */

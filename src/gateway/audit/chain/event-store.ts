@@ -72,10 +72,16 @@ export const listHeadVersions = async (db: Db, after: number | undefined, limit:
   return rows;
 };
 
-export const updateAnchor = async (tx: Db, chain: number, anchor: ChainEnd, mac: Buffer): Promise<void> => {
+export type SignedAnchor = ChainEnd & { chain: number; mac: Buffer };
+
+/** One statement for all: the retention writes them while nothing else can use the table of the events. */
+export const updateAnchors = async (tx: Db, anchors: readonly SignedAnchor[]): Promise<void> => {
+  const rows = anchors.map(({ mac, ...anchor }) => ({ ...anchor, mac: mac.toString('hex') }));
   await sql`
-    update gateway.audit_chains set anchor_seq = ${anchor.seq}, anchor_hash = decode(${anchor.hash}, 'hex'),
-      anchor_mac = ${mac} where chain = ${chain}`.execute(tx);
+    update gateway.audit_chains c set anchor_seq = a.seq, anchor_hash = decode(a.hash, 'hex'),
+      anchor_mac = decode(a.mac, 'hex')
+    from json_to_recordset(${JSON.stringify(rows)}::json) as a (chain integer, seq bigint, hash text, mac text)
+    where c.chain = a.chain`.execute(tx);
 };
 
 export const ensurePartition = async (db: Db, moment: Date): Promise<void> => {

@@ -84,9 +84,13 @@ export const latestIn = async (
   return rows[0]?.at ?? undefined;
 };
 
-/** Deletes the events before a new beginning. Two events of one moment may lie on both sides of the end of a month. */
-export const deleteBefore = async (tx: Db, chain: number, seq: number): Promise<void> => {
-  await sql`delete from gateway.audit_events where chain = ${chain} and seq <= ${seq}`.execute(tx);
+/**
+ * Deletes the events before a new beginning. Two events of one moment may lie on both sides of the end of a month. `latest`: bounds
+ * the times of those events, so that the statement is planned for the months up to it only.
+ */
+export const deleteBefore = async (tx: Db, chain: number, seq: number, latest: Date): Promise<void> => {
+  await sql`
+    delete from gateway.audit_events where chain = ${chain} and seq <= ${seq} and at <= ${latest}`.execute(tx);
 };
 
 /** Runs in a transaction. */

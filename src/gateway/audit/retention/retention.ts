@@ -13,7 +13,7 @@ import { pause, type Service } from '#src/platform/supervisor.ts';
 import { type ChainEnd, headLabel, signAnchor } from '../chain/chain.ts';
 import { findChain, findChains } from '../chain/chain-store.ts';
 import { checkSignatures, isAsWritten } from '../chain/check-chain.ts';
-import { type ChainRow, ensurePartition, listChainEvents, updateAnchor } from '../chain/event-store.ts';
+import { type ChainRow, ensurePartition, listChainEvents, updateAnchors } from '../chain/event-store.ts';
 import { extendChanges, lockChanges } from '../chain/open-chain.ts';
 import { type AuditProblem, auditProblems } from '../chain/problem.ts';
 import { recordProblem } from '../chain/record-problem.ts';
@@ -54,6 +54,9 @@ export const dropOldAudit = async (deps: RetainAuditDeps, daysMax: number): Prom
 
 type Anchor = ChainEnd & { chain: number };
 
+/** `isSpread`: events before this beginning lie in other months too. */
+type Beginning = Anchor & { isSpread: boolean };
+
 /** 'gone': another gateway dropped it first, or it was written to meanwhile; then the next round tries again. */
 const dropOne = async (
   deps: RetainAuditDeps,
@@ -73,6 +76,12 @@ const dropOne = async (
     await inTransaction(db, (tx) => recordProblem(tx, box, clock.now(), problem));
     return problem;
   }
+  const signed = anchors.map(({ chain, seq, hash }) => ({
+    chain,
+    seq,
+    hash,
+    mac: signAnchor(key, chain, { seq, hash }),
+  }));
   return inTransaction(db, async (tx) => {
     await ensurePartition(tx, clock.now());
     // Locking the chain of changes first also keeps every other gateway from dropping at the same time.
@@ -96,12 +105,11 @@ const dropOne = async (
       await appendDropped(tx, deps, details);
     }
     // Locks the table of the events before the heads of the chains, as the statement of a recorder does: in the other
-    // sequence, each would wait for the other one.
+    // sequence, each would wait for the other one. The lock stops every request that is recorded, so few statements follow.
     await dropPartition(tx, name);
-    for (const { chain, seq, hash } of anchors) {
-      await updateAnchor(tx, chain, { seq, hash }, signAnchor(key, chain, { seq, hash }));
-      await deleteBefore(tx, chain, seq);
-    }
+    await updateAnchors(tx, signed);
+    for (const { chain, seq } of anchors.filter(({ isSpread }) => isSpread))
+      await deleteBefore(tx, chain, seq, new Date(endsAt.getTime() + edgeMs));
     return 'dropped';
   });
 };
@@ -111,14 +119,17 @@ const findAnchors = async (
   deps: { db: Kysely<unknown>; key: Buffer },
   name: string,
   endsAt: Date,
-): Promise<{ anchors: Anchor[]; problem?: AuditProblem }> => {
-  const anchors: Anchor[] = [];
+): Promise<{ anchors: Beginning[]; problem?: AuditProblem }> => {
+  const anchors: Beginning[] = [];
   const others = (await listPartitions(deps.db)).filter((one) => one.name !== name).map(({ table }) => table);
   for (const last of await lastOfPartition(deps.db, name)) {
     const row = await findChain(deps.db, last.chain);
-    const problem = row === undefined ? noHead(last) : await checkEvents(deps, { row, last, others, endsAt });
+    const problem = row === undefined ? noHead(last) : await checkEvents(deps, row, last);
     if (problem !== undefined) return { anchors, problem };
-    anchors.push(last);
+    const latest = await latestIn(deps.db, others, last.chain, last.seq);
+    if (latest !== undefined && latest.getTime() > endsAt.getTime() + edgeMs)
+      return { anchors, problem: { chain: last.chain, seq: last.seq, problem: auditProblems.eventChanged } };
+    anchors.push({ ...last, isSpread: latest !== undefined });
   }
   return { anchors };
 };
@@ -135,10 +146,11 @@ const isThere = async (db: Kysely<unknown>, name: string): Promise<boolean> =>
 
 const noHead = ({ chain, seq }: Anchor): AuditProblem => ({ chain, seq, problem: auditProblems.noHead });
 
-/** Checks the events from the signed beginning to the last event of the partition. `others`: all other partitions (`table`). */
+/** Checks the events from the signed beginning to the last event of the partition. */
 const checkEvents = async (
   { db, key }: { db: Kysely<unknown>; key: Buffer },
-  { row, last, others, endsAt }: { row: ChainRow; last: Anchor; others: readonly string[]; endsAt: Date },
+  row: ChainRow,
+  last: Anchor,
 ): Promise<AuditProblem | undefined> => {
   const { chain } = row;
   const signature = checkSignatures(key, row);
@@ -164,11 +176,7 @@ const checkEvents = async (
       if (end.seq === last.seq) break;
     }
   }
-  if (end.hash !== last.hash) return { chain, seq: last.seq, problem: auditProblems.eventChanged };
-  const latest = await latestIn(db, others, chain, last.seq);
-  if (latest !== undefined && latest.getTime() > endsAt.getTime() + edgeMs)
-    return { chain, seq: last.seq, problem: auditProblems.eventChanged };
-  return undefined;
+  return end.hash === last.hash ? undefined : { chain, seq: last.seq, problem: auditProblems.eventChanged };
 };
 
 export const createAuditRetention = (deps: RetainAuditDeps & { log: Logger }, daysMax: number): Service => ({

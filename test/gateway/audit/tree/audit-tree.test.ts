@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { writeAttestedHeads } from '#src/gateway/audit/chain/attested-heads.ts';
 import { appendToChain, chainStart, headLabel, signAnchor, signHead } from '#src/gateway/audit/chain/chain.ts';
 import { replaceHead } from '#src/gateway/audit/chain/chain-store.ts';
-import { listChainEvents, listChains, updateAnchor } from '#src/gateway/audit/chain/event-store.ts';
+import { listChainEvents, listChains, updateAnchors } from '#src/gateway/audit/chain/event-store.ts';
 import { addLeaves } from '#src/gateway/audit/tree/add-leaves.ts';
 import { openCheckpointKey } from '#src/gateway/audit/tree/signed-note.ts';
 import { describeTree } from '#src/gateway/audit/tree/tree-state-store.ts';
@@ -299,7 +299,7 @@ const beginAfter = async (chain: number, seq: number): Promise<void> => {
   const [event] = await listChainEvents(db, chain, { seq: seq - 1 }, 1);
   if (event === undefined) throw new Error('no such event');
   const anchor = { seq, hash: event.hash };
-  await updateAnchor(db, chain, anchor, signAnchor(box.derive(headLabel), chain, anchor));
+  await updateAnchors(db, [{ chain, ...anchor, mac: signAnchor(box.derive(headLabel), chain, anchor) }]);
   await harness.attack('delete from gateway.audit_events where chain = $1 and seq <= $2', [chain, seq]);
 };
 
