@@ -166,6 +166,19 @@ test('A-173 files that cannot be used change nothing; the log, a metric and /rea
   expect(await metricOf('orderpass_tls_certificate_expires_seconds')).toBeCloseTo((30 * dayMs) / 1000, -4);
 });
 
+test('A-696 a new certificate that is not valid yet is served once it is, without another change of its files', async () => {
+  const [first, second] = [0, 0].map(() => stand.authority.issue()) as [Pair, Pair];
+  mountVersion(first);
+  await serves(first);
+  const later = stand.authority.issue({ from: new Date(Date.now() + 15_000) });
+  mountVersion(later);
+  await until(async () => Reflect.get(Object(await readyz()), 'certificate') === 'not_renewed');
+  await serves(later);
+  expect(await readyz()).toMatchObject({ status: 'ok', certificate: 'ok' });
+  mountVersion(second);
+  await serves(second);
+});
+
 /** The line of the access log of one request. */
 const lineOf = async (requestId: string): Promise<Record<string, unknown>> => {
   const find = (): string | undefined =>

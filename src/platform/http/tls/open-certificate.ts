@@ -1,7 +1,8 @@
 /**
  * The certificate of a listener while it runs. Its files are looked at once a second by path, which notices a rename and a
  * changed symbolic link as it notices a write, on every file system. New files are checked whole. Files that cannot be used
- * change nothing: the listener continues with the certificate that it has.
+ * change nothing: the listener continues with the certificate that it has. A certificate that is refused for its dates alone
+ * is tried again every 10 s, since it becomes valid, and the clock of a machine may be set, without a change of the files.
  */
 import { isIP } from 'node:net';
 import { watchFiles } from '../../files/watch-files.ts';
@@ -47,6 +48,7 @@ export const openCertificate = ({ listener, files, suites, host, log }: Certific
   if (first.certificate === undefined) throw new Error(first.problems.map(({ message }) => message).join('; '));
   let certificate: Certificate = first.certificate;
   let isRefused = false;
+  let isOutsideDates = false;
   const paths = [files.certFile, files.keyFile, files.clientCaFile].filter((path) => path !== undefined);
   const listeners: ((certificate: Certificate) => void)[] = [];
 
@@ -56,6 +58,7 @@ export const openCertificate = ({ listener, files, suites, host, log }: Certific
   };
 
   const reload = (): void => {
+    isOutsideDates = false;
     const read = readCertificate(files, suites);
     if (read.certificate === undefined) return refuse(read.problems.map(({ message }) => message).join('; '));
     if (isSame(read.certificate, certificate)) {
@@ -63,7 +66,10 @@ export const openCertificate = ({ listener, files, suites, host, log }: Certific
       return;
     }
     const invalid = validityProblem(read.certificate, Date.now());
-    if (invalid !== undefined) return refuse(invalid);
+    if (invalid !== undefined) {
+      isOutsideDates = true;
+      return refuse(invalid);
+    }
     certificate = read.certificate;
     isRefused = false;
     for (const changed of listeners) changed(certificate);
@@ -82,7 +88,13 @@ export const openCertificate = ({ listener, files, suites, host, log }: Certific
     reload,
     service: {
       name: `certificate of the ${listener} listener`,
-      run: (signal) => watchFiles(() => paths, reload, signal),
+      run: (signal) =>
+        watchFiles(
+          () => paths,
+          reload,
+          signal,
+          () => !isOutsideDates,
+        ),
     },
   };
 };
