@@ -48,25 +48,22 @@ test('A-042 a client revokes its token: 200 without a body, refused at once, and
   expect(await use(other)).toBe(200);
 });
 
-test('A-042 a token that is revoked again and again, also at the same time, has one event and one row of history', async () => {
+test('A-042 a token that is revoked again and again, also at the same time, has one event, and no row that stays when it has ended', async () => {
   const token = await tokenOf(harness.url, client);
   const jti = decodeJwt(token).jti;
   const rowsOf = async (): Promise<unknown[]> => {
     const { pool } = harness.database;
     const events = await pool.query(
-      "select 1 from gateway.audit_events where token_id = $1 and action = 'token.revoked'",
+      "select actor from gateway.audit_events where token_id = $1 and action = 'token.revoked'",
       [jti],
     );
-    const states = await pool.query(
-      "select actor from gateway.credential_changes where kind = 'token' and credential = $1",
-      [jti],
-    );
-    return [events.rowCount, states.rows];
+    const states = await pool.query('select from gateway.credential_changes where credential = $1', [jti]);
+    return [events.rows, states.rowCount];
   };
   const replies = await Promise.all(Array.from({ length: 8 }, () => revoke({ token, ...client })));
   expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
   for (let i = 0; i < 3; i += 1) expect((await revoke({ token, ...client })).status).toBe(200);
-  expect(await rowsOf()).toEqual([1, [{ actor: client.client_id }]]);
+  expect(await rowsOf()).toEqual([[{ actor: client.client_id }], 0]);
 });
 
 test('A-042 revoking an unknown, changed or expired token is also 200', async () => {

@@ -9,7 +9,6 @@ import { lockStreams } from '../../audit/signals/events/queue-store.ts';
 import { recordSignals } from '../../audit/signals/events/record-signals.ts';
 import { lockEpoch, raiseTokenEpoch } from '../lookup/epoch-store.ts';
 import { deleteEndedRevocations, insertRevokedToken, isTokenRevoked } from '../lookup/revoked-token-store.ts';
-import { insertStateChange } from '../state/state-store.ts';
 
 type RevokedToken = { jti: string; clientId: string; expiresMs: number };
 
@@ -33,9 +32,9 @@ export const createRevokeToken =
       await lockChanges(tx, box, now);
       await lockEpoch(tx);
       if (await isTokenRevoked(tx, jti)) return false;
-      await insertStateChange(tx, { kind: 'token', credential: jti, state: 'revoked', ...by, at: now });
       const event = { action: 'token.revoked', token_id: jti, client_id: clientId, ...by } as const;
       await recordSignals(tx, event, now);
+      // The audit alone keeps what outlives the token: a client may revoke any number, and the history of credentials never ends.
       await appendChange(tx, box, now, event);
       // Each epoch number has a row, by which a gateway checks that the store still holds the history it has read.
       const state = await raiseTokenEpoch(tx);
