@@ -294,7 +294,10 @@ export const sendRequest = (
     outgoing.end(body);
   });
 
-/** Bytes in, bytes out: everything that the server says until it closes the connection, or until `enough` is true. */
+/**
+ * Bytes in, bytes out: everything that the server says until it closes the connection, or until `enough` is true. Rejects when
+ * the connection ends before `enough` is true.
+ */
 export const sendRaw = (port: number, text: string, enough?: (answer: string) => boolean): Promise<string> =>
   new Promise((resolve, reject) => {
     let answer = '';
@@ -304,5 +307,8 @@ export const sendRaw = (port: number, text: string, enough?: (answer: string) =>
       if (enough?.(answer) === true) socket.destroy();
     });
     socket.on('error', (error) => (answer === '' ? reject(error) : undefined));
-    socket.on('close', () => resolve(answer));
+    socket.on('close', () => {
+      if (enough === undefined || enough(answer)) resolve(answer);
+      else reject(new Error(`the connection ended before the answer was complete:\n${answer}`));
+    });
   });

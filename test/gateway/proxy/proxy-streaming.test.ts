@@ -313,6 +313,7 @@ test('requests on one connection are answered one after the other, each with its
     one('a1') + one('b2') + one('c3'),
     (text) => text.split('{"success":true}').length === 4,
   );
+  expect(answer.match(/^HTTP\/1\.1 200 /gm)).toHaveLength(3);
   expect([...answer.matchAll(/x-request-id: (\w+)/g)].map((match) => match[1])).toEqual(['a1', 'b2', 'c3']);
 });
 
