@@ -73,28 +73,37 @@ const runProgram = (command: string, file: string, vkey: string, proof: string):
   return spawnSync(command, [path, join(folder, 'event.proof'), vkey], { encoding: 'utf8' }).status;
 };
 
-const has = (command: string): boolean => spawnSync(command, ['-c', 'import cryptography']).status === 0;
+const hasPython = spawnSync('python3', ['-c', 'import cryptography']).status === 0;
+const programs = [
+  ['node', 'check.mjs', true],
+  ['python3', 'check.py', hasPython],
+] as const;
 
-test('A-424 the programs of the guide accept a proof of each event, below 2 kB, and refuse an altered one', async () => {
-  await changes(11);
-  const { checkpoint, vkey } = await newestCheckpoint(deps());
-  const python = has('python3');
-  for (const seq of [1, 2, 8, 11]) {
-    const proof = await proveEvent(deps(), `0-${seq}`, checkpoint);
-    expect(proof.length).toBeLessThan(2_000);
-    expect(runProgram('node', 'check.mjs', vkey, proof)).toBe(0);
-    if (python) expect(runProgram('python3', 'check.py', vkey, proof)).toBe(0);
-  }
-  const proof = await proveEvent(deps(), '0-8', checkpoint);
-  const leaf = /extra (\S+)/.exec(proof)?.[1] ?? '';
-  const other = Buffer.from(Buffer.from(leaf, 'base64').toString().replace('0-8', '0-9')).toString('base64');
-  const altered = [proof.replace(leaf, other), proof.replace('index 7', 'index 6'), proof.replace('\n11\n', '\n12\n')];
-  for (const text of altered) {
-    expect(text).not.toBe(proof);
-    expect(runProgram('node', 'check.mjs', vkey, text)).not.toBe(0);
-    if (python) expect(runProgram('python3', 'check.py', vkey, text)).not.toBe(0);
-  }
-});
+for (const [command, file, isThere] of programs)
+  test.skipIf(!isThere)(
+    `A-424 the ${command} program of the guide accepts a proof of each event, below 2 kB, and refuses an altered one`,
+    async () => {
+      await changes(11);
+      const { checkpoint, vkey } = await newestCheckpoint(deps());
+      for (const seq of [1, 2, 8, 11]) {
+        const proof = await proveEvent(deps(), `0-${seq}`, checkpoint);
+        expect(proof.length).toBeLessThan(2_000);
+        expect(runProgram(command, file, vkey, proof)).toBe(0);
+      }
+      const proof = await proveEvent(deps(), '0-8', checkpoint);
+      const leaf = /extra (\S+)/.exec(proof)?.[1] ?? '';
+      const other = Buffer.from(Buffer.from(leaf, 'base64').toString().replace('0-8', '0-9')).toString('base64');
+      const altered = [
+        proof.replace(leaf, other),
+        proof.replace('index 7', 'index 6'),
+        proof.replace('\n11\n', '\n12\n'),
+      ];
+      for (const text of altered) {
+        expect(text).not.toBe(proof);
+        expect(runProgram(command, file, vkey, text)).not.toBe(0);
+      }
+    },
+  );
 
 const sumdb = '/usr/local/go/src/cmd/vendor/golang.org/x/mod';
 
@@ -477,7 +486,7 @@ test('A-434 a witness that checks proofs itself signs each newer checkpoint, and
   for (let round = 0; round < 2; round += 1) {
     for (let n = 0; n < 3; n += 1) await harness.changeHere();
     const [ends] = await harness.attack('select sum(seq)::int as events from gateway.audit_chains');
-    await until(async () => sizeOf((await published()).witnessed ?? '\n0') >= Number(ends?.events), 30_000);
+    await until(async () => sizeOf((await published()).witnessed ?? '\n0') >= Number(ends?.events));
     const { witnessed } = await published();
     expect(witness.hasSigned(witnessed ?? '')).toBe(true);
     expect(await check(witnessed ?? '')).toMatchObject({ problem: null });
@@ -490,14 +499,14 @@ test('A-434 a witness that checks proofs itself signs each newer checkpoint, and
   await harness.attack('delete from gateway.audit_cosigned');
   await harness.start({ audit_witness_url: witness.url, audit_witness_key: witness.vkey });
   await harness.changeHere();
-  await until(async () => sizeOf((await published()).witnessed ?? '\n0') > Math.max(...sizes), 30_000);
+  await until(async () => sizeOf((await published()).witnessed ?? '\n0') > Math.max(...sizes));
   // A size that a writer of the table forged, and a text that is no checkpoint, keep nothing from the witness.
   for (const forged of ['size = 9000000000000000', "checkpoint = 'x'", "checkpoint = 'x', size = 9000000000000000"]) {
     const last = Math.max(...witness.sizes());
     await harness.attack(`update gateway.audit_cosigned set ${forged}`);
     await harness.changeHere();
-    await until(() => Promise.resolve(Math.max(...witness.sizes()) > last), 30_000);
-    await until(async () => sizeOf((await published()).witnessed ?? '\n0') > last, 30_000);
+    await until(() => Promise.resolve(Math.max(...witness.sizes()) > last));
+    await until(async () => sizeOf((await published()).witnessed ?? '\n0') > last);
   }
   // An audit with another content is refused.
   await harness.stop();
@@ -507,11 +516,11 @@ test('A-434 a witness that checks proofs itself signs each newer checkpoint, and
   await harness.start({ audit_witness_url: witness.url, audit_witness_key: witness.vkey });
   await harness.changeHere();
   const refused = witness.refused();
-  await until(() => Promise.resolve(witness.refused() > refused), 30_000);
+  await until(() => Promise.resolve(witness.refused() > refused));
   expect(witness.sizes()).toHaveLength(signed);
   expect((await published()).witnessed).toBeNull();
   await witness.close();
-}, 120_000);
+});
 
 test('A-742 a checkpoint of another log that the same witness signed is not shown, and keeps no newer one from the witness', async () => {
   const witness = await startWitness();
@@ -526,7 +535,7 @@ test('A-742 a checkpoint of another log that the same witness signed is not show
   expect(witness.hasSigned(cosigned)).toBe(true);
   await harness.start({ audit_witness_url: witness.url, audit_witness_key: witness.vkey });
   await harness.changeHere();
-  await until(async () => (await published()).witnessed !== null, 30_000);
+  await until(async () => (await published()).witnessed !== null);
   await harness.stop();
   await harness.attack('update gateway.audit_cosigned set checkpoint = $1, size = 5000000', [cosigned]);
   await expect(witnessedCheckpoint(deps(), witness.vkey)).rejects.toMatchObject({ code: 'NOT_FOUND' });
@@ -538,11 +547,11 @@ test('A-742 a checkpoint of another log that the same witness signed is not show
     const { witnessed } = await published();
     if (witnessed !== null) shown.push(witnessed);
     return witnessed !== null && sizeOf(witnessed) >= Number(ends?.events) && witnessed !== cosigned;
-  }, 30_000);
+  });
   expect(shown).not.toContain(cosigned);
   expect((await witnessedCheckpoint(deps(), witness.vkey)).checkpoint.split('\n')[0]).toBe(vkey.split('+')[0]);
   await witness.close();
-}, 120_000);
+});
 
 test('A-774 an audit that is set back below what its witness signed is named in the log, also while it is smaller', async () => {
   const witness = await startWitness();
@@ -564,7 +573,7 @@ test('A-774 an audit that is set back below what its witness signed is named in 
   const runUntil = async (isDone: () => boolean): Promise<void> => {
     const ended = new AbortController();
     const running = service.run(ended.signal);
-    await until(() => Promise.resolve(isDone()), 30_000);
+    await until(() => Promise.resolve(isDone()));
     ended.abort();
     await running;
   };
@@ -585,7 +594,7 @@ test('A-774 an audit that is set back below what its witness signed is named in 
   expect(lines[0]).toContain('it was set back');
   expect(witness.sizes()).toHaveLength(1);
   await witness.close();
-}, 120_000);
+});
 
 /** Takes what the HTTP sink sends. */
 const startReceiver = async (): Promise<{ url: string; lines: Record<string, string>[]; server: Server }> => {
