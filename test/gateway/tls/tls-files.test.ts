@@ -118,17 +118,23 @@ test('A-172 a new certificate is served when its files are swapped, written or r
 });
 
 test('A-172 SIGHUP reads the certificates at once', async () => {
-  const pair = stand.authority.issue();
-  mountVersion(pair);
-  const before = stand.program.errors().length;
-  stand.program.child.kill('SIGHUP');
-  await until(() =>
-    stand.program
-      .errors()
-      .slice(before)
-      .includes('SIGHUP: the program reads the certificates and the route table again'),
-  );
-  expect((await certificateOf(stand.port)).serialNumber).toBe(serialOf(pair));
+  // The watcher reads changed files after two looks, a second apart: only an attempt that ends before that shows what SIGHUP does.
+  let tookMs = Infinity;
+  for (let tries = 0; tookMs >= 1_000 && tries < 10; tries += 1) {
+    const pair = stand.authority.issue();
+    const before = stand.program.errors().length;
+    const startedAt = performance.now();
+    mountVersion(pair);
+    stand.program.child.kill('SIGHUP');
+    await until(() =>
+      stand.program
+        .errors()
+        .slice(before)
+        .includes('SIGHUP: the program reads the certificates and the route table again'),
+    );
+    expect((await certificateOf(stand.port)).serialNumber).toBe(serialOf(pair));
+    tookMs = performance.now() - startedAt;
+  }
 });
 
 const readyz = async (): Promise<unknown> => JSON.parse((await stand.send('GET', '/readyz')).text);
