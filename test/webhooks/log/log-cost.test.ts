@@ -1,7 +1,7 @@
 /** What a page of the panel's log costs when it is long: its queries follow indexes and read a bounded number of rows. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newId } from '#src/platform/ids.ts';
-import { createWebhookViews } from '#src/webhooks/index.ts';
+import { createWebhookViews, findEndpointsByAddress } from '#src/webhooks/index.ts';
 import { latestDeliveries } from '#src/webhooks/log/delivery-log-store.ts';
 import { knownDeliveries } from '#src/webhooks/queue/entity-queue-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -160,5 +160,29 @@ test('the deliveries of few events are found by event, also at an endpoint that 
     for (const one of sent) expect(await rowsRead(one, grown, 'set local enable_seqscan = off'), one.text).toBe(100);
   } finally {
     await grown.drop();
+  }
+});
+
+test('A-535 the search for endpoints by the beginning of their URL or host reads along an index', async () => {
+  for (const text of ['https://a.ex', 'a.ex']) {
+    const sent = await statementsOf(async () => {
+      expect(await findEndpointsByAddress(database.db, text, 11)).toHaveLength(2);
+    });
+    const searches = sent.filter((one) => one.text.includes('webhooks.endpoints'));
+    expect(searches).toHaveLength(1);
+    const client = await database.pool.connect();
+    try {
+      // A small table is read whole and sorted, unless that is made to look expensive.
+      await client.query('set enable_seqscan = off; set enable_sort = off');
+      for (const search of searches) {
+        const { rows } = await client.query(`explain ${search.text}`, search.values);
+        const plan = JSON.stringify(rows);
+        // A condition or a sequence that the index does not have would be a step of its own.
+        expect(plan).toMatch(/endpoints_addresses.*Index Cond: /);
+        expect(plan).not.toContain('Sort');
+      }
+    } finally {
+      client.release(true);
+    }
   }
 });
