@@ -56,7 +56,6 @@ test.each(runtimes)(
     expect(await runScenario(harness, there)).toBeGreaterThanOrEqual(40);
     await checkVerification(there);
   },
-  60_000,
 );
 
 test('A-333 it accepts deliveries with a right signature and time, and no others', () => checkVerification(runner));

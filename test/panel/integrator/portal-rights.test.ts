@@ -39,7 +39,7 @@ beforeAll(async () => {
   );
   client = { id, secret };
   contact = await signInVisitor(harness, 'contact', [id]);
-}, 120_000);
+});
 
 afterAll(async () => {
   await harness?.close();

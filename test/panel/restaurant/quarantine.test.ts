@@ -17,7 +17,7 @@ beforeAll(async () => {
   owner = await signInVisitor(harness, 'owner');
   support = await signInVisitor(harness, 'support');
   keys = `/restaurants/${harness.restaurants[0]}/keys`;
-}, 120_000);
+});
 
 afterAll(() => harness?.close());
 

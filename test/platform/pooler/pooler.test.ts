@@ -161,7 +161,6 @@ describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
         remove();
       }
     },
-    120_000,
   );
 
   test('A-278 a transaction behind it has its timeouts, and leaves none on the connection', async () => {
