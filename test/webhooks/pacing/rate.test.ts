@@ -40,31 +40,37 @@ test('several workers together keep the rate of an owner in every second', async
   const started = Date.now();
   for (let worker = 0; worker < 3; worker += 1) engine.startWorker();
   await until(() => receiver.received.length === 60);
-  const times = receiver.received.map(({ at }) => at).sort((left, right) => left - right);
-  // 60 at 20 a second take more than two seconds, and the machine may make it longer, never shorter.
-  expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(2_000);
-  for (const [index, time] of times.entries()) {
-    const within = times.filter((other) => other >= time && other < time + 1_000).length;
-    // Claims are in time; between claim and arrival a busy machine may delay some a little.
-    expect(within, `from ${time - started} ms, the ${index + 1}th`).toBeLessThanOrEqual(24);
-  }
+  const times = receiver.received.map(({ at }) => at - started).sort((left, right) => left - right);
+  // A busy machine delays claims and arrivals, so none is earlier than where each is claimed as soon as it may be.
+  const soonest = sentBy(20, 10_000);
+  for (const [index, time] of times.entries())
+    expect(time, `the ${index + 1}th`).toBeGreaterThanOrEqual((soonest[index] ?? Infinity) - roundingMs);
 });
+
+/** The clock of the receiver and that of the claims round to milliseconds. */
+const roundingMs = 5;
+
+/** When deliveries are claimed, in ms from the first one, where each is claimed as soon as the rate allows it. */
+const sentBy = (maxPerSecond: number, untilMs: number): number[] => {
+  const rate = rateOf(maxPerSecond);
+  const sent: number[] = [];
+  let paced: Date | null = null;
+  for (let nowMs = 0; nowMs < untilMs; nowMs += 1) {
+    const now = new Date(nowMs);
+    const count = allowedNow(rate, paced, now);
+    if (count === 0) {
+      if (paced !== null) expect(nextAllowed(rate, paced).getTime()).toBeGreaterThan(nowMs);
+      continue;
+    }
+    paced = pacedAfter(rate, paced, now, count);
+    for (let index = 0; index < count; index += 1) sent.push(nowMs);
+  }
+  return sent;
+};
 
 test('a burst and the evenly spaced deliveries after it never exceed the rate in one second', () => {
   for (const maxPerSecond of [1, 2, 9, 10, 37, 100, 1000]) {
-    const rate = rateOf(maxPerSecond);
-    const sent: number[] = [];
-    let paced: Date | null = null;
-    for (let nowMs = 0; nowMs < 5_000; nowMs += 1) {
-      const now = new Date(nowMs);
-      const count = allowedNow(rate, paced, now);
-      if (count === 0) {
-        if (paced !== null) expect(nextAllowed(rate, paced).getTime()).toBeGreaterThan(nowMs);
-        continue;
-      }
-      paced = pacedAfter(rate, paced, now, count);
-      for (let index = 0; index < count; index += 1) sent.push(nowMs);
-    }
+    const sent = sentBy(maxPerSecond, 5_000);
     for (const time of sent)
       expect(sent.filter((other) => other >= time && other < time + 1_000).length).toBeLessThanOrEqual(maxPerSecond);
     // And the rate is used, but for the price of the burst.
