@@ -123,7 +123,7 @@ test(
     // A POST without a key that was sent when its core ended may have been carried out, so it is 502 and never repeated.
     expect(failed.filter(({ kind, status }) => kind !== 'POST' || status !== 502)).toEqual([]);
     expect(failed.length).toBeLessThanOrEqual(restarts);
-    expect(Math.max(...usedAfterMs)).toBeLessThan(10_000);
+    expect(Math.max(...usedAfterMs)).toBeLessThan(30_000);
   },
   timeoutMs,
 );

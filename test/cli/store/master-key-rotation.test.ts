@@ -138,6 +138,8 @@ const addTotp = async (): Promise<void> => {
   const shown = await begun.text();
   made.totp = (/<code id="totp-key">([^<]+)</.exec(shown)?.[1] ?? '').replaceAll(' ', '');
   const proof = /name="proof" value="([^"]+)"/.exec(shown)?.[1] ?? '';
+  // A code counts in its own step and the one after it, so that of the step before needs a step that lasts until it is checked.
+  await until(() => Date.now() % 30_000 < 15_000);
   const code = totpCodeAt(made.totp, Date.now() - 30_000);
   const done = await post(`${first.url}/panel/account/totp`, { csrf, code, proof }, made.session);
   expect(done.status).toBe(200);

@@ -94,6 +94,7 @@ test('FAPI2-SP 5.4.1-1 adhering to RFC 8725: a proof of another kind and two pro
 
 test('FAPI2-SP 5.4.2-3 the key set has no key twice and names no address of a key', async () => {
   const { keys } = (await get('/api/oauth/jwks')) as { keys: Record<string, unknown>[] };
+  expect(keys).not.toEqual([]);
   expect(new Set(keys.map(({ kid }) => kid)).size).toBe(keys.length);
   expect(keys.every((key) => !('x5u' in key) && !('jku' in key) && !('d' in key))).toBe(true);
 });

@@ -341,7 +341,7 @@ test('F-21 a forged chain of changes is named once, and later changes share one 
     for (let i = 0; i < 5; i += 1) await harness.change();
   }
   const named = await harness.attack(
-    `select details::json ->> 'chain' as chain from gateway.audit_events where action = 'audit.broken' order by at`,
+    `select details::json ->> 'chain' as chain from gateway.audit_events where action = 'audit.broken' order by at, chain, seq`,
   );
   expect(named.map(({ chain }) => chain)).toEqual(['91', '93', '95']);
   const opened = await harness.attack('select chain from gateway.audit_chains where chain not in (91, 93, 95)');

@@ -237,7 +237,7 @@ test('A-597 while a dump reads the audit, its next month is not made, and change
     await until(async () => !(await isLockWaiting()));
     await harness.changeHere();
     // A failed service would ask for the lock again 100 ms later.
-    await expect(until(isLockWaiting, 1_000)).rejects.toThrow();
+    await expect(until(isLockWaiting, 1_000)).rejects.toThrow('not true within');
   } finally {
     await release();
   }

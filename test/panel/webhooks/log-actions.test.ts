@@ -86,7 +86,7 @@ afterAll(async () => {
 
 const audited = async (operation: string): Promise<Record<string, unknown>[]> => {
   const { rows } = await harness.database.pool.query<{ details: string }>(
-    `select details from gateway.audit_events where details::jsonb->>'operation' = $1 order by at`,
+    `select details from gateway.audit_events where details::jsonb->>'operation' = $1 order by at, chain, seq`,
     [operation],
   );
   return rows.map(({ details }) => JSON.parse(details) as Record<string, unknown>);
