@@ -188,17 +188,20 @@ const withoutMoments = (text: string): string => text.replaceAll(/"(time|pid)":(
 // Other tests run most commands in processes that stay (test/support/doubles/command-pool.ts), which must not hide anything.
 test('a command prints, logs and ends the same in a process that stays as in one of its own', async () => {
   const logged = { ORDERPASS_LOG_LEVEL: 'info', ORDERPASS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
-  const cases: [string[], Record<string, string>, RegExp][] = [
+  const cases: [string[], Record<string, string>, RegExp, string?][] = [
     [['migrate'], logged, /"msg":"migration applied"/],
     [['restaurant', 'show', '--restaurant', 'rst_none'], logged, /rst_none/],
     [['config', 'check'], { ORDERPASS_ROLE: 'everything' }, /ORDERPASS_ROLE/],
     [['restaurant', 'create'], {}, /--name/],
     [['client', 'create', '--help'], {}, /--scope/],
+    [['token', 'revoke'], logged, /not.*token/i, 'garbage\n'],
+    [['token', 'revoke'], logged, /token/],
   ];
   const run = async (one: typeof runCommand, empty: TestDatabase | undefined) => {
     const found = [];
-    for (const [args, env, printed] of cases) {
-      const { code, stdout, stderr } = await one(args, { ...env, DATABASE_URL: empty?.ownerUrl ?? '' });
+    for (const [args, env, printed, input] of cases) {
+      const own = { ...env, DATABASE_URL: empty?.ownerUrl ?? '' };
+      const { code, stdout, stderr } = await one(args, own, root, input);
       expect(stdout + stderr).toMatch(printed);
       found.push({ args, code, stdout, stderr: withoutMoments(stderr) });
     }
@@ -210,7 +213,7 @@ test('a command prints, logs and ends the same in a process that stays as in one
   });
   const [own, pooled] = [await run(runProcess, databases[0]), await run(runCommand, databases[1])];
   expect(pooled).toEqual(own);
-  expect(own.map(({ code }) => code)).toEqual([0, 1, 1, 2, 0]);
+  expect(own.map(({ code }) => code)).toEqual([0, 1, 1, 2, 0, 1, 2]);
   // Nor does one command leave anything to those that follow in its process.
   for (let count = 0; count < 12; count += 1) {
     const [args, env] = cases[1] ?? [[], {}];

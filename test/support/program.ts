@@ -114,9 +114,10 @@ export const runProcess = (
   args: readonly string[],
   env: Record<string, string>,
   folder = root,
+  input = '',
 ): Promise<CommandResult> =>
   new Promise((resolveResult) => {
-    execFile(
+    const child = execFile(
       process.execPath,
       [launcherIn(folder), ...args],
       { cwd: folder, env: { ...plainEnv(), ...environmentOf(env, folder) } },
@@ -124,6 +125,8 @@ export const runProcess = (
         resolveResult({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr });
       },
     );
+    // A command that reads nothing may end first.
+    child.stdin?.on('error', () => undefined).end(input);
   });
 
 /** A start is about its process, another release is not loaded in the pool, and Node reads its own variables at its start only. */
@@ -138,12 +141,20 @@ export const runCommand = (
   args: readonly string[],
   env: Record<string, string>,
   folder = root,
+  input = '',
 ): Promise<CommandResult> => {
   const pool = process.env.TEST_COMMAND_POOL;
   return pool === undefined || needsProcess(args, env, folder)
-    ? runProcess(args, env, folder)
-    : runInPool(pool, { args, env: { ...plainEnv(), ...environmentOf(env, folder) } });
+    ? runProcess(args, env, folder, input)
+    : runInPool(pool, { args, env: { ...plainEnv(), ...environmentOf(env, folder) }, input });
 };
+
+/** A command that reads standard input. */
+export const runWithInput = (
+  args: readonly string[],
+  env: Record<string, string>,
+  input: string,
+): Promise<CommandResult> => runCommand(args, env, root, input);
 
 /** One command with `--json`; its object. Throws with the error text when the command fails. `folder`: as for `startProgram`. */
 export const runJson = async (
@@ -155,28 +166,6 @@ export const runJson = async (
   if (result.code !== 0) throw new Error(`${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
   return JSON.parse(result.stdout) as Record<string, string>;
 };
-
-/** A command that reads standard input. */
-export const runWithInput = (
-  args: readonly string[],
-  env: Record<string, string>,
-  input: string,
-): Promise<CommandResult> =>
-  new Promise((resolveResult) => {
-    const child = spawn(process.execPath, [launcherIn(root), ...args], {
-      cwd: root,
-      env: { ...plainEnv(), ...environmentOf(env, root) },
-    });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (chunk: Buffer) => {
-      stdout += chunk.toString();
-    });
-    child.stderr.on('data', (chunk: Buffer) => {
-      stderr += chunk.toString();
-    });
-    child.on('close', (code) => resolveResult({ code: code ?? 1, stdout, stderr }));
-    child.stdin.end(input);
-  });
 
 /** A command that runs until a signal ends it. */
 export const startCommand = (

@@ -10,7 +10,17 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { plainEnv, type RunningProgram, root, runCommand, runJson, startProgram } from '../../support/program.ts';
+import {
+  type CommandResult,
+  plainEnv,
+  type RunningProgram,
+  root,
+  runCommand,
+  runJson,
+  runProcess,
+  runWithInput,
+  startProgram,
+} from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 
 let database: TestDatabase;
@@ -47,25 +57,11 @@ const file = (): string => join(folder, 'config/orderpass/logins.json');
 
 beforeEach(() => rmSync(join(folder, 'config'), { recursive: true, force: true }));
 
-type Result = { code: number | null; stdout: string; stderr: string };
-
 /** `input`: standard input. */
-const run = (args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Result> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(root, 'src/cli/launch.mjs'), ...args], {
-      cwd: folder,
-      env: { ...plainEnv(), ...elsewhere(), ...more },
-    });
-    const texts = { stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr'] as const)
-      child[name].on('data', (chunk: Buffer) => {
-        texts[name] += chunk.toString();
-      });
-    child.once('close', (code) => resolve({ code, ...texts }));
-    child.stdin.on('error', () => undefined).end(input);
-  });
+const run = (args: readonly string[], input = '', more: Record<string, string> = {}): Promise<CommandResult> =>
+  runWithInput(args, { ...elsewhere(), ...more }, input);
 
-const login = (): Promise<Result> =>
+const login = (): Promise<CommandResult> =>
   run(['login', '--url', program.url, '--client-id', client.client_id], `${client.client_secret}\n`);
 
 test('A-355 login keeps a credential that the server accepts, for the user of the machine alone, and shows no secret', async () => {
@@ -76,7 +72,7 @@ test('A-355 login keeps a credential that the server accepts, for the user of th
   expect([statSync(file()).mode & 0o777, statSync(join(folder, 'config/orderpass')).mode & 0o777]).toEqual([
     0o600, 0o700,
   ]);
-  const shown = await run(['whoami', '--json']);
+  const shown = await runProcess(['whoami', '--json'], elsewhere());
   expect(JSON.parse(shown.stdout)).toMatchObject({ url: program.url, credential: { id: client.client_id } });
   expect(existsSync(join(folder, 'none'))).toBe(false);
   const ended = await run(['logout', '--json']);

@@ -8,7 +8,8 @@ import { createConnection, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { json } from 'node:stream/consumers';
 
-export type AskedCommand = { args: readonly string[]; env: Readonly<Record<string, string>> };
+/** `input`: what the command reads from standard input, which is empty otherwise. */
+export type AskedCommand = { args: readonly string[]; env: Readonly<Record<string, string>>; input?: string };
 export type CommandResult = { code: number; stdout: string; stderr: string };
 
 /** More commands than this at the same time wait for each other. */

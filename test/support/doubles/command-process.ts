@@ -1,6 +1,7 @@
 /** Runs commands of the command line one after another, each with an environment of its own, for the process that sends them. */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runCommandLine } from '#src/cli/index.ts';
 import type { AskedCommand, CommandResult } from './command-pool.ts';
@@ -67,10 +68,17 @@ const endAsProcess = (before: readonly unknown[], code: number): void => {
   }
 };
 
-const run = async ({ args, env }: AskedCommand): Promise<CommandResult> => {
+/** The process reads nothing itself. Each command has a standard input of its own, which ends behind its text. */
+const giveInput = (input: string): void => {
+  const value = Readable.from(input === '' ? [] : [Buffer.from(input)]);
+  Object.defineProperty(process, 'stdin', { configurable: true, value });
+};
+
+const run = async ({ args, env, input = '' }: AskedCommand): Promise<CommandResult> => {
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, env);
   written = { stdout: '', stderr: '' };
+  giveInput(input);
   const before = process.getActiveResourcesInfo();
   const listeners = process.listeners('exit');
   const code = await runCommandLine(args);
