@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { type RunningProgram, runJson, runWithInput, startProgram } from '../support/program.ts';
-import { until } from '../support/until.ts';
+import { isWithinASecond, until } from '../support/until.ts';
 
 let database: TestDatabase;
 let env: Record<string, string>;
@@ -167,4 +167,31 @@ test('/metrics tells requests by route and status, refusals and tokens; never on
   }
   const first = await (await fetch(String(gateways[0]?.metricsUrl))).text();
   expect(first).toMatch(/^orderpass_tokens_total\{outcome="issued"\} \d+$/m);
+});
+
+test('A-022 a token of one gateway opens the other, and a client that is disabled is refused by both within a second', async () => {
+  const [left = '', right = ''] = gateways.map(({ url }) => url);
+  const client = await runJson(['client', 'create', '--name', 'Till', '--restaurant', restuid], env);
+  const issued = await fetch(`${left}/api/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: String(client.client_id),
+      client_secret: String(client.client_secret),
+    }),
+  });
+  expect(issued.status).toBe(200);
+  const { access_token: token } = (await issued.json()) as { access_token: string };
+  const read = async (url: string): Promise<number> =>
+    (await fetch(`${url}/api/orders/list`, { headers: { authorization: `Bearer ${token}` } })).status;
+  expect([await read(left), await read(right)]).toEqual([200, 200]);
+
+  await runJson(['client', 'disable', '--client-id', String(client.client_id)], env);
+  await isWithinASecond(() => Promise.all([read(left), read(right)]), [401, 401]);
+});
+
+test('the core answers only the gateway', async () => {
+  const [core] = programs as [RunningProgram];
+  const response = await fetch(`${core.url}/api/orders/list`, { headers: { 'x-api-key': 'opk_anything' } });
+  expect(response.status).toBe(401);
 });
