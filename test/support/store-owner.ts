@@ -1,10 +1,13 @@
 /** Data folders for the embedded PostgreSQL and processes that own one, so that a test can kill the owner. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmod, lstat, mkdtemp, readlink, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
+import { pino } from 'pino';
 import type { SocketConnection } from '#src/platform/db/driver/socket-connection.ts';
+import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import { serversOf } from '#src/platform/db/embedded/leftover.ts';
 import { until } from './until.ts';
 
@@ -42,6 +45,20 @@ export const query = async (connection: SocketConnection, ...statements: string[
   } finally {
     await client.end().catch(() => undefined);
   }
+};
+
+export type PreparedData = { copyTo(folder: Folder): Promise<void>; remove(): Promise<void> };
+
+/** Data as a first start and these statements leave it. A copy costs a tenth of the processor time of another first start. */
+export const prepareData = async (...statements: string[]): Promise<PreparedData> => {
+  const folder = await makeFolder();
+  const first = await startEmbedded({ dataDir: folder.dataDir, log: pino({ level: 'silent' }) });
+  await query(first.connection, ...statements).finally(first.stop);
+  return {
+    // With its owners, which `cp` of Node does not keep.
+    copyTo: async (to) => void (await promisify(execFile)('cp', ['-a', folder.dataDir, to.path])),
+    remove: folder.remove,
+  };
 };
 
 export type StoreOwner = {

@@ -1,21 +1,36 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import { serversOf } from '#src/platform/db/embedded/leftover.ts';
 import { readPidFile } from '#src/platform/db/embedded/pid-file.ts';
 import { createPool } from '#src/platform/db/pool.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { signalOne } from '../../support/signal.ts';
-import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../../support/store-owner.ts';
+import {
+  type Folder,
+  makeFolder,
+  type PreparedData,
+  prepareData,
+  query,
+  startOwner,
+  untilNoServer,
+} from '../../support/store-owner.ts';
 import { until } from '../../support/until.ts';
 
 const log = pino({ level: 'silent' });
 
+let prepared: PreparedData;
+beforeAll(async () => {
+  prepared = await prepareData();
+});
+afterAll(() => prepared.remove());
+
 let folder: Folder;
 beforeEach(async () => {
   folder = await makeFolder();
+  await prepared.copyTo(folder);
 });
 afterEach(() => folder.remove());
 
@@ -70,6 +85,7 @@ describe('kill -9 of the process that owns the store', () => {
   });
 
   test('during its first start leaves nothing that hinders the next one', async () => {
+    await rm(folder.dataDir, { recursive: true });
     const first = startOwner(folder).catch(() => undefined);
     await until(async () =>
       (await readFile(`${folder.dataDir}/postgres.log`, 'utf8').catch(() => '')).includes('creating subdirectories'),
@@ -124,6 +140,8 @@ describe('PostgreSQL that ends while Orderpass runs', () => {
 
   test('A-650 by SIGKILL is started again where its socket is outside of the data folder, since the path is long', async () => {
     const dataDir = path.join(folder.path, 'x'.repeat(90), 'data');
+    await mkdir(path.dirname(dataDir));
+    await rename(folder.dataDir, dataDir);
     folder = { ...folder, dataDir, cluster: path.join(dataDir, 'postgres') };
     await expectRecovery('SIGKILL');
   });

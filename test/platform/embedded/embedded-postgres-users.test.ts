@@ -2,7 +2,7 @@
 import { chown, cp, lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { canEnter, isOwnId, isRoot, runAs, unprivilegedAccount } from '#src/platform/db/embedded/account.ts';
 import { packagedFolder } from '#src/platform/db/embedded/binaries.ts';
 import { type Embedded, startEmbedded } from '#src/platform/db/embedded/embedded.ts';
@@ -48,6 +48,16 @@ const asRoot = isRoot() ? describe : describe.skip;
 const why = isRoot() ? '' : ' (skipped: this run is not by root)';
 
 asRoot(`started as root${why}`, () => {
+  let locked: Folder;
+  /** Binaries below a 0700 folder. No start changes them. */
+  let nativeDir: string;
+  beforeAll(async () => {
+    locked = await makeFolder(0o700);
+    nativeDir = path.join(locked.path, 'native');
+    await cp(packagedFolder(), nativeDir, { recursive: true, verbatimSymlinks: true });
+  });
+  afterAll(() => locked.remove());
+
   test('a data folder below a 0700 folder works, keeps its data over starts and shows where it is', async () => {
     const settings = { dataDir: hidden.dataDir, systemDirs: [system.path], log };
     const first = await startEmbedded(settings);
@@ -64,8 +74,6 @@ asRoot(`started as root${why}`, () => {
   });
 
   test('binaries below a 0700 folder are copied once for starts in parallel, readable and writable by root alone', async () => {
-    const nativeDir = path.join(hidden.path, 'native');
-    await cp(packagedFolder(), nativeDir, { recursive: true, verbatimSymlinks: true });
     const folders = [await makeFolder(), await makeFolder()];
     try {
       const starts = folders.map(({ dataDir }) =>
@@ -82,8 +90,6 @@ asRoot(`started as root${why}`, () => {
   });
 
   test('a copy of the binaries that lost a file is made again', async () => {
-    const nativeDir = path.join(hidden.path, 'native');
-    await cp(packagedFolder(), nativeDir, { recursive: true, verbatimSymlinks: true });
     const settings = { dataDir: system.dataDir, nativeDir, systemDirs: [system.path], log };
     await expectAnswer(await startEmbedded(settings));
     const copy = (await readdir(system.path)).find((name) => name.startsWith('postgres-')) ?? '';
@@ -93,8 +99,6 @@ asRoot(`started as root${why}`, () => {
   });
 
   test('a folder for copies that another user can write is not used', async () => {
-    const nativeDir = path.join(hidden.path, 'native');
-    await cp(packagedFolder(), nativeDir, { recursive: true, verbatimSymlinks: true });
     const open = await makeFolder(0o777);
     try {
       const refused = startEmbedded({ dataDir: system.dataDir, nativeDir, systemDirs: [open.path], log });
@@ -106,8 +110,6 @@ asRoot(`started as root${why}`, () => {
   });
 
   test('a strict umask does not lock the server out of what is made for it', async () => {
-    const nativeDir = path.join(hidden.path, 'native');
-    await cp(packagedFolder(), nativeDir, { recursive: true, verbatimSymlinks: true });
     const before = process.umask(0o077);
     try {
       await expectAnswer(await startEmbedded({ dataDir: path.join(system.path, 'made', 'data'), log }));

@@ -2,17 +2,33 @@ import { cp, mkdir, readdir, readFile, rename, rm, stat, symlink, truncate, unli
 import path from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SocketConnection } from '#src/platform/db/driver/socket-connection.ts';
 import { streamBaseBackup } from '#src/platform/db/embedded/base-backup.ts';
 import { embeddedConnection, startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import { serversOf } from '#src/platform/db/embedded/leftover.ts';
 import { openStore, type Store } from '#src/platform/db/index.ts';
 import { createPool } from '#src/platform/db/pool.ts';
-import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../../support/store-owner.ts';
+import {
+  type Folder,
+  makeFolder,
+  type PreparedData,
+  prepareData,
+  query,
+  startOwner,
+  untilNoServer,
+} from '../../support/store-owner.ts';
 import { until } from '../../support/until.ts';
 
 const log = pino({ level: 'silent' });
+
+const dishes = ['create table dishes (name text)', `insert into dishes values ('soup')`];
+
+let prepared: PreparedData;
+beforeAll(async () => {
+  prepared = await prepareData(...dishes);
+});
+afterAll(() => prepared.remove());
 
 let folder: Folder;
 beforeEach(async () => {
@@ -25,11 +41,14 @@ const initialise = async (): Promise<void> => {
   const first = await startEmbedded({ dataDir: folder.dataDir, log });
   try {
     expect(first.freshlyCreated).toBe(true);
-    await query(first.connection, 'create table dishes (name text)', `insert into dishes values ('soup')`);
+    await query(first.connection, ...dishes);
   } finally {
     await first.stop();
   }
 };
+
+/** The same, without a first start. */
+const copyInitialised = (): Promise<void> => prepared.copyTo(folder);
 
 const expectDishes = async (): Promise<void> => {
   const again = await startEmbedded({ dataDir: folder.dataDir, log });
@@ -114,7 +133,7 @@ describe('a start', () => {
   });
 
   test('refuses a folder with databases and a missing pg_control, and deletes nothing', async () => {
-    await initialise();
+    await copyInitialised();
     const control = path.join(folder.cluster, 'global', 'pg_control');
     const content = await readFile(control);
     await truncate(control);
@@ -124,7 +143,7 @@ describe('a start', () => {
   });
 
   test('refuses the data of another major version with the number of both', async () => {
-    await initialise();
+    await copyInitialised();
     await writeFile(path.join(folder.cluster, 'PG_VERSION'), '17\n');
     await expect(startEmbedded({ dataDir: folder.dataDir, log })).rejects.toMatchObject({
       code: 'DATA_DIR_OTHER_VERSION',
@@ -143,7 +162,7 @@ describe('a start', () => {
   });
 
   test('is not held up by a stale postmaster.pid whose number belongs to another process by now', async () => {
-    await initialise();
+    await copyInitialised();
     const stale = [process.pid, folder.cluster, 1_700_000_000, 5432, folder.cluster, '', '  5432  1', 'ready', ''];
     await writeFile(path.join(folder.cluster, 'postmaster.pid'), stale.join('\n'));
     await writeFile(path.join(folder.cluster, '.s.PGSQL.5432.lock'), stale.join('\n'));
@@ -154,6 +173,7 @@ describe('a start', () => {
 
 describe('one owner', () => {
   test('a second start on the same data folder is refused with what to do, and the first is not disturbed', async () => {
+    await copyInitialised();
     const owner = await startOwner(folder);
     try {
       const second = startEmbedded({ dataDir: folder.dataDir, log });
@@ -180,6 +200,7 @@ describe('one owner', () => {
   });
 
   test('A-658 a command that gets no connection of the running server gives its reason, and does not ask to stop it', async () => {
+    await copyInitialised();
     const owner = await startOwner(folder);
     const held: pg.Client[] = [];
     try {
@@ -237,6 +258,7 @@ describe('one owner', () => {
   });
 
   test('A-782 a command waits for another one that shares its server, also while that has no connection to it', async () => {
+    await copyInitialised();
     const lines: string[] = [];
     const heard = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
     const open = (): Promise<Store> =>
@@ -259,6 +281,7 @@ describe('one owner', () => {
   });
 
   test('A-588 a command whose server a backup shares ends after it, also when that takes longer than 30 s', async () => {
+    await copyInitialised();
     const command = await openStore({ dataDir: folder.dataDir, applicationName: 'orderpass-all' }, log, {
       exclusive: false,
     });
@@ -310,6 +333,7 @@ describe('one owner', () => {
   });
 
   test('the address of the store works as DATABASE_URL of another process', async () => {
+    await copyInitialised();
     const owner = await openStore({ dataDir: folder.dataDir, applicationName: 'owner' }, log, { exclusive: true });
     try {
       const other = createPool({ connection: owner.url, max: 1, applicationName: 'other' }, log);
@@ -323,6 +347,7 @@ describe('one owner', () => {
   });
 
   test('a copied data folder never leads to the server of the original', async () => {
+    await copyInitialised();
     const owner = await startOwner(folder);
     try {
       const copy = path.join(folder.path, 'copy');
@@ -336,7 +361,7 @@ describe('one owner', () => {
   });
 
   test('A-784 a link to data in a folder of another name leads to that data, and to nothing else', async () => {
-    await initialise();
+    await copyInitialised();
     const moved = path.join(folder.path, 'disk', 'of-orderpass');
     await mkdir(path.dirname(moved));
     await rename(folder.cluster, moved);
