@@ -165,9 +165,10 @@ const checked = (runs: number, property: (one: Delivery) => Promise<void>): Prom
     ...(seed === undefined ? undefined : { seed }),
   });
 
-test('A-405 RFC 9421 3.2, RFC 9530 2: 10,000 random deliveries verify with two libraries and with the code of the guide, and changed ones do not', async () => {
+// Each of the twenty changes comes about a hundred times. FUZZ_TIMES=5 makes 10,000 deliveries.
+test('A-405 RFC 9421 3.2, RFC 9530 2: 2,000 random deliveries verify with two libraries and with the code of the guide, and changed ones do not', async () => {
   const used = new Set<string>();
-  await checked(10_000, async (one) => {
+  await checked(2_000, async (one) => {
     const sent = await signed(one, nowSeconds());
     used.add(/keyid="([^"]+)"/.exec(sent.headers['signature-input'] ?? '')?.[1] ?? '');
     expect(await verdicts(sent)).toEqual(accepted);
