@@ -288,7 +288,7 @@ const cases = attacks.flatMap((attack) =>
 );
 
 test.each(cases)(
-  '%s: it is named, also after work, a restart and more work',
+  '%s: it is named, also after a start and work',
   async (_title, { before, act, place, consistent }, mode) => {
     harness = await openAuditHarness(database);
     await harness.start();
@@ -325,6 +325,8 @@ test.each(cases)(
     await named();
     await harness.stop();
     await named();
+    // This one has started and worked after the attack already.
+    if (mode === 'stopped') return;
     await harness.start();
     await work();
     await named();
