@@ -93,7 +93,10 @@ test('F-09 a search of the audit reads as many rows in an audit of five times th
   ];
   const dearer: unknown[] = [];
   for (const [i, filter] of few.entries()) {
-    const [less, more] = [await costOf(small, filter), await costOf(large, many[i] ?? {})];
+    const more = await costOf(large, many[i] ?? {});
+    // Whatever the search of the small audit reads, this is not dearer.
+    if (more <= bound) continue;
+    const less = await costOf(small, filter);
     if (more > less * ratioMax + bound) dearer.push([filter, less, more]);
   }
   expect(dearer).toEqual([]);
