@@ -1,46 +1,102 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { embeddedConnection } from '#src/platform/db/embedded/embedded.ts';
 import { makeDataDir, type RunningProgram, runJson, startProgram } from '../support/program.ts';
 import { query } from '../support/store-owner.ts';
 import { until } from '../support/until.ts';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+type Closers = (() => unknown)[];
+const closers: Closers = [];
+const closersOfFile: Closers = [];
+const closeAll = async (all: Closers): Promise<void> => {
+  for (const close of all.splice(0).reverse()) await close();
+};
+afterEach(() => closeAll(closers));
+afterAll(() => closeAll(closersOfFile));
 
-const dataDir = (): string => {
+const dataDir = (owner = closers): string => {
   const data = makeDataDir();
-  closers.push(data.remove);
+  owner.push(data.remove);
   return data.path;
 };
 
-const start = async (env: Record<string, string>): Promise<RunningProgram> => {
+const start = async (env: Record<string, string>, owner = closers): Promise<RunningProgram> => {
   const program = await startProgram(env);
-  closers.push(() => program.kill());
+  owner.push(() => program.kill());
   return program;
 };
+
+type Installation = { env: Record<string, string>; first: RunningProgram };
+
+/** Two installations, which were started at the same time; a store with its demo costs more than most of what follows. */
+let left: Installation;
+let right: Installation;
+
+const install = async (more: Record<string, string> = {}): Promise<Installation> => {
+  const env = { ORDERPASS_DATA_DIR: dataDir(closersOfFile), ...more };
+  const first = await start(env, closersOfFile);
+  await until(() => first.output().includes('/demo/receiver\n'));
+  return { env, first };
+};
+
+beforeAll(async () => {
+  [left, right] = await Promise.all([install(), install({ ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' })]);
+});
 
 const shown = (program: RunningProgram, name: string): string =>
   new RegExp(`${name} +(\\S+)`).exec(program.output())?.[1] ?? '';
 
-test('F-55 a start names reference, panel and how the first account is made, a second one no credentials, and Ctrl-C stops cleanly', async () => {
-  const env = { ORDERPASS_DATA_DIR: dataDir() };
-  const first = await start(env);
-  await until(() => first.output().includes('/demo/receiver\n'));
+test('two installations run side by side on other ports and folders and know nothing of each other', async () => {
+  const [own, other] = [left.first, right.first];
+  const read = (url: string, key: string): Promise<Response> =>
+    fetch(`${url}/api/menu/categories`, { headers: { 'x-api-key': key } });
+  expect((await read(own.url, shown(own, 'API key'))).status).toBe(200);
+  expect((await read(other.url, shown(own, 'API key'))).status).toBe(401);
+  expect((await read(other.url, shown(other, 'API key'))).status).toBe(200);
+});
+
+const endpointsOf = async (url: string, headers: Record<string, string>): Promise<{ uid: string }[]> => {
+  let response = await fetch(`${url}/api/webhook/endpoints`, { headers });
+  // A gateway that just started answers 503 on a busy machine, until it knows which credentials have changed.
+  await until(async () => {
+    if (response.status !== 503) return true;
+    response = await fetch(`${url}/api/webhook/endpoints`, { headers });
+    return false;
+  });
+  expect(response.status).toBe(200);
+  return ((await response.json()) as { endpoints: { uid: string }[] }).endpoints;
+};
+
+test('F-55 A-500 a start names reference, panel and how the first account is made and refuses a second one beside it, Ctrl-C stops cleanly, and later ones name no credentials and make a removed endpoint of the demo not again', async () => {
+  const { env, first } = left;
   for (const place of ['/docs', '/panel']) expect(first.output()).toContain(first.url + place);
   expect(first.output()).toContain('user create --email');
+  await expect(startProgram(env)).rejects.toThrow(/in use/);
+  const headers = {
+    'x-client-id': shown(first, 'Client id'),
+    'x-client-secret': shown(first, 'Client secret'),
+    'content-type': 'application/json',
+  };
+  const [made] = await endpointsOf(first.url, headers);
+  const removed = await fetch(`${first.url}/api/webhook/remove`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ uid: made?.uid }),
+  });
+  expect(removed.status).toBe(200);
   expect(await first.stop()).toBe(0);
   expect(first.errors()).toBe('');
 
-  const second = await start(env);
-  expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
-  expect(await second.stop()).toBe(0);
-  expect(second.output()).toMatch(/^Orderpass listens on /);
-  expect(second.output()).not.toMatch(/op[cks]_|whsec_/);
-  expect(second.errors()).toBe('');
+  for (const round of [1, 2]) {
+    const later = await start(env);
+    expect((await fetch(`${later.url}/healthz`)).status).toBe(200);
+    expect(await endpointsOf(later.url, headers), `start ${round}`).toEqual([]);
+    expect(await later.stop()).toBe(0);
+    expect(later.output()).toMatch(/^Orderpass listens on /);
+    expect(later.output()).not.toMatch(/op[cks]_|whsec_/);
+    expect(later.errors()).toBe('');
+  }
 });
 
 /** A receiver that refuses every request until the test lets it accept. */
@@ -72,10 +128,8 @@ const startReceiver = async () => {
 };
 
 test('A-120 A-129 kill -9 and a new start lose no order and no webhook, and a retry of the order makes no second one', async () => {
-  const env = { ORDERPASS_DATA_DIR: dataDir(), ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' };
+  const { env, first } = right;
   const receiver = await startReceiver();
-  const first = await start(env);
-  await until(() => first.output().includes('/demo/receiver\n'));
   const restuid = /\((rst_\w+)\)/.exec(first.output())?.[1] ?? '';
   await runJson(['endpoint', 'create', '--restaurant', restuid, '--url', receiver.url, '--kinds', 'orders'], env);
   const headers = {
@@ -108,61 +162,6 @@ test('A-120 A-129 kill -9 and a new start lose no order and no webhook, and a re
   await until(() => receiver.received.length >= 2);
   expect(receiver.received.map(({ event }) => event)).toEqual(['order.new', 'order.confirmed']);
   expect(await second.stop()).toBe(0);
-});
-
-test('A-500 starts work after the endpoint of the demo was removed, and do not make it again', async () => {
-  const env = { ORDERPASS_DATA_DIR: dataDir() };
-  const first = await start(env);
-  await until(() => first.output().includes('/demo/receiver\n'));
-  const headers = {
-    'x-client-id': shown(first, 'Client id'),
-    'x-client-secret': shown(first, 'Client secret'),
-    'content-type': 'application/json',
-  };
-  const endpoints = async (url: string): Promise<{ uid: string }[]> => {
-    let response = await fetch(`${url}/api/webhook/endpoints`, { headers });
-    // A gateway that just started answers 503 on a busy machine, until it knows which credentials have changed.
-    await until(async () => {
-      if (response.status !== 503) return true;
-      response = await fetch(`${url}/api/webhook/endpoints`, { headers });
-      return false;
-    });
-    expect(response.status).toBe(200);
-    return ((await response.json()) as { endpoints: { uid: string }[] }).endpoints;
-  };
-  const [made] = await endpoints(first.url);
-  const removed = await fetch(`${first.url}/api/webhook/remove`, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify({ uid: made?.uid }),
-  });
-  expect(removed.status).toBe(200);
-  expect(await first.stop()).toBe(0);
-  for (const round of [1, 2]) {
-    const later = await start(env);
-    expect(await endpoints(later.url), `start ${round}`).toEqual([]);
-    expect(later.errors()).toBe('');
-    expect(await later.stop()).toBe(0);
-  }
-});
-
-test('two installations run side by side on other ports and folders and know nothing of each other', async () => {
-  const [left, right] = await Promise.all([
-    start({ ORDERPASS_DATA_DIR: dataDir() }),
-    start({ ORDERPASS_DATA_DIR: dataDir() }),
-  ]);
-  await until(() => left.output().includes('/demo/receiver\n') && right.output().includes('/demo/receiver\n'));
-  const read = (url: string, key: string): Promise<Response> =>
-    fetch(`${url}/api/menu/categories`, { headers: { 'x-api-key': key } });
-  expect((await read(left.url, shown(left, 'API key'))).status).toBe(200);
-  expect((await read(right.url, shown(left, 'API key'))).status).toBe(401);
-  expect((await read(right.url, shown(right, 'API key'))).status).toBe(200);
-});
-
-test('a data folder that is in use is refused with that reason', async () => {
-  const env = { ORDERPASS_DATA_DIR: dataDir() };
-  await start(env);
-  await expect(startProgram(env)).rejects.toThrow(/in use/);
 });
 
 test('a start that cannot note what it has shown ends with the reason, because otherwise it would ignore the first signal', async () => {
