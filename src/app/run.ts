@@ -110,8 +110,7 @@ const startOnce = async ({
     superviseServices(services, closers, log);
     const readiness = readinessOf(context, front, worker);
     probes.serve(readiness);
-    // A gateway shows this metric itself, once for all of its processes.
-    if (front === undefined) watchReadiness(context.metrics, readiness);
+    watchReadiness(context.metrics, readiness);
     supervising?.answerProbes(readiness);
     if (front !== undefined) closers.add(front.stopAccepting);
     return {

@@ -286,7 +286,6 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     tokenCache: access.tokens.figures,
     credentialCache: access.credentials.figures,
     sharedHealth: kv.health,
-    readiness,
     upstreamAddresses: () => current.get().upstreamAddresses(),
     routeTable: () => ({ version: reload.current().version, isRefused: reload.problems().length > 0 }),
   });

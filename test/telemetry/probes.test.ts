@@ -111,6 +111,21 @@ const showsWhetherReady = async (): Promise<void> => {
   expect(programs.map(({ child }) => child.exitCode)).toEqual([null]);
 };
 
+/** A reason that only the internal listener knows: the store answers, so only the schema is not ready. */
+const showsThatSchemaIsBehind = async (): Promise<void> => {
+  const shows = (value: 0 | 1) => async (): Promise<boolean> =>
+    (await metrics()).includes(`\norderpass_ready ${value}\n`);
+  await until(shows(1));
+  await sql`update platform.migrations set feature = 'away' where feature = 'webhooks'`.execute(database.db);
+  try {
+    expect(await get(`${internal}/readyz`)).toMatchObject({ status: 503, body: { store: 'ok', schema: 'behind' } });
+    await until(shows(0));
+  } finally {
+    await sql`update platform.migrations set feature = 'webhooks' where feature = 'away'`.execute(database.db);
+  }
+  await until(shows(1));
+};
+
 // One start of each role serves all tests of it.
 
 describe('role all', () => {
@@ -119,6 +134,11 @@ describe('role all', () => {
 
   test('A-249 the internal listener of role all answers probes without a token, with what the role needs', () =>
     answersProbes('all', { ...gateway, ...worker }));
+
+  test(
+    'A-776 the metrics of role all show that the process is not ready for every reason that /readyz of its internal listener has',
+    showsThatSchemaIsBehind,
+  );
 });
 
 describe('role gateway', () => {
@@ -127,6 +147,11 @@ describe('role gateway', () => {
 
   test('A-249 the internal listener of role gateway answers probes without a token, with what the role needs', () =>
     answersProbes('gateway', gateway));
+
+  test(
+    'A-776 the metrics of role gateway show that the process is not ready for every reason that /readyz of its internal listener has',
+    showsThatSchemaIsBehind,
+  );
 
   test(
     'A-562 the metrics of role gateway show how many statements wait for a connection of its own',

@@ -1,20 +1,22 @@
-/** Readiness as a metric, where no gateway of this process shows it: Prometheus sees no probe of a load balancer. */
+/** Readiness as a metric, because Prometheus sees no probe of a load balancer. */
 import { lastKnown } from '#src/platform/telemetry/last-known.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { ReadRoleReadiness } from './role-readiness.ts';
 
-const watch = (metrics: Pick<Metrics, 'gauge'>, help: string, read: ReadRoleReadiness, ...across: ['min'] | []): void =>
-  metrics.gauge('ready', help, async () => (['ok', 'degraded'].includes((await read()).status) ? 1 : 0), ...across);
-
-export const watchReadiness = (metrics: Pick<Metrics, 'gauge'>, read: ReadRoleReadiness): void =>
-  watch(metrics, 'Of a core or worker, 1: it does its work, as /readyz of the internal listener says', read);
-
-/** A scrape waits no longer for processes that are silent. */
-const waitMsMax = 1_000;
+/** chosen: below the second after which a scrape leaves out the gauges of a process (src/app/processes/gather-metrics.ts). */
+const waitMsMax = 500;
 
 /**
- * For a process that supervises those of a gateway. Each of them shows this metric too, and the smallest value counts; while none
- * serves, nothing else shows it.
+ * Of several processes of a gateway each one shows this metric, and the smallest value counts. The process that supervises them shows
+ * it too: while none of them serves, nothing else does.
  */
-export const watchReadinessOfProcesses = (metrics: Pick<Metrics, 'gauge'>, read: ReadRoleReadiness): void =>
-  watch(metrics, '1: traffic may be sent here, as /readyz says', lastKnown(read, waitMsMax), 'min');
+export const watchReadiness = (metrics: Pick<Metrics, 'gauge'>, read: ReadRoleReadiness): void => {
+  // While PostgreSQL is silent the checks take seconds, and the other gauges of this process must not be late with them.
+  const readReadiness = lastKnown(read, waitMsMax);
+  metrics.gauge(
+    'ready',
+    '1: the process does its work, as /readyz of the internal listener says',
+    async () => (['ok', 'degraded'].includes((await readReadiness()).status) ? 1 : 0),
+    'min',
+  );
+};

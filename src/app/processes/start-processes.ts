@@ -11,7 +11,7 @@ import { createMetrics } from '#src/platform/telemetry/metrics.ts';
 import { openCertificates } from '../listeners/certificates.ts';
 import { createInternalServer, createMetricsHandler, type Listener, listen } from '../listeners/listeners.ts';
 import { createProbes } from '../probes/answer-probes.ts';
-import { watchReadinessOfProcesses } from '../probes/watch-readiness.ts';
+import { watchReadiness } from '../probes/watch-readiness.ts';
 import type { Settings, SettingsSource } from '../settings/config.ts';
 import { type LiveSecrets, openLiveSecrets } from '../settings/live-secrets.ts';
 import { hasInternal } from '../settings/role-parts.ts';
@@ -77,7 +77,7 @@ export const startProcesses = (settings: Settings, source: SettingsSource, count
   const group = createGroup({ count, children, gather, readiness, first, log, stopBoundMs });
   metrics.gauge('processes', 'Processes that serve requests', group.serving);
   metrics.total('process_restarts_total', 'Processes that were started in place of one that died', group.restarts);
-  watchReadinessOfProcesses(metrics, readiness.read);
+  watchReadiness(metrics, readiness.read);
   const probes = createProbes(settings.role);
   probes.serve(readiness.read);
   const internal = startInternal(

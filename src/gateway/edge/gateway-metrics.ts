@@ -1,13 +1,11 @@
 /** The metrics of the gateway. */
 
 import type { KvHealth } from '#src/platform/kv/index.ts';
-import { lastKnown } from '#src/platform/telemetry/last-known.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { TokenCacheFigures } from '../access/bearer-tokens.ts';
 import type { CountAuthentication } from '../access/count-authentications.ts';
 import type { CacheFigures } from '../credentials/lookup/cache.ts';
 import type { Exchange } from '../request/exchange.ts';
-import type { Readiness } from './readiness.ts';
 
 export type GatewayMetrics = {
   /** Called when the status of an answer is written. */
@@ -39,13 +37,10 @@ type GatewaySources = {
   tokenCache: () => TokenCacheFigures;
   credentialCache: () => CacheFigures;
   sharedHealth: () => KvHealth;
-  readiness: () => Promise<Readiness>;
   routeTable: () => { version: string; isRefused: boolean };
 };
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-/** chosen: below the second after which a scrape leaves out the gauges of a process (src/app/processes/gather-metrics.ts). */
-const readinessMsMax = 500;
 const lagBuckets = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 2, 5];
 
 export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): GatewayMetrics => {
@@ -179,7 +174,6 @@ const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
     tokenCache,
     credentialCache,
     sharedHealth,
-    readiness,
   } = sources;
   metrics.gauge('audit_waiting', 'Events of the audit that are not written yet', auditWaiting);
   metrics.gauge('audit_problems', 'Places at which the audit was found changed or removed', auditProblems, 'max');
@@ -195,14 +189,6 @@ const watchSources = (metrics: Metrics, sources: GatewaySources): void => {
     'shared_state_up',
     '0: limits are counted by each process alone, though a Redis is named',
     () => (sharedHealth() === 'down' ? 0 : 1),
-    'min',
-  );
-  // While PostgreSQL is silent the checks take seconds, and the other gauges of this process must not be late with them.
-  const readReadiness = lastKnown(readiness, readinessMsMax);
-  metrics.gauge(
-    'ready',
-    '1: traffic may be sent here, as /readyz says',
-    async () => (['unavailable', 'draining'].includes((await readReadiness()).status) ? 0 : 1),
     'min',
   );
 };
