@@ -79,6 +79,12 @@ export type DetailCode =
 /** `pointer`: JSON pointer into a nested body, else the name of the parameter or header; `""` = the whole body. */
 export type FaultDetail = { pointer: string; code: DetailCode; message: string };
 
+/**
+ * units: of a window or a quota. concurrency: running requests. calls: a fixed number of calls of an endpoint that the gateway answers by
+ * itself. failures: failed authentications.
+ */
+export type ReachedLimit = 'units' | 'concurrency' | 'calls' | 'failures';
+
 export type FaultOptions = {
   /** Status when it differs from the status of the code (PRODUCT_NOT_FOUND is 422 inside a body). */
   status?: number;
@@ -89,6 +95,8 @@ export type FaultOptions = {
   headers?: Readonly<Record<string, string>>;
   /** For the log only; never sent. */
   internalText?: string;
+  /** Of RATE_LIMIT_EXCEEDED, for metrics only; never sent. */
+  limit?: ReachedLimit | undefined;
   cause?: unknown;
 };
 
@@ -99,6 +107,7 @@ export class Fault extends Error {
   readonly owner: FaultOwner;
   readonly publicText: string;
   readonly internalText: string | undefined;
+  readonly limit: ReachedLimit | undefined;
   readonly errors: readonly FaultDetail[] | undefined;
   readonly extra: Readonly<Record<string, unknown>> | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
@@ -111,6 +120,7 @@ export class Fault extends Error {
     this.owner = table[code][2];
     this.publicText = publicText;
     this.internalText = options.internalText;
+    this.limit = options.limit;
     this.errors = options.errors;
     this.extra = options.extra;
     this.headers = options.headers;

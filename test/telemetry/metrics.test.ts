@@ -163,6 +163,100 @@ test('A-022 the lag of revocations covers keys, secrets, clients and all tokens 
   expect(await read('1')).toBe(within + steps.length);
 });
 
+/** A connection over which the head of a request is sent, and nothing else. */
+const openRequest = (head: readonly string[]): ReturnType<typeof connect> => {
+  const { hostname, port } = new URL(program.url);
+  const socket = connect(Number(port), hostname, () => socket.write(`${head.join('\r\n')}\r\nhost: x\r\n\r\n`));
+  socket.on('error', () => undefined);
+  return socket;
+};
+
+const headersOf = (client: Client): string[] =>
+  Object.entries(byHeaders(client)).map(([name, value]) => `${name}: ${value}`);
+
+test('A-777 a 429 counts under the limit that was reached: running requests are no failed authentications', async () => {
+  const client = await newClient();
+  await runJson(['client', 'limits', '--client-id', client.client_id, '--concurrency', '1'], env);
+  const before = await figures();
+  const running = openRequest([
+    'POST /api/order/create HTTP/1.1',
+    ...headersOf(client),
+    'content-type: application/json',
+    'content-length: 100',
+  ]);
+  try {
+    await until(async () => (await ask(byHeaders(client))) === 429);
+  } finally {
+    running.destroy();
+  }
+  const after = await figures();
+  const rise = (limit: string): number => {
+    const name = `orderpass_rate_limited_total{limit="${limit}"}`;
+    return after(name) - before(name);
+  };
+  expect([rise('concurrency'), rise('failures'), rise('units')]).toEqual([1, 0, 0]);
+});
+
+test('A-777 refusals of the OAuth endpoints are counted as those of operations, and each answer of the token endpoint by its outcome', async () => {
+  const client = await newClient();
+  const post = async (path: string, { client_id, client_secret }: Client): Promise<number> => {
+    const form = { client_id, client_secret, token: 'a', grant_type: 'client_credentials' };
+    const body = new URLSearchParams(form);
+    const answer = await fetch(`${program.url}/api/oauth/${path}`, { method: 'POST', body });
+    await answer.text();
+    return answer.status;
+  };
+  const before = await figures();
+  const wrong = { ...client, client_secret: altered(client.client_secret) };
+  const statuses: number[] = [];
+  for (let i = 0; i < 4; i += 1) statuses.push(await post('revoke', wrong));
+  expect(statuses).toEqual([401, 401, 401, 429]);
+  const unread = await newClient();
+  await line.cut();
+  try {
+    expect(await post('token', unread)).toBe(503);
+  } finally {
+    await line.restore();
+  }
+  await until(async () => ((await readyz()) as [number])[0] === 200);
+  const after = await figures();
+  const rise = (name: string): number => after(`orderpass_${name}`) - before(`orderpass_${name}`);
+  expect({
+    wrong: rise('refusals_total{code="INVALID_AUTH"}'),
+    limited: rise('refusals_total{code="RATE_LIMIT_EXCEEDED"}'),
+    failures: rise('rate_limited_total{limit="failures"}'),
+    away: rise('refusals_total{code="OVERLOADED"}'),
+    tokens: rise('tokens_total{outcome="temporarily_unavailable"}'),
+  }).toEqual({ wrong: 3, limited: 1, failures: 1, away: 1, tokens: 1 });
+});
+
+test('a request whose caller leaves before the answer of the core is none of its answers', async () => {
+  const client = await newClient();
+  const name = (status: string): string =>
+    `orderpass_core_requests_total{operation="/api/orders/list",status="${status}"}`;
+  const count = 'orderpass_core_request_duration_seconds_count{operation="/api/orders/list"}';
+  expect(await ask(byHeaders(client))).toBe(200);
+  const before = await figures();
+  const holder = await database.pool.connect();
+  const waiting = async (): Promise<number> =>
+    (await database.pool.query("select from pg_locks where not granted and relation = 'ordering.orders'::regclass"))
+      .rows.length;
+  try {
+    await holder.query('begin; lock table ordering.orders in access exclusive mode');
+    const leaving = openRequest(['GET /api/orders/list HTTP/1.1', ...headersOf(client)]);
+    await until(async () => (await waiting()) > 0);
+    leaving.destroy();
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+  await until(async () => (await waiting()) === 0);
+  expect(await ask(byHeaders(client))).toBe(200);
+  await until(async () => (await figures())(name('2xx')) === before(name('2xx')) + 1);
+  const after = await figures();
+  expect([after(name('4xx')) - before(name('4xx')), after(count) - before(count)]).toEqual([0, 1]);
+});
+
 test('an event that a receiver refuses is counted as an attempt and stays in the queue', async () => {
   const client = await newClient();
   const created = await fetch(`${program.url}/api/customer/create`, {

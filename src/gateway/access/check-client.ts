@@ -70,5 +70,5 @@ const blockedByFailures = (record: ClientRecord | undefined, seconds: number): F
   const fault = tooManyFailures(seconds);
   if (record === undefined) return fault;
   const trace = { callerId: record.clientId, reason: 'rate_limited', detail: { retry_after: seconds } } as const;
-  return new TracedFault(fault.code, fault.publicText, trace, tooMany(seconds));
+  return new TracedFault(fault.code, fault.publicText, trace, tooMany(seconds, 'failures'));
 };

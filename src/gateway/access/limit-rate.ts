@@ -43,7 +43,7 @@ export const createLimitRate = (deps: LimitRateDeps): Step => {
 
 const applyStanding = (exchange: Exchange, standing: RateStanding): void => {
   exchange.rate = standing;
-  if (standing.retryAfterSeconds !== undefined) throw rateLimited(standing.retryAfterSeconds);
+  if (standing.retryAfterSeconds !== undefined) throw rateLimited(standing.retryAfterSeconds, 'units');
 };
 
 /**

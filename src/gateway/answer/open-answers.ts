@@ -23,7 +23,7 @@ type AnswersDeps = {
   /** Counts each answer as its head is written. */
   answered: (exchange: Exchange, status: number) => void;
   /** Counts refusals by their code. */
-  refused: (exchange: Exchange, code: string) => void;
+  refused: (fault: Fault) => void;
   /** Ends the request for the audit. */
   settle: (exchange: Exchange) => void;
   noteDenial: NoteDenial;

@@ -87,8 +87,8 @@ export const createWriteFault = (deps: {
   noteDenial: NoteDenial;
   /** Writes the refusal to the audit; undefined when it is not one. Never rejects. */
   auditRefusal: (exchange: Exchange, fault: Fault) => Promise<void> | undefined;
-  /** Counts refusals by their code. */
-  refused: (exchange: Exchange, code: string) => void;
+  /** Counts refusals by their code and limit. */
+  refused: (fault: Fault) => void;
 }): WriteFault => {
   const answer = (exchange: Exchange, fault: Fault): void => {
     const rendered = renderFault(exchange, fault, deps.dialects);
@@ -99,7 +99,7 @@ export const createWriteFault = (deps: {
     const fault = deps.toFault(thrown) ?? internalFault(thrown);
     exchange.refusal = fault.code;
     const isSimulated = fault instanceof SimulatedFault;
-    if (!isSimulated) deps.refused(exchange, fault.code);
+    if (!isSimulated) deps.refused(fault);
     deps.noteDenial(exchange, fault, 'gateway');
     if (fault.status >= 500 && !isSimulated) {
       deps.log.error(

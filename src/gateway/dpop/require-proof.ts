@@ -59,5 +59,5 @@ export const createRequireProof = (deps: RequireProofDeps): RequireProof => {
 const blockedByFailures = (callerId: string, seconds: number): Fault => {
   const { code, publicText } = tooManyFailures(seconds);
   const trace = { callerId, reason: 'rate_limited', detail: { retry_after: seconds } } as const;
-  return new TracedFault(code, publicText, trace, tooMany(seconds));
+  return new TracedFault(code, publicText, trace, tooMany(seconds, 'failures'));
 };

@@ -97,7 +97,7 @@ const refuse = (deps: ClientErrorDeps, socket: Socket, fault: Fault, head: Broke
   for (let i = 0; i + 1 < flat.length; i += 2) lines.push(`${flat[i]}: ${flat[i + 1]}`);
   lines.push(`date: ${new Date().toUTCString()}`, `content-length: ${Buffer.byteLength(rendered.body)}`);
   lines.push('connection: close', '', head.method === 'HEAD' ? '' : rendered.body);
-  deps.refused({ rate: undefined }, fault.code);
+  deps.refused(fault);
   deps.answered({ route: undefined, place: undefined, startedAtMs }, fault.status);
   deps.log.info(
     {

@@ -1,5 +1,6 @@
 /** The metrics of the gateway. */
 
+import type { ReachedLimit } from '#src/contract/fault.ts';
 import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { TokenCacheFigures } from '../access/bearer-tokens.ts';
@@ -10,7 +11,7 @@ import type { Exchange } from '../request/exchange.ts';
 export type GatewayMetrics = {
   /** Called when the status of an answer is written. */
   answered(exchange: Pick<Exchange, 'route' | 'place' | 'startedAtMs'>, status: number): void;
-  refused(exchange: Pick<Exchange, 'rate'>, code: string): void;
+  refused(refused: { code: string; limit?: ReachedLimit | undefined }): void;
   authenticated: CountAuthentication;
   /** `outcome`: issued, or the error of RFC 6749. */
   token(outcome: string): void;
@@ -51,10 +52,11 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
     secondsBuckets,
   );
   const refusals = metrics.counter('refusals_total', 'Requests that the gateway refused, by code', ['code']);
-  const limited = metrics.counter('rate_limited_total', 'Requests refused with 429, by the limit that was reached', [
-    'limit',
-  ]);
-  const [overUnits, overFailures] = [limited.child({ limit: 'units' }), limited.child({ limit: 'failures' })];
+  const limited = metrics.counter(
+    'rate_limited_total',
+    'Requests refused with 429, by the limit that was reached: units (of a window or a quota), concurrency (running requests), calls (of an endpoint of the gateway itself), failures (failed authentications)',
+    ['limit'],
+  );
   const authentications = metrics.counter(
     'authentications_total',
     'Requests by kind of credential and outcome: ok, or the reason of the refusal',
@@ -65,7 +67,9 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
     'Reported values by result: ended, known (it had ended), unknown',
     ['result'],
   );
-  const tokens = metrics.counter('tokens_total', 'Answers of the token endpoint by outcome', ['outcome']);
+  const tokens = metrics.counter('tokens_total', 'Answers of the token endpoint by outcome: issued, or the error', [
+    'outcome',
+  ]);
   const lag = metrics
     .histogram(
       'revocation_lag_seconds',
@@ -78,6 +82,12 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
     byClass: [1, 2, 3, 4, 5].map((first) => requests.child({ route, status: `${first}xx` })),
   }));
   const ofKind = createChildren((kind) => createChildren((outcome) => authentications.child({ kind, outcome })));
+  const ofLimit = {
+    units: limited.child({ limit: 'units' }),
+    concurrency: limited.child({ limit: 'concurrency' }),
+    calls: limited.child({ limit: 'calls' }),
+    failures: limited.child({ limit: 'failures' }),
+  };
   const ofCode = createChildren((code) => refusals.child({ code }));
   const ofLeak = createChildren((result) => leaks.child({ result }));
   const ofOutcome = createChildren((outcome) => tokens.child({ outcome }));
@@ -87,15 +97,12 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
       byClass[Math.floor(status / 100) - 1]?.inc();
       duration.observe((nowMs() - startedAtMs) / 1000);
     },
-    refused: ({ rate }, code) => {
+    refused: ({ code, limit }) => {
       ofCode(code).inc();
-      if (code === 'RATE_LIMIT_EXCEEDED') (rate?.retryAfterSeconds === undefined ? overFailures : overUnits).inc();
+      if (limit !== undefined) ofLimit[limit].inc();
     },
     authenticated: (kind, outcome) => ofKind(kind)(outcome).inc(),
-    token: (outcome) => {
-      ofOutcome(outcome).inc();
-      if (outcome === 'slow_down') overFailures.inc();
-    },
+    token: (outcome) => ofOutcome(outcome).inc(),
     reloaded: countReloads(metrics),
     revocationLag: (value) => lag.observe(value),
     leakReport: (result) => ofLeak(result).inc(),

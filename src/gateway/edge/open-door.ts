@@ -101,6 +101,7 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
       hasRoute: (exchange) => allowOf(current.get().routes, exchange) !== undefined,
       readiness: deps.readiness,
       answered: metrics.answered,
+      refused: metrics.refused,
       edgeHeaders,
       writeFault: writeHonestFault,
     }),

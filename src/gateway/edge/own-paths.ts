@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa, { type Middleware } from 'koa';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
+import type { Refused } from '../oauth/oauth-answers.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { createServePages, type Page } from './pages.ts';
 import type { Readiness } from './readiness.ts';
@@ -23,6 +24,8 @@ type OwnPathsDeps = {
   edgeHeaders: (requestId: string) => string[];
   /** Called for each answer made here. */
   answered: (exchange: Exchange, status: number) => void;
+  /** Called for each refusal in the form of OAuth; writeFault counts the others. */
+  refused: (refused: Refused) => void;
   writeFault: WriteFault;
 };
 
@@ -51,6 +54,11 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
       if (ctx.status === 404 && ctx.body === undefined && !ctx.res.headersSent) throw noSuchOperation();
       // Only paths that exist get here, so they are a bounded set.
       exchange.place = exchange.path;
+      const refused = ctx.state.refused as Refused | undefined;
+      if (refused !== undefined) {
+        exchange.refusal = refused.code;
+        deps.refused(refused);
+      }
       deps.answered(exchange, ctx.status);
     } catch (thrown) {
       ctx.respond = false;

@@ -1,5 +1,5 @@
 /** Every refusal of the gateway itself. Codes and statuses are those of interface 6.1. */
-import { Fault, type FaultOptions, faultTitle, validationFault } from '#src/contract/fault.ts';
+import { Fault, type FaultOptions, faultTitle, type ReachedLimit, validationFault } from '#src/contract/fault.ts';
 import { TracedFault } from './traced-fault.ts';
 
 export const noSuchOperation = (): Fault => new Fault('INVALID_ACTION', 'No such operation');
@@ -104,11 +104,11 @@ export const insufficientScope = (missing: readonly string[]): Fault =>
     { extra: { missing_scopes: missing } },
   );
 
-export const rateLimited = (retryAfterSeconds: number): Fault =>
+export const rateLimited = (retryAfterSeconds: number, limit: 'units' | 'calls'): Fault =>
   new Fault(
     'RATE_LIMIT_EXCEEDED',
     `Too many requests; try again in ${retryAfterSeconds} s`,
-    tooMany(retryAfterSeconds),
+    tooMany(retryAfterSeconds, limit),
   );
 
 /** A quota lasts for hours or days, so the text says which one it is and when it begins again. */
@@ -116,7 +116,7 @@ export const quotaUsedUp = (period: 'day' | 'month', quota: number, endsMs: numb
   new Fault(
     'RATE_LIMIT_EXCEEDED',
     `The quota of ${quota} units for this ${period} (UTC) is used up; the next ${period} begins at ${new Date(endsMs).toISOString().replace('.000Z', 'Z')}`,
-    tooMany(retryAfterSeconds),
+    tooMany(retryAfterSeconds, 'units'),
   );
 
 /** `address`: as the gateway saw it, which helps the holder when a proxy is in between. */
@@ -154,17 +154,18 @@ export const tooManyRunning = (max: number, retryAfterSeconds: number): Fault =>
   new Fault(
     'RATE_LIMIT_EXCEEDED',
     `${max} requests of this credential are running, which is its limit; try again when one has ended`,
-    tooMany(retryAfterSeconds),
+    tooMany(retryAfterSeconds, 'concurrency'),
   );
 
 export const tooManyFailures = (retryAfterSeconds: number): Fault =>
   new Fault(
     'RATE_LIMIT_EXCEEDED',
     `Too many failed authentications; try again in ${retryAfterSeconds} s`,
-    tooMany(retryAfterSeconds),
+    tooMany(retryAfterSeconds, 'failures'),
   );
 
-export const tooMany = (retryAfterSeconds: number): FaultOptions => ({
+export const tooMany = (retryAfterSeconds: number, limit: ReachedLimit): FaultOptions => ({
+  limit,
   extra: { retry_after: retryAfterSeconds },
   headers: { 'retry-after': String(retryAfterSeconds) },
 });

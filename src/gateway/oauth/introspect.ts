@@ -28,7 +28,7 @@ export const createIntrospect =
       throw new OAuthRefusal('unauthorized_client', 400, 'This client may not ask about tokens');
     }
     const seconds = await deps.throttleIntrospection(client.clientId);
-    if (seconds !== undefined) throw slowDown(`Too many questions; ask again in ${seconds} s`, seconds);
+    if (seconds !== undefined) throw slowDown(`Too many questions; ask again in ${seconds} s`, seconds, 'calls');
     try {
       return await describe(deps, text);
     } catch (error) {

@@ -40,7 +40,7 @@ export const createCountFailure = ({ failures, sourceOf }: LimitFailuresDeps): C
 
 const refuseWhile = (seconds: number | undefined): void => {
   if (seconds === undefined) return;
-  throw slowDown(`Too many failed authentications; try again in ${seconds} s`, seconds);
+  throw slowDown(`Too many failed authentications; try again in ${seconds} s`, seconds, 'failures');
 };
 
 /** Errors of oidc-provider and OAuthRefusal both carry the error name of RFC 6749. */

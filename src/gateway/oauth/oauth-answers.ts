@@ -1,6 +1,9 @@
 /** Answers of the OAuth POST endpoints: one shape for every error, whatever `Accept` says (interface 4.1). */
-import type { DetailCode, FaultCode, FaultDetail } from '#src/contract/fault.ts';
+import type { DetailCode, FaultCode, FaultDetail, ReachedLimit } from '#src/contract/fault.ts';
 import { addressText } from '../model/faults.ts';
+
+/** What metrics, the access log and traces have of a refusal. */
+export type Refused = { code: FaultCode; limit?: ReachedLimit | undefined };
 
 export type OAuthAnswer = {
   status: number;
@@ -8,6 +11,8 @@ export type OAuthAnswer = {
   body: object | undefined;
   /** Sent in place of the body. */
   jwt?: { type: string; text: string };
+  /** Of an error: for metrics, the access log and traces. */
+  refused?: Refused;
 };
 
 type RefusalMore = {
@@ -16,6 +21,8 @@ type RefusalMore = {
   code?: FaultCode;
   /** Details per field, as in answers of operations. */
   errors?: readonly FaultDetail[] | undefined;
+  /** Of `slow_down`. */
+  limit?: ReachedLimit | undefined;
   /** For the audit alone. */
   facts?: Readonly<Record<string, unknown>> | undefined;
 };
@@ -29,6 +36,7 @@ export class OAuthRefusal extends Error {
   readonly code: FaultCode;
   readonly errors: readonly FaultDetail[] | undefined;
   readonly facts: Readonly<Record<string, unknown>> | undefined;
+  readonly limit: ReachedLimit | undefined;
   constructor(error: string, status: number, description: string, more: RefusalMore = {}) {
     super(`${error}: ${description}`);
     this.name = 'OAuthRefusal';
@@ -39,6 +47,7 @@ export class OAuthRefusal extends Error {
     this.code = more.code ?? codesByStatus[status] ?? codesByError[error] ?? 'VALIDATION_ERROR';
     this.errors = more.errors;
     this.facts = more.facts;
+    this.limit = more.limit;
   }
 }
 
@@ -106,8 +115,8 @@ export const issuerAway = (retryAfterSeconds: number): OAuthRefusal =>
 export const addressRefused = (address: string): OAuthRefusal =>
   new OAuthRefusal('unauthorized_client', 400, addressText(address), { code: 'ADDRESS_NOT_ALLOWED' });
 
-export const slowDown = (description: string, retryAfterSeconds: number): OAuthRefusal =>
-  new OAuthRefusal('slow_down', 429, description, { headers: { 'retry-after': String(retryAfterSeconds) } });
+export const slowDown = (description: string, retryAfterSeconds: number, limit: 'calls' | 'failures'): OAuthRefusal =>
+  new OAuthRefusal('slow_down', 429, description, { headers: { 'retry-after': String(retryAfterSeconds) }, limit });
 
 export const serverError = (): OAuthRefusal =>
   new OAuthRefusal('server_error', 500, 'Something went wrong here; quote the request id when you ask for help');
@@ -120,6 +129,7 @@ export const temporarilyUnavailable = (): OAuthRefusal =>
 export const errorAnswer = (refusal: OAuthRefusal, origin: string, requestId: string): OAuthAnswer => ({
   status: refusal.status,
   headers: refusal.headers,
+  refused: { code: refusal.code, limit: refusal.limit },
   body: {
     error: refusal.error,
     error_description: speakable(refusal.description),

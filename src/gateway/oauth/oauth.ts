@@ -51,6 +51,8 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
     /** Those of the whole gateway. */
     rules: ProfileRules;
     audit: AuditOAuth;
+    /** As in AuditOAuth, which counts the outcomes that it records. */
+    countToken: (outcome: string) => void;
     /** Called for each refusal of the token endpoint whose client was identified. */
     tokenRefused: (refusal: TokenRefusal) => void;
     log: Logger;
@@ -91,8 +93,10 @@ const serveDocument = (ctx: Context, document: () => string): void => {
   ctx.body = document();
 };
 
-export const writeAnswer = (ctx: Context, { status, headers, body, jwt }: OAuthAnswer): void => {
+/** Leaves in `ctx.state.refused` what was refused (own-paths.ts). */
+export const writeAnswer = (ctx: Context, { status, headers, body, jwt, refused }: OAuthAnswer): void => {
   ctx.status = status;
+  ctx.state.refused = refused;
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
   ctx.set('cache-control', 'no-store');
   // RFC 6749 section 5.1 demands it beside Cache-Control, for caches of HTTP/1.0.
@@ -226,9 +230,10 @@ const createEndpoint = (deps: OAuthDeps, answer: Endpoint): Endpoint => {
       return await answer(ctx);
     } catch (error) {
       const refusal = toRefusal(error);
-      if (refusal.status >= 500)
+      if (refusal.status >= 500) {
+        if (ctx.path === tokenPath) deps.countToken(refusal.error);
         deps.log.error({ request_id: requestId, trace_id: spanOf(ctx)?.traceId, err: error }, 'OAuth request failed');
-      else {
+      } else {
         await deps.audit.refused(ctx, formOf(ctx), refusal);
         const clientId = ctx.state.clientId as string | undefined;
         const durationMs = Math.round(performance.now() - startedAtMs);

@@ -83,6 +83,7 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     limitFailures: createLimitFailures(limits),
     countFailure: createCountFailure(limits),
     tokenRefused: deps.tokenRefused,
+    countToken: deps.countToken,
     audit: createAuditOAuth({ origin, ...deps.audit, sourceOf: limits.sourceOf, countToken: deps.countToken }),
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {

@@ -85,7 +85,7 @@ const usedUp = (exchange: Exchange): Fault => {
   const { rate } = exchange;
   const seconds = Math.max(1, Math.min(...(rate?.limits ?? []).map(({ resetSeconds }) => resetSeconds), 60));
   if (rate !== undefined) exchange.rate = withoutUnits(rate, seconds);
-  return rateLimited(seconds);
+  return rateLimited(seconds, 'units');
 };
 
 const withoutUnits = (rate: RateStanding, seconds: number): RateStanding => {

@@ -22,7 +22,8 @@ export const createObserveRequests = ({ metrics, traces, verifyAssertion }: Obse
     ctx.state.span = span;
     ctx.res.once('close', () => {
       const route = matchedRouteOf(ctx);
-      count(route, ctx.res.statusCode, (performance.now() - startedAtMs) / 1000);
+      // Koa sets 404 before anything is answered, and the caller may leave before the answer.
+      if (ctx.res.headersSent) count(route, ctx.res.statusCode, (performance.now() - startedAtMs) / 1000);
       if (span !== undefined) endSpan(span, ctx, route);
     });
     await next();
@@ -66,10 +67,10 @@ const startSpan = (traces: Traces, verify: VerifyAssertion, { req }: Context): T
 
 const endSpan = (span: TraceSpan, ctx: Context, route: string): void => {
   if (span.isRecording) {
-    const { statusCode, writableFinished } = ctx.res;
+    const { statusCode, headersSent, writableFinished } = ctx.res;
     span.rename(route === 'none' ? ctx.method : `${ctx.method} ${route}`);
     span.set('http.request.method', ctx.method);
-    span.set('http.response.status_code', statusCode);
+    if (headersSent) span.set('http.response.status_code', statusCode);
     span.set('url.scheme', 'http');
     if (route !== 'none') {
       span.set('http.route', route);

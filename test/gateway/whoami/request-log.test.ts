@@ -158,7 +158,7 @@ test('A-668 after a clock that was a day ahead is right, requests and denials of
   const { note, find } = createDenialLog({ db: harness.database.db, clock: harness.clock, log });
   const fail = (requestId: string): void => {
     const exchange = answeredWrite('opc_ahead', requestId);
-    note(exchange, rateLimited(1), 'gateway');
+    note(exchange, rateLimited(1, 'units'), 'gateway');
     answered(exchange, 429);
   };
   harness.clock.move(dayMs);
@@ -321,7 +321,7 @@ test('A-511 denials that come while a store hangs count to the bound of the queu
     const noteMany = (prefix: string): void => {
       for (let i = 0; i < 10_000; i += 1) {
         const exchange = answeredWrite(`opc_${prefix}_${i % 10}`, `req_${prefix}_${i}`);
-        note(exchange, rateLimited(1), 'gateway');
+        note(exchange, rateLimited(1, 'units'), 'gateway');
       }
     };
     noteMany('first');

@@ -117,5 +117,5 @@ const takeGithubReports = (
 const sourceName = /^[a-z_]{1,40}$/;
 
 const refuseBeyond = (seconds: number | undefined): void => {
-  if (seconds !== undefined) throw slowDown(`Too many reports; send the next one in ${seconds} s`, seconds);
+  if (seconds !== undefined) throw slowDown(`Too many reports; send the next one in ${seconds} s`, seconds, 'calls');
 };

@@ -141,7 +141,7 @@ const identify = async (
   }
   if (!principal.scopes.has(manageScope) && !principal.scopes.has(scope)) throw insufficientScope([scope]);
   const seconds = await throttle(principal.id);
-  if (seconds !== undefined) throw rateLimited(seconds);
+  if (seconds !== undefined) throw rateLimited(seconds, 'calls');
   return principal.id;
 };
 

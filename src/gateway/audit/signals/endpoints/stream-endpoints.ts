@@ -188,7 +188,7 @@ const standing = ({ db, clock }: StreamDeps, onOwn: OnOwn, audited: Audited) => 
     return onOwn(clientId, stream_id, async (tx, stream) => {
       const now = clock.now();
       const againMs = (stream.verifiedAt?.getTime() ?? 0) + verificationSecondsMin * 1000 - toleranceMs - now.getTime();
-      if (againMs > 0) throw rateLimited(Math.ceil(againMs / 1000));
+      if (againMs > 0) throw rateLimited(Math.ceil(againMs / 1000), 'calls');
       await store.markVerified(tx, stream_id, now);
       if (stream.status === 'disabled') return { status: 204 };
       const payload = state === null || state === undefined ? {} : { state };
