@@ -52,3 +52,39 @@ test('A-565 the access log has the documented members at the level info, and no 
   expect(refused).toMatchObject({ path: '/api/nowhere', status: 404, refusal: expect.any(String) });
   expect(refused).not.toHaveProperty('upstream');
 });
+
+test('A-778 pages of the panel and refusals of OAuth have the request id of their answer in the access log', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(database.drop);
+  const program = await startProgram({
+    DATABASE_URL: database.url,
+    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    ORDERPASS_LOG_LEVEL: 'info',
+  });
+  onTestFinished(async () => void (await program.kill()));
+  const ask = async (path: string, init: RequestInit): Promise<string | null> => {
+    const answer = await fetch(`${program.url}${path}`, init);
+    await answer.text();
+    return answer.headers.get('x-request-id');
+  };
+  const given = await ask('/panel/sign-in', { headers: { 'x-request-id': 'mine-1' } });
+  const made = await ask('/panel/sign-in', {});
+  const refused = await ask('/api/oauth/revoke', { method: 'POST', body: new URLSearchParams({ token: 'a' }) });
+  const lines = (): Record<string, unknown>[] =>
+    program
+      .errors()
+      .split('\n')
+      .filter((line) => line.includes('"msg":"request"'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  await until(() => lines().length === 3);
+  expect(given).toBe('mine-1');
+  expect(
+    lines()
+      .map(({ request_id }) => request_id)
+      .toSorted(),
+  ).toEqual([given, made, refused].toSorted());
+  expect(lines().find(({ path }) => path === '/api/oauth/revoke')).toMatchObject({
+    refusal: 'INVALID_AUTH',
+    status: 401,
+  });
+});

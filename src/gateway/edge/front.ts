@@ -132,11 +132,16 @@ export const createExpectationFront = (deps: OpenDeps): Handler => {
 /** True: the head is refused and answered. */
 export type RefuseHead = (req: IncomingMessage, res: ServerResponse) => boolean;
 
-/** For handlers of other paths of the same listener, such as the panel: the same access log, trace and bound on heads. */
+/**
+ * For handlers of other paths of the same listener, such as the panel: the same access log, trace and bound on heads. The response has
+ * the id of its request, so that a handler uses the same one.
+ */
 export const createRefuseHead = (deps: OpenDeps): RefuseHead => {
   return (req, res) => {
     const exchange = openExchange(deps, req, res, false);
-    return !passesHead(deps, exchange);
+    if (!passesHead(deps, exchange)) return true;
+    res.setHeader('x-request-id', exchange.requestId);
+    return false;
   };
 };
 

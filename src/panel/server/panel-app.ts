@@ -86,7 +86,8 @@ const stepsOf = (deps: PanelAppDeps): readonly Step[] => {
 const begin: Step = (ctx, next) => {
   const language = chooseLanguage(ctx.req.headers['accept-language']);
   ctx.state = {
-    requestId: newId('req'),
+    // The listener sets the id that the access log has. Only a test serves the panel without it.
+    requestId: ctx.response.get('x-request-id') || newId('req'),
     language,
     texts: textsOf[language],
     query: new URLSearchParams(ctx.querystring),
