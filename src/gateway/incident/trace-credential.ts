@@ -8,6 +8,7 @@ import { Fault } from '#src/contract/fault.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { createEarlierFingerprint, createFingerprint } from '../audit/event/fingerprint.ts';
 import { type FoundEvent, toFound } from '../audit/event/found-event.ts';
+import type { EventFilter } from '../audit/search/filter-store.ts';
 import { type IssuedUse, sumIssuedUse } from '../audit/search/issued-use.ts';
 import { findEvents, type Summary, summarise } from '../audit/search/search-store.ts';
 import { idOfValue, isApiKey, isClientSecret } from '../model/credential-values.ts';
@@ -29,7 +30,7 @@ export type Traced = {
   issued: FoundEvent | null;
   /** Allowed requests with it. */
   calls: number;
-  /** Refused requests with it. Of a flood, at least the first hundred of each minute are counted. */
+  /** Refused requests with it, also at the OAuth endpoints. Of a flood, at least the first hundred of each minute are counted. */
   refused: number;
   /** True: there are more events of allowed requests than were read, so their figures cover only the newest. */
   partial: boolean;
@@ -92,7 +93,7 @@ export const traceClaim = async (
   const used = await summarise(db, kind === 'token' ? { tokenId: id } : byValue);
   const refusals = await findEvents(db, { ...bySelf, outcome: 'failure' }, refusalsShown);
   const [issued] = await findEvents(db, issueOf(kind, id), 1);
-  const denied = await summarise(db, { ...bySelf, action: 'request.denied' });
+  const refused = await sumRefused(db, kind, bySelf);
   const issuedUse = getsTokens(kind) ? await sumIssuedUse(db, id) : undefined;
   return {
     kind,
@@ -104,12 +105,24 @@ export const traceClaim = async (
     parentToken: kind === 'token' && issued !== undefined ? (ancestorsOf(issued.details)[0] ?? null) : null,
     issued: issued === undefined ? null : toFound(issued),
     ...shown(used),
-    refused: denied.calls,
-    refusedPartial: denied.partial,
+    refused: refused.calls,
+    refusedPartial: refused.partial,
     tokens: issuedUse?.tokens ?? 0,
     issuedUse: issuedUse === undefined ? null : shownUse(issuedUse),
     refusals: refusals.map(toFound),
   };
+};
+
+/** Refused requests, and for a credential of the OAuth endpoints what these refused. */
+const sumRefused = async (
+  db: Kysely<unknown>,
+  kind: Traced['kind'],
+  bySelf: EventFilter,
+): Promise<Pick<Summary, 'calls' | 'partial'>> => {
+  const denied = await summarise(db, { ...bySelf, action: 'request.denied' });
+  if (!getsTokens(kind)) return denied;
+  const refused = await summarise(db, { ...bySelf, action: 'token.refused' });
+  return { calls: denied.calls + refused.calls, partial: denied.partial || refused.partial };
 };
 
 /** True for the kinds of credentials that tokens are issued for. */

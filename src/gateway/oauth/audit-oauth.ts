@@ -5,9 +5,10 @@ import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import { isClientId } from '../model/credential-values.ts';
-import type { ProvenClient } from './authenticate-client.ts';
+import type { IdentifiedClient, ProvenClient } from './authenticate-client.ts';
 import { claimedClientId } from './limit-failures.ts';
 import type { OAuthRefusal } from './oauth-answers.ts';
+import type { ClientProof } from './read-client-proof.ts';
 import type { Form } from './read-token-request.ts';
 import { tokenPath } from './token-issuer.ts';
 
@@ -67,19 +68,35 @@ export const createAuditOAuth = ({
       recorder.record({ action: 'token.introspected', ...about(ctx, proven), token_id: tokenId }),
     refused: (ctx, form, refusal) => {
       if (ctx.path === tokenPath) countToken(refusal.error);
-      const claimed = claimedOf(ctx.req, form);
       return recorder.recordRefusal({
         action: 'token.refused',
         outcome: 'failure',
         ...requestOf(ctx, sourceOf),
         reason: refusal.code === 'ADDRESS_NOT_ALLOWED' ? 'address_not_allowed' : refusal.error,
-        // An unproven claim is kept only when it is a client id, since it may also be a secret in the wrong field.
-        client_id: claimed !== undefined && isClientId(claimed) ? claimed : null,
+        ...strangerOf(ctx, form, fingerprint),
         ...(refusal.facts && { details: JSON.stringify(refusal.facts) }),
       });
     },
   };
 };
+
+/**
+ * A refused client. The value that it sent is named by its fingerprint, so that tries of a leaked secret are found by the secret, also
+ * after its end.
+ */
+const strangerOf = (ctx: Context, form: Form | undefined, fingerprint: Fingerprint) => {
+  const { proof, clientId, identified } = ctx.state as StateOfRefusal;
+  return {
+    kind: proof === undefined ? null : 'api_client',
+    client_id: clientId ?? claimedOf(ctx.req, form),
+    credential_id: identified?.credentialId ?? null,
+    fingerprint: proof?.method === 'secret' ? fingerprint(proof.secret) : null,
+    tenants: identified?.tenants ?? [],
+  };
+};
+
+/** What oauth.ts knew of the client when it refused the request. */
+type StateOfRefusal = { proof?: ClientProof; clientId?: string; identified?: IdentifiedClient };
 
 /** Claims of a token that was just made, so nothing is checked. */
 const claimsOf = (token: string): IssuedClaims =>
@@ -95,8 +112,11 @@ type IssuedClaims = {
   cnf?: { 'x5t#S256'?: string };
 };
 
-const claimedOf = (req: IncomingMessage, form: Form | undefined): string | undefined =>
-  form === undefined ? undefined : claimedClientId(req, form);
+/** An unproven claim is kept only when it is a client id, since it may also be a secret in the wrong field. */
+const claimedOf = (req: IncomingMessage, form: Form | undefined): string | null => {
+  const claimed = form === undefined ? '' : claimedClientId(req, form);
+  return isClientId(claimed) ? claimed : null;
+};
 
 const requestOf = (ctx: Context, sourceOf: SourceOf) => ({
   request_ids: [String(ctx.state.requestId)],

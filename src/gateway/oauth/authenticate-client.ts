@@ -42,9 +42,12 @@ export type AuthenticateClientDeps = CertificateProofDeps & {
 export type AuthenticateClient = (
   req: IncomingMessage,
   proof: ClientProof,
-  identified: (clientId: string) => void,
+  identified: (client: IdentifiedClient) => void,
   beforeUse: BeforeUse,
 ) => Promise<ProvenClient>;
+
+/** What the audit names of a client whose request may still be refused. */
+export type IdentifiedClient = { clientId: string; credentialId: string; tenants: readonly string[] };
 
 export type ProvenClient = {
   client: ClientRecord;
@@ -73,8 +76,8 @@ export const createAuthenticateClient = (deps: AuthenticateClientDeps): Authenti
   return async (req, proof, identified, beforeUse) => {
     const proven = await prove(proof, beforeUse);
     if (proven === undefined) throw invalidClient();
-    const { clientId: id, allowIp } = proven.record;
-    identified(id);
+    const { clientId: id, allowIp, tenants } = proven.record;
+    identified({ clientId: id, credentialId: proven.credentialId, tenants });
     const elsewhere = deps.checkAddress({ id, allowIp: allowIp ?? undefined }, req);
     if (elsewhere !== undefined) throw addressRefused(elsewhere);
     deps.recordUse(proven.credentialId, req.socket.remoteAddress);

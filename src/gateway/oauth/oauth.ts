@@ -11,7 +11,12 @@ import { methodNotAllowed } from '../model/faults.ts';
 import type { TokenRefusal } from '../model/traced-fault.ts';
 import { firstAuthorization } from '../request/read-credential.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
-import { type AuthenticateClientDeps, createAuthenticateClient, type ProvenClient } from './authenticate-client.ts';
+import {
+  type AuthenticateClientDeps,
+  createAuthenticateClient,
+  type IdentifiedClient,
+  type ProvenClient,
+} from './authenticate-client.ts';
 import {
   type BindTokenDeps,
   bindCertificate,
@@ -135,12 +140,14 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
     // First, so that a request that could not pass in any case is refused as what it is.
     const presented = deps.certificates === undefined ? undefined : () => presentedCertificate(deps, req);
     const proof = readClientProof(form, req.rawHeaders, deps.rules, presented);
-    const identified = (clientId: string): void => {
-      ctx.state.clientId = clientId;
+    ctx.state.proof = proof;
+    const identified = (client: IdentifiedClient): void => {
+      ctx.state.clientId = client.clientId;
+      ctx.state.identified = client;
     };
     const beforeUseOf = (clientId: string): void => {
       // The assertion is right, so a refusal from here on is one of this client.
-      identified(clientId);
+      ctx.state.clientId = clientId;
       beforeUse();
     };
     return deps.limitFailures(req, form, () => prove(req, proof, identified, beforeUseOf));

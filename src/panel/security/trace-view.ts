@@ -59,7 +59,8 @@ const factsOf = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html
     [
       t.callsRefused,
       refusedLink(
-        { fingerprint: traced.fingerprint },
+        // The OAuth endpoints refuse secrets too, under an action of their own.
+        { fingerprint: traced.fingerprint, ...(traced.issuedUse === null ? denied : { decision: 'deny' }) },
         traced.refusedPartial ? t.atLeast(traced.refused) : traced.refused,
       ),
     ],
@@ -81,8 +82,10 @@ const factsOf = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html
   );
 };
 
+const denied = { action: 'request.denied' } as const;
+
 const refusedLink = (filter: SearchFields, count: number | string): Html =>
-  html`<a href="${searchHref({ action: 'request.denied', ...filter })}">${count}</a>`;
+  html`<a href="${searchHref(filter)}">${count}</a>`;
 
 /** The use of the tokens of a secret: a leaked secret may have no call of its own. */
 const issuedUseOf = (texts: Texts, { id, issuedUse, tokens, liveTokens }: CredentialTrace): Html | undefined => {
@@ -94,7 +97,7 @@ const issuedUseOf = (texts: Texts, { id, issuedUse, tokens, liveTokens }: Creden
 <dt>${t.issuedTokens}</dt><dd><a href="${searchHref({ action: 'token.issued', credential: id })}">${tokens}</a></dd>
 <dt>${t.liveTokens}</dt><dd>${liveTokens.partial ? t.atLeast(liveTokens.count) : liveTokens.count}</dd>
 <dt>${t.issuedCalls}</dt><dd><a href="${searchHref({ action: 'request.allowed', ...filter })}">${partial ? t.atLeast(calls) : calls}</a></dd>
-<dt>${t.issuedRefused}</dt><dd>${refusedLink(filter, partial ? t.atLeast(refused) : refused)}</dd>
+<dt>${t.issuedRefused}</dt><dd>${refusedLink({ ...denied, ...filter }, partial ? t.atLeast(refused) : refused)}</dd>
 <dt>${t.addresses}</dt><dd>${addresses.length === 0 ? t.none : html`<code>${addresses.join(' ')}</code>`}</dd>
 ${firstUsed !== null && !partial && html`<dt>${t.firstUsed}</dt><dd>${exactTime(firstUsed)}</dd>`}
 ${lastUsed !== null && html`<dt>${t.lastUsed}</dt><dd>${exactTime(lastUsed)}</dd>`}</dl>`;

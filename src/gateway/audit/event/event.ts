@@ -4,7 +4,7 @@
  */
 export const auditActions = {
   'token.issued': 'an access token was issued',
-  'token.refused': 'the token endpoint refused',
+  'token.refused': 'the token endpoint, revocation or introspection refused',
   'token.revoked': 'an access token was revoked',
   'token.introspected': 'a client asked about a token',
   'request.allowed':

@@ -29,7 +29,7 @@ const state = ({ detail }: Pick<EventWords, 'detail'>): string =>
 const sentences = {
   'token.issued': ({ caller, count }) =>
     count === 1 ? `${caller} got an access token.` : `${caller} got ${count} access tokens.`,
-  'token.refused': (w) => `${w.caller} asked for an access token and was refused${because(w)}.`,
+  'token.refused': (w) => `${w.caller} was refused at an OAuth endpoint${because(w)}.`,
   'token.revoked': ({ who, caller }) => `${who} revoked an access token of ${caller}.`,
   'token.introspected': ({ caller }) => `${caller} asked whether a token is valid.`,
   'request.allowed': (w) =>

@@ -11,7 +11,8 @@ export const auditEvents: Texts['auditEvents'] = {
   sentences: {
     'token.issued': ({ caller, count }) =>
       count === 1 ? `${caller} ha ottenuto un token di accesso.` : `${caller} ha ottenuto ${count} token di accesso.`,
-    'token.refused': (w) => `${w.caller} ha chiesto un token di accesso e non l’ha ottenuto${because(w)}.`,
+    'token.refused': (w) =>
+      `Una richiesta di ${w.caller} a un endpoint OAuth: rifiutata${w.reason === null ? '' : ` (${w.reason})`}.`,
     'token.revoked': ({ who, caller }) => `${who} ha revocato un token di accesso di ${caller}.`,
     'token.introspected': ({ caller }) => `${caller} ha chiesto se un token è valido.`,
     'request.allowed': (w) =>

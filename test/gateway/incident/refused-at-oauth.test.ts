@@ -1,0 +1,88 @@
+/** What the audit knows of a credential that the OAuth endpoints refused. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createFingerprint } from '#src/gateway/audit/event/fingerprint.ts';
+import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
+import { readTrace, searchAudit } from '#src/gateway/index.ts';
+import { until } from '../../support/until.ts';
+import { type Harness, openHarness, pick, postToken, tokenOf } from '../harness/gateway-harness.ts';
+import { type OidcIssuer, startOidcIssuer } from '../harness/oidc-issuer.ts';
+
+let harness: Harness;
+let issuer: OidcIssuer;
+
+beforeAll(async () => {
+  issuer = await startOidcIssuer(() => new Date());
+  harness = await openHarness({ settings: { internal_issuers: [issuer.url] } });
+});
+
+afterAll(async () => {
+  await harness.close();
+  await issuer.close();
+});
+
+const deps = () => ({ db: harness.database.db, box: harness.box, clock: harness.clock, actor: 'cli:ada' });
+const find = async (filter: EventFilter) => (await searchAudit(deps(), { filter, limit: 100 })).events;
+const grant = { grant_type: 'client_credentials' };
+const elsewhere = ['192.0.2.0/24'];
+
+const send = async (fields: Record<string, string>, id: string, target = '/api/oauth/token') => {
+  const { status, json } = await postToken(harness.url, fields, { 'x-request-id': id }, target);
+  return [status, json.error];
+};
+
+test('A-757 an ended secret that is tried at the OAuth endpoints is found by its value, with its requests', async () => {
+  const client = await harness.createClient([await harness.createTenant()]);
+  const { client_id: clientId, client_secret: secret, secret_id: secretId } = client;
+  const fields = { ...grant, ...pick(client) };
+  await tokenOf(harness.url, client);
+  await harness.credentials.rotateClientSecret(clientId, 0);
+  await until(async () => (await postToken(harness.url, fields, { 'x-request-id': 'lm-0' })).status === 401);
+  expect(await send(fields, 'lm-1')).toEqual([401, 'invalid_client']);
+  expect(await send({ ...fields, token: 'x' }, 'lm-2', '/api/oauth/revoke')).toEqual([401, 'invalid_client']);
+  const fingerprint = createFingerprint(harness.box)(secret);
+  const ended = { action: 'token.refused', clientId, kind: 'api_client', fingerprint, credentialId: null };
+  expect(await find({ requestId: 'lm-1' })).toMatchObject([{ ...ended, routeId: '/api/oauth/token' }]);
+  const traced = await readTrace(deps(), secret);
+  expect(traced).toMatchObject({ genuine: true, id: secretId, refusedPartial: false });
+  const tried = traced.refusals.flatMap(({ requestIds }) => requestIds);
+  expect(tried.slice(0, 2)).toEqual(['lm-2', 'lm-1']);
+  expect(traced.refused).toBe(tried.length);
+});
+
+test('A-757 a right secret that is refused for its address, its state or its scope is named in the audit', async () => {
+  const tenant = await harness.createTenant();
+  const client = await harness.createClient([tenant], ['read:orders']);
+  const { client_id: clientId, client_secret: secret, secret_id: credentialId } = client;
+  const fields = { ...grant, ...pick(client) };
+  const fingerprint = createFingerprint(harness.box)(secret);
+  const named = { action: 'token.refused', clientId, credentialId, kind: 'api_client', fingerprint, tenants: [tenant] };
+  expect(await send({ ...fields, scope: 'write:menu' }, 'sc-1')).toEqual([400, 'invalid_scope']);
+  expect(await find({ requestId: 'sc-1' })).toMatchObject([{ ...named, reason: 'invalid_scope' }]);
+  await harness.credentials.setAllowIp('client', clientId, elsewhere);
+  await until(async () => (await send(fields, 'ip-1'))[1] === 'unauthorized_client');
+  expect(await find({ requestId: 'ip-1', outcome: 'failure' })).toMatchObject([
+    { ...named, reason: 'address_not_allowed' },
+  ]);
+  expect(await readTrace(deps(), secret)).toMatchObject({ refused: 2 });
+});
+
+test('A-757 a proven workload that is refused is named by its client, though its assertion names none', async () => {
+  const subject = 'repo:org/app:ref:refs/heads/main';
+  const audience = 'https://orders.example';
+  const { client_id: clientId } = await harness.createClient([await harness.createTenant()]);
+  const { trustId } = await harness.credentials.addTrust({ clientId, issuer: issuer.url, subject, audience });
+  await harness.credentials.setAllowIp('client', clientId, elsewhere);
+  const attempt = async () =>
+    send(
+      {
+        ...grant,
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion: await issuer.sign({ sub: subject, aud: audience }),
+      },
+      'wl-1',
+    );
+  await until(async () => (await attempt())[1] === 'unauthorized_client');
+  const [refused] = await find({ requestId: 'wl-1', client: clientId });
+  expect(refused).toMatchObject({ action: 'token.refused', credentialId: trustId, reason: 'address_not_allowed' });
+  expect(refused?.fingerprint).toBeNull();
+});
