@@ -138,7 +138,7 @@ export { readHashedTrace, readTrace } from './incident/read-trace.ts';
 export { revokeHashed, revokeTraced } from './incident/revoke-traced.ts';
 export type { Traced } from './incident/trace-credential.ts';
 export { readNetworks } from './limits/address-list.ts';
-export { createSourceOf } from './limits/source-address.ts';
+export { createReadSource } from './limits/source-address.ts';
 export { replaceSigningKeys, rotateSigningKey } from './oauth/keys/rotate-signing-key.ts';
 export { revokePresentedToken } from './oauth/revoke-presented-token.ts';
 export { reportClientUse } from './policy/client-use.ts';

@@ -19,6 +19,7 @@ import { createChangeWatch, type Listen } from './live/change-watch.ts';
 import { createEventStreams } from './live/event-streams.ts';
 import { allPages, allPublicPages, allTopics } from './pages.ts';
 import type { Ports } from './ports/ports.ts';
+import type { Visitor } from './ports/staff.ts';
 import { loadAssets } from './server/assets.ts';
 import { createFlashes } from './server/flashes.ts';
 import { createPanelApp } from './server/panel-app.ts';
@@ -56,8 +57,8 @@ export type PanelDeps = {
   origin: string;
   /** For Strict-Transport-Security; default one year. */
   hstsSeconds?: number;
-  /** The source address of a request, behind the trusted proxies. */
-  sourceOf: (request: IncomingMessage) => string;
+  /** The source of a request, behind the trusted proxies. */
+  readSource: (request: IncomingMessage) => Pick<Visitor, 'address' | 'network'>;
   ports: Ports;
   /** How often an event stream checks that its session is still live. Default 25 s. */
   streamBeatMs?: number;
@@ -76,7 +77,7 @@ export type Panel = {
 };
 
 export const createPanel = (deps: PanelDeps): Panel => {
-  const { clock, log, isPassing, origin, sourceOf, ports } = deps;
+  const { clock, log, isPassing, origin, readSource, ports } = deps;
   const watch = createChangeWatch({ topics: allTopics, ports, log, listen: deps.listen });
   const streams = createEventStreams({ watch: watch.watch, beatMs: deps.streamBeatMs ?? streamBeatMs });
   const handler = createPanelApp({
@@ -89,7 +90,7 @@ export const createPanel = (deps: PanelDeps): Panel => {
     log,
     isPassing,
     origin,
-    sourceOf,
+    readSource,
     headers: createSecurityHeaders(origin, deps.hstsSeconds ?? hstsSecondsDefault),
     watch,
     streams,

@@ -1,5 +1,5 @@
 /** Builds the panel with its ports. */
-import { createSourceOf } from '#src/gateway/index.ts';
+import { createReadSource } from '#src/gateway/index.ts';
 import { createPanel, type Panel } from '#src/panel/index.ts';
 import { listenOn } from '#src/platform/db/hints/listen.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
@@ -40,7 +40,7 @@ export const startPanel = (deps: PortDeps & { secrets: Pick<LiveSecrets, 'read'>
       sessions.options.max < hintsPoolMin
         ? undefined
         : (channels, onNews, signal) => listenOn(sessions, channels, onNews, signal),
-    sourceOf: createSourceOf(settings.gateway.trusted_proxy_hops),
+    readSource: createReadSource(settings.gateway.trusted_proxy_hops),
     ports: {
       staff: createPeoplePorts(deps, staff),
       restaurant: createRestaurantPorts(deps),

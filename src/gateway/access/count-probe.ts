@@ -8,7 +8,7 @@ import { Fault } from '#src/contract/fault.ts';
 import { callerOf, secretOf, strangerOf } from '../audit/event/audited-caller.ts';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
-import type { SourceOf } from '../limits/source-address.ts';
+import type { AddressOf } from '../limits/source-address.ts';
 import type { Allowed } from '../model/allowed-use.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import type { Exchange } from '../request/exchange.ts';
@@ -18,7 +18,7 @@ import type { Authenticate } from './authenticate.ts';
 type CountProbeDeps = {
   recorder: Pick<Recorder, 'countFailed'>;
   fingerprint: Fingerprint;
-  sourceOf: SourceOf;
+  addressOf: AddressOf;
   authenticate: Authenticate;
   /** Called when the key or client behind the request was found. */
   probed: (exchange: Exchange, callerId: string) => void;
@@ -33,7 +33,7 @@ const retryMs = 1_000;
 type Named = Pick<Allowed, 'kind' | 'credential_id' | 'client_id'> & Partial<Pick<Allowed, 'token_id' | 'tenants'>>;
 
 export const createCountProbe = (deps: CountProbeDeps): ((exchange: Exchange, fault: Fault) => void) => {
-  const { recorder, fingerprint, sourceOf } = deps;
+  const { recorder, fingerprint, addressOf } = deps;
   let looking = 0;
 
   const nameOf = async (exchange: Exchange, presented: Presented): Promise<Named | undefined> => {
@@ -65,7 +65,7 @@ export const createCountProbe = (deps: CountProbeDeps): ((exchange: Exchange, fa
         fingerprint: value === undefined ? null : fingerprint(value),
         route_id: null,
         scopes: [],
-        address: sourceOf(exchange.req),
+        address: addressOf(exchange.req) ?? null,
         action: 'request.denied',
         reason: code.toLowerCase(),
         details: JSON.stringify({ code, status }),

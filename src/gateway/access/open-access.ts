@@ -94,7 +94,7 @@ export const openAccess = (deps: AccessDeps): Access => {
   const requireCertificate = createRequireCertificate(deps);
   const { recorder, fingerprint } = audit;
   const decisions = createRecordDecision({
-    ...{ recorder, fingerprint, sourceOf },
+    ...{ recorder, fingerprint, addressOf: limits.addressOf },
     authenticate: deps.authenticate,
     probed: deps.probed,
   });

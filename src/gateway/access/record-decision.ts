@@ -4,7 +4,7 @@ import { callerOf, secretOf, strangerOf } from '../audit/event/audited-caller.ts
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import { createAllowedUses } from '../audit/record/allowed-uses.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
-import type { SourceOf } from '../limits/source-address.ts';
+import type { AddressOf } from '../limits/source-address.ts';
 import type { AllowedUse } from '../model/allowed-use.ts';
 
 import { mayBeAnonymous, neededScopes } from '../model/route.ts';
@@ -29,7 +29,7 @@ export type RecordDecision = {
 type RecordDecisionDeps = {
   recorder: Pick<Recorder, 'describe' | 'assertRoom' | 'allow' | 'countFailed' | 'recordRefusal'>;
   fingerprint: Fingerprint;
-  sourceOf: SourceOf;
+  addressOf: AddressOf;
   /** For requests of operations that do not exist, whose credential the pipeline does not check. */
   authenticate: Authenticate;
   /** See CountProbeDeps. */
@@ -37,9 +37,9 @@ type RecordDecisionDeps = {
 };
 
 export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision => {
-  const { recorder, fingerprint, sourceOf } = deps;
+  const { recorder, fingerprint, addressOf } = deps;
   const countProbe = createCountProbe(deps);
-  const useOf = createAllowedUses({ describe: recorder.describe, fingerprint, sourceOf });
+  const useOf = createAllowedUses({ describe: recorder.describe, fingerprint, addressOf });
 
   /** Counts an allowed request that the upstream answered with 4xx. A 5xx is a failure of the upstream, not of the caller. */
   const countFailed = (exchange: Exchange, allowed: AllowedUse, { code, status }: Fault): void => {
@@ -86,7 +86,7 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
         fingerprint: value === undefined ? null : fingerprint(value),
         route_id: exchange.route?.id ?? null,
         scopes: scopesAsked(exchange),
-        address: sourceOf(exchange.req),
+        address: addressOf(exchange.req) ?? null,
         details: detailsOf(fault, reason),
       });
     },

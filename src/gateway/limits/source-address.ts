@@ -1,4 +1,4 @@
-/** Pure: the source of a request: its address, and the network in which failures are counted. */
+/** Pure: the source of a request: its address, which the audit names, and the network in which failures are counted. */
 import type { IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
 import { plainAddress } from './address-list.ts';
@@ -36,13 +36,35 @@ export const createSourceOf = (hops: number): SourceOf => {
 export type AddressOf = (req: IncomingMessage) => string | undefined;
 
 /** The same source as that of `createSourceOf`, with all its bits. */
-export const createAddressOf =
-  (hops: number): AddressOf =>
-  (req) => {
+export const createAddressOf = (hops: number): AddressOf => {
+  // As in `createSourceOf`: every allowed request asks for it.
+  let lastAddress = '';
+  let lastPeer: string | undefined;
+  return (req) => {
     const given = hops === 0 ? undefined : req.headers['x-forwarded-for'];
     const seen = given === undefined ? undefined : plainAddress(seenBehind(given, hops));
-    return seen ?? plainAddress(req.socket.remoteAddress ?? '');
+    if (seen !== undefined) return seen;
+    const { remoteAddress = '' } = req.socket;
+    if (remoteAddress !== lastAddress) {
+      lastAddress = remoteAddress;
+      lastPeer = plainAddress(remoteAddress);
+    }
+    return lastPeer;
   };
+};
+
+/** `network`: the one of `SourceOf`. */
+export type Source = { address: string; network: string };
+
+/** Both sources of a request. Of a client that is gone, neither names an address. */
+export const createReadSource = (hops: number): ((req: IncomingMessage) => Source) => {
+  const sourceOf = createSourceOf(hops);
+  const addressOf = createAddressOf(hops);
+  return (req) => {
+    const network = sourceOf(req);
+    return { address: addressOf(req) ?? network, network };
+  };
+};
 
 /** The entry of X-Forwarded-For that the outermost of the operator's proxies appended. */
 const seenBehind = (given: string | string[], hops: number): string => {
@@ -57,7 +79,8 @@ const withoutPort = (text: string): string => {
   return /^[\d.]+:\d+$/.test(text) ? text.slice(0, text.indexOf(':')) : text;
 };
 
-const networkOf = (address: string): string | undefined => {
+/** An IPv4 address, or the first 64 bits of an IPv6 one; undefined for any other text. */
+export const networkOf = (address: string): string | undefined => {
   const plain = plainAddress(address);
   return plain === undefined || isIPv4(plain) ? plain : `${firstGroups(plain).join(':')}::/64`;
 };

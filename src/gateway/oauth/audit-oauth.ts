@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
-import type { SourceOf } from '../limits/source-address.ts';
+import type { AddressOf } from '../limits/source-address.ts';
 import { isClientId } from '../model/credential-values.ts';
 import type { IdentifiedClient, ProvenClient } from './authenticate-client.ts';
 import { claimedClientId } from './limit-failures.ts';
@@ -24,7 +24,7 @@ type AuditOAuthDeps = {
   origin: string;
   recorder: Pick<Recorder, 'record' | 'recordRefusal'>;
   fingerprint: Fingerprint;
-  sourceOf: SourceOf;
+  addressOf: AddressOf;
   /** 'issued', or the error. */
   countToken: (outcome: string) => void;
 };
@@ -33,11 +33,11 @@ export const createAuditOAuth = ({
   origin,
   recorder,
   fingerprint,
-  sourceOf,
+  addressOf,
   countToken,
 }: AuditOAuthDeps): AuditOAuth => {
   const about = (ctx: Context, { client, credentialId, secret }: ProvenClient) => ({
-    ...requestOf(ctx, sourceOf),
+    ...requestOf(ctx, addressOf),
     kind: 'api_client',
     client_id: client.clientId,
     credential_id: credentialId,
@@ -71,7 +71,7 @@ export const createAuditOAuth = ({
       return recorder.recordRefusal({
         action: 'token.refused',
         outcome: 'failure',
-        ...requestOf(ctx, sourceOf),
+        ...requestOf(ctx, addressOf),
         reason: refusal.code === 'ADDRESS_NOT_ALLOWED' ? 'address_not_allowed' : refusal.error,
         ...strangerOf(ctx, form, fingerprint),
         ...(refusal.facts && { details: JSON.stringify(refusal.facts) }),
@@ -118,8 +118,8 @@ const claimedOf = (req: IncomingMessage, form: Form | undefined): string | null 
   return isClientId(claimed) ? claimed : null;
 };
 
-const requestOf = (ctx: Context, sourceOf: SourceOf) => ({
+const requestOf = (ctx: Context, addressOf: AddressOf) => ({
   request_ids: [String(ctx.state.requestId)],
   route_id: ctx.path,
-  address: sourceOf(ctx.req),
+  address: addressOf(ctx.req) ?? null,
 });

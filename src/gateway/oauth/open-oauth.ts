@@ -45,7 +45,7 @@ type OpenOAuthDeps = {
   /** Undefined: the operator has client certificates off. */
   certificates: ClientCertificates | undefined;
   audit: Pick<Audit, 'recorder' | 'fingerprint'>;
-  limits: Pick<Limits, 'failures' | 'sourceOf'>;
+  limits: Pick<Limits, 'failures' | 'sourceOf' | 'addressOf'>;
   /** Paths that are resources of their own (RFC 9728). */
   resources: readonly string[];
   /** 'issued', or the error. */
@@ -84,7 +84,7 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     countFailure: createCountFailure(limits),
     tokenRefused: deps.tokenRefused,
     countToken: deps.countToken,
-    audit: createAuditOAuth({ origin, ...deps.audit, sourceOf: limits.sourceOf, countToken: deps.countToken }),
+    audit: createAuditOAuth({ origin, ...deps.audit, addressOf: limits.addressOf, countToken: deps.countToken }),
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {
       clock,

@@ -44,7 +44,7 @@ export type LiveSession = {
 export type Kept = { value: string; seconds: number };
 
 /** The sender of a request. `browser`: value of the cookie that an earlier sign-in set. */
-export type Visitor = { address: string; agent: string; browser: string | undefined };
+export type Visitor = { address: string; network: string; agent: string; browser: string | undefined };
 
 type Wait = { kind: 'wait'; seconds: number };
 

@@ -42,7 +42,7 @@ export type PanelAppDeps = AnswerDeps & {
   isPassing: (thrown: unknown) => boolean;
   /** Public origin of the server. */
   origin: string;
-  sourceOf: (request: IncomingMessage) => string;
+  readSource: (request: IncomingMessage) => Pick<Visitor, 'address' | 'network'>;
   /** Sent with every response except assets. */
   headers: Readonly<Record<string, string>>;
 };
@@ -192,8 +192,8 @@ const answerSignedIn = (page: Page, deps: PanelAppDeps, { writeAnswer }: WriteAn
   };
 };
 
-const visitorOf = (ctx: PanelContext, { sourceOf }: PanelAppDeps): Visitor => ({
-  address: sourceOf(ctx.req),
+const visitorOf = (ctx: PanelContext, { readSource }: PanelAppDeps): Visitor => ({
+  ...readSource(ctx.req),
   agent: ctx.get('user-agent'),
   browser: ctx.cookies.get(browserCookie),
 });

@@ -70,11 +70,11 @@ export const createStaffMail = (deps: StaffMailDeps) => {
      */
     sendToForgetful: async (
       given: string,
-      { address }: Visitor,
+      { address, network }: Visitor,
       language: string,
     ): Promise<{ kind: 'asked' } | { kind: 'wait'; seconds: number }> => {
       const email = normalizeEmail(given.slice(0, 300));
-      const verdict = await throttle.countLink(email, address);
+      const verdict = await throttle.countLink(email, network);
       if (verdict.kind === 'wait')
         return verdict.isOfAddress ? { kind: 'wait', seconds: verdict.seconds } : { kind: 'asked' };
       if (mailer === undefined || running >= forgottenMax) return { kind: 'asked' };

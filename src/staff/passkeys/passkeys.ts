@@ -184,13 +184,13 @@ const signIns = (deps: WithWebAuthn) => {
     /** `state`: cookie value of `beginSignIn`. A passkey counts as both factors, so no code follows. */
     signIn: async (state: string | undefined, answer: string, visitor: Visitor): Promise<SignInResult> => {
       const begun = pendings.passkey(state);
-      const verdict = await throttle.countPasskey(visitor.address);
+      const verdict = await throttle.countPasskey(visitor.network);
       if (verdict !== undefined) return signIn.refusePasskeys(verdict, visitor);
       const { user, reason } = await verify(begun, answer);
       if (user === undefined || reason !== undefined)
         return signIn.refusePasskey(user, visitor, reason ?? 'no such user');
       const result = await signIn.withPasskey(user, visitor);
-      if (result.kind === 'signedIn') await throttle.forgivePasskey(visitor.address);
+      if (result.kind === 'signedIn') await throttle.forgivePasskey(visitor.network);
       return result;
     },
   };

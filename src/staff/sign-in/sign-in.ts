@@ -30,8 +30,11 @@ export type SignInDeps = {
   pendings: PendingSignIns;
 };
 
-/** The browser of a request. `browser`: the device cookie that an earlier sign-in set. */
-export type Visitor = { address: string; agent: string; browser: string | undefined };
+/**
+ * The browser of a request. `address`: for the audit. `network`: in which attempts are counted, since a holder of one IPv6 address has
+ * the whole /64 network. `browser`: the device cookie that an earlier sign-in set.
+ */
+export type Visitor = { address: string; network: string; agent: string; browser: string | undefined };
 
 /** `session`: token of the session. `code`: the first factor was right, and the code is still missing. */
 export type SignInResult =

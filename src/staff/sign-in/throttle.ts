@@ -14,7 +14,14 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { countAttempt, forgetAttempts, readAttempts, takeBack } from './attempt-store.ts';
 import { isKnownBrowser } from './known-browser-store.ts';
 
-export type Attempt = { email: string; userId: string | undefined; address: string; browser: string | undefined };
+/** `network`: in which it is counted; `address`: for the audit. */
+export type Attempt = {
+  email: string;
+  userId: string | undefined;
+  address: string;
+  network: string;
+  browser: string | undefined;
+};
 
 /**
  * `allowed`: the attempt may be checked. `wait`: refused for `seconds`. `isFirst`: the first refusal of this window.
@@ -65,8 +72,8 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
     known
       ? [['browser', digestOf('browser', attempt.userId ?? '', attempt.browser ?? '')]]
       : [
-          ['pair', digestOf('pair', attempt.email, attempt.address)],
-          ['address', digestOf('address', attempt.address)],
+          ['pair', digestOf('pair', attempt.email, attempt.network)],
+          ['address', digestOf('address', attempt.network)],
           ['account', digestOf('account', attempt.email)],
         ];
   const codeWindows = ['codeFirst', 'codeHour', 'codeDay'] as const;
@@ -84,7 +91,7 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
       const secondsUntil = (end: Date): number => Math.max(1, Math.ceil((end.getTime() - now.getTime()) / 1000));
       if (!known && guessed === 'password') {
         // An address that used up its attempts must not store a row for each further account that it names.
-        const ofAddress = await readAttempts(db, digestOf('address', attempt.address), now);
+        const ofAddress = await readAttempts(db, digestOf('address', attempt.network), now);
         if (ofAddress !== undefined && ofAddress.count > bounds.address.attemptsMax)
           return { kind: 'wait', seconds: secondsUntil(ofAddress.endsAt), isFirst: false };
       }
@@ -126,17 +133,17 @@ const otherCounts = (
   };
   return {
     /** A signature cannot be guessed; the count bounds the work of verifying, and what is written about failures. */
-    countPasskey: (address: string): Promise<Refused | undefined> => countIn('passkey', address),
-    forgivePasskey: (address: string): Promise<void> => takeBack(db, digestOf('passkey', address)),
+    countPasskey: (network: string): Promise<Refused | undefined> => countIn('passkey', network),
+    forgivePasskey: (network: string): Promise<void> => takeBack(db, digestOf('passkey', network)),
     /**
      * Counts a link that a visitor asked for, for the address and for the email. An email is counted whether or not it has an
      * account, and an address that used up its own attempts stores nothing for further emails.
      */
     countLink: async (
       email: string,
-      address: string,
+      network: string,
     ): Promise<{ kind: 'allowed' } | { kind: 'wait'; seconds: number; isOfAddress: boolean }> => {
-      const ofAddress = await countIn('linkAddress', address);
+      const ofAddress = await countIn('linkAddress', network);
       if (ofAddress !== undefined) return { kind: 'wait', seconds: ofAddress.seconds, isOfAddress: true };
       const ofEmail = await countIn('linkAccount', email);
       return ofEmail === undefined

@@ -212,6 +212,7 @@ test('no search reads a whole table: every filter is answered by an index', asyn
     { route: 'route_7' },
     { address: '10.0.0.7' },
     { address: '10.0.0.7', outcome: 'failure' },
+    { address: '2001:db8:1:2::5' },
     { since: new Date(Date.now() - 60_000) },
     { until: new Date(Date.now() - 60_000) },
     { client: 'client_7', outcome: 'failure', since: new Date(Date.now() - 600_000) },

@@ -22,7 +22,7 @@ test('refused tokens of one address are one flood, whichever client each of them
 
 test('what is counted beyond the groups of a minute keeps its action and reason', () => {
   const floods = createFloodGrouping(() => 0);
-  for (let i = 0; i < 10_000; i += 1) floods.isListed(refused({ address: `2001:db8::${i}` }));
+  for (let i = 0; i < 10_000; i += 1) floods.isListed(refused({ address: `2001:db8:0:${i}::1` }));
   const denied = { action: 'request.denied', reason: 'scope_missing' } as const;
   for (let i = 0; i < 300; i += 1) {
     floods.isListed(refused({ address: `2001:db8:1::${i}` }));

@@ -167,7 +167,7 @@ test('a probe of a known caller is counted at once after many with invented cred
   const count = createCountProbe({
     recorder: { countFailed: ({ credential_id }) => void counted.push(credential_id) },
     fingerprint: () => '',
-    sourceOf: () => '192.0.2.1',
+    addressOf: () => '192.0.2.1',
     authenticate: async (presented) => {
       if (presented.kind !== 'api_key' || presented.key !== 'known') throw new Fault('INVALID_AUTH', 'not known');
       return { kind: 'api_key', credentialId: 'key_1', tenants: [] } as never;

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import { appendChange, createSourceOf } from '#src/gateway/index.ts';
+import { appendChange, createReadSource } from '#src/gateway/index.ts';
 import { linkPath, providerReturnPath } from '#src/panel/config.ts';
 import { createPanel } from '#src/panel/index.ts';
 import { listenOn } from '#src/platform/db/hints/listen.ts';
@@ -70,7 +70,7 @@ export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs 
     ...{ clock, log, origin, isPassing: isTransient, streamBeatMs },
     listen: (channels, onNews, signal) => listenOn(pool, channels, onNews, signal),
     // As behind one proxy, so that a test may come from anywhere.
-    sourceOf: createSourceOf(1),
+    readSource: createReadSource(1),
     ports: { staff, ...({} as Omit<Parameters<typeof createPanel>[0]['ports'], 'staff'>) },
   });
   const users = createUsers({ db, box, clock, record, linkAddress });

@@ -124,7 +124,7 @@ const createApp = (appPages: readonly Page[]) =>
     clock: { now: () => new Date() },
     log: pino(new Writable({ write: (line, _encoding, done) => done(void logged.push(String(line))) })),
     isPassing: () => false,
-    sourceOf: () => '192.0.2.1',
+    readSource: () => ({ address: '192.0.2.1', network: '192.0.2.1' }),
     headers: createSecurityHeaders(origin, 31_536_000),
   });
 

@@ -52,6 +52,16 @@ test('from one address an account takes five guesses in a quarter of an hour, an
   expect(await signIn(panel.visitor('198.51.100.1'), email)).toBe('in');
 });
 
+test('the addresses of one IPv6 network share their guesses, and the audit has the whole address of each', async () => {
+  const { email } = await makeUser();
+  const before = panel.events.length;
+  for (let host = 1; host <= 5; host += 1) expect(await guess(`2001:db8:1:2::${host}`, email, 1)).toEqual(['refused']);
+  expect(await signIn(panel.visitor('2001:db8:1:2::6'), email)).toBe('wait');
+  expect(await signIn(panel.visitor('2001:db8:1:3::6'), email)).toBe('in');
+  const addresses = panel.events.slice(before).map(({ address }) => address);
+  expect(addresses).toEqual([...[1, 2, 3, 4, 5, 6].map((host) => `2001:db8:1:2::${host}`), '2001:db8:1:3::6']);
+});
+
 test('guesses that come at the same moment do not pass the bound', async () => {
   const { email } = await makeUser();
   const answers = await Promise.all(

@@ -3,6 +3,7 @@
  * that the schema does not define have the prefix `orderpass`. A name never changes its meaning: a new meaning gets a new
  * name.
  */
+import { isIP } from 'node:net';
 import type { AuditAction, ChainedEvent } from './event.ts';
 
 export type FoundEvent = {
@@ -80,7 +81,8 @@ export const toEcs = (event: FoundEvent): Record<string, unknown> => ({
   'event.outcome': event.outcome,
   'event.reason': event.reason,
   'http.request.id': event.requestIds,
-  'source.ip': event.address,
+  // The schema has addresses alone under this name, and an index with its types refuses a document with another text there.
+  'source.ip': event.address !== null && isIP(event.address) !== 0 ? event.address : null,
   'user.name': event.actor,
   'orderpass.count': event.count,
   'orderpass.credential.fingerprint': event.fingerprint,
@@ -93,4 +95,6 @@ export const toEcs = (event: FoundEvent): Record<string, unknown> => ({
   'orderpass.scopes': event.scopes,
   'orderpass.details': event.details,
   ...(event.signed === undefined ? undefined : { 'orderpass.signed': event.signed }),
+  // Of events of release 1.0.0 and of counted floods: the /64 network of IPv6 addresses.
+  'orderpass.source.network': event.address?.includes('/') ? event.address : null,
 });

@@ -1,6 +1,6 @@
 /** What the audit notes of an allowed request, described once per caller, route and source address. */
 
-import type { SourceOf } from '../../limits/source-address.ts';
+import type { AddressOf } from '../../limits/source-address.ts';
 import type { AllowedUse } from '../../model/allowed-use.ts';
 import type { Principal } from '../../model/principal.ts';
 import { neededScopes, type Route } from '../../model/route.ts';
@@ -13,7 +13,7 @@ import type { Recorder } from './recorder.ts';
 type AllowedUsesDeps = {
   describe: Recorder['describe'];
   fingerprint: Fingerprint;
-  sourceOf: SourceOf;
+  addressOf: AddressOf;
 };
 
 /** The use of `route` by `principal` from the address of the exchange. */
@@ -22,11 +22,11 @@ type AllowedUses = (principal: Principal, route: Route, exchange: Exchange) => A
 /** The uses of one caller. Most callers call one route again and again, so the last route needs no lookup. */
 type Noted = { route: Route; use: AllowedUse; others: Map<Route, AllowedUse> | undefined };
 
-export const createAllowedUses = ({ describe, fingerprint, sourceOf }: AllowedUsesDeps): AllowedUses => {
+export const createAllowedUses = ({ describe, fingerprint, addressOf }: AllowedUsesDeps): AllowedUses => {
   const fingerprintOf = createFingerprints(fingerprint);
   const known = new WeakMap<Principal, Noted>();
   return (principal, route, { req, presented }) => {
-    const address = sourceOf(req);
+    const address = addressOf(req) ?? null;
     const noted = known.get(principal);
     if (noted?.route === route && noted.use.group.shared.address === address) return noted.use;
     const before = noted?.others?.get(route);

@@ -1,9 +1,10 @@
 /**
- * Groups floods of refusals that share action, reason, address and client: the first hundred of a minute become events
+ * Groups floods of refusals that share action, reason, source and client: the first hundred of a minute become events
  * of their own, the rest of the minute becomes one event with a count. A flood therefore fills neither the disk nor the
  * search results.
  */
 import { minuteMs } from '#src/platform/clock.ts';
+import { networkOf } from '../../limits/source-address.ts';
 import type { NewAuditEvent } from '../event/event.ts';
 
 export type FloodGrouping = {
@@ -35,7 +36,8 @@ export const createFloodGrouping = (elapsedMs: () => number): FloodGrouping => {
     // Ids, tokens and routes differ in every request of a flood, so they are not part of the key.
     // The client of a refused token is only claimed, so a flood may name another one each time.
     const caller = event.action === 'token.refused' ? '' : (event.client_id ?? event.credential_id);
-    const kind = `${event.action} ${event.reason} ${event.address} ${caller}`;
+    // A holder of one IPv6 address has the whole network, so a flood may come from another address each time.
+    const kind = `${event.action} ${event.reason} ${sourceOf(event.address)} ${caller}`;
     const known = groups.get(kind);
     if (known !== undefined) return known;
     const isFull = groups.size >= keysMax;
@@ -69,11 +71,15 @@ export const createFloodGrouping = (elapsedMs: () => number): FloodGrouping => {
   };
 };
 
-const comparedNames = ['fingerprint', 'token_id', 'route_id', 'credential_id', 'client_id', 'kind', 'address'] as const;
+const comparedNames = ['fingerprint', 'token_id', 'route_id', 'credential_id', 'client_id', 'kind'] as const;
+
+const sourceOf = (address: string | null | undefined) => (address && networkOf(address)) ?? address;
 
 const commonOf = (counting: NewAuditEvent, event: NewAuditEvent): NewAuditEvent => {
   const common: NewAuditEvent = { ...counting };
   for (const name of comparedNames) if (counting[name] !== event[name]) common[name] = null;
+  if (counting.address !== event.address)
+    common.address = sourceOf(counting.address) === sourceOf(event.address) ? (sourceOf(event.address) ?? null) : null;
   if (counting.route_id !== event.route_id) common.scopes = [];
   if (counting.tenants !== event.tenants && String(counting.tenants) !== String(event.tenants)) common.tenants = [];
   return common;

@@ -5,7 +5,15 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { changesProcess } from '../chain/chain.ts';
 import { marksOf } from '../event/token-uses.ts';
-import { all, type EventFilter, isOfManyTokens, keyAsked, manyTokens, otherConditions } from './filter-store.ts';
+import {
+  addressesAsked,
+  all,
+  type EventFilter,
+  isOfManyTokens,
+  keyAsked,
+  manyTokens,
+  otherConditions,
+} from './filter-store.ts';
 
 type Condition = RawBuilder<unknown>;
 
@@ -84,7 +92,7 @@ export const accessPathsOf = (filter: EventFilter, isRare: (column: ListColumn) 
     add(['action'], alongValue('action', action, sql`action <> 'request.allowed'`));
   }
   if (route !== undefined) add(['route'], alongValue('route_id', route));
-  if (address !== undefined) add(['address'], alongValue('address', address));
+  if (address !== undefined) add(['address'], ...addressesAsked(address).map((value) => alongValue('address', value)));
   if (outcome === 'failure') add(['outcome'], alongTime(sql`outcome = 'failure'`));
   add([], alongTime(sql`true`));
   return paths;

@@ -1,5 +1,7 @@
 /** SQL conditions for a filter of events. */
 import { type RawBuilder, sql } from 'kysely';
+import { plainAddress } from '../../limits/address-list.ts';
+import { networkOf } from '../../limits/source-address.ts';
 import { timesOf } from '../event/request-id-times.ts';
 import { keyLength, keysAsked, marksOf } from '../event/token-uses.ts';
 
@@ -13,6 +15,7 @@ export type EventFilter = {
   tokenId?: string | undefined;
   action?: string | undefined;
   route?: string | undefined;
+  /** A whole IPv6 address also finds events that have its /64 network alone: those of release 1.0.0, and counted floods. */
   address?: string | undefined;
   outcome?: 'success' | 'failure' | undefined;
   /** Changes by this actor. Of a user of the panel also the changes of the account, whose details contain its id. */
@@ -53,7 +56,7 @@ export const otherConditions = (filter: EventFilter): Condition[] => {
   }
   if (filter.action === 'token.issued') conditions.push(sql`action = 'token.issued'`);
   if (filter.route !== undefined) conditions.push(sql`route_id = ${filter.route}`);
-  if (filter.address !== undefined) conditions.push(sql`address = ${filter.address}`);
+  if (filter.address !== undefined) conditions.push(sql`address = any (${addressesAsked(filter.address)}::text[])`);
   // Written as a constant, so that the partial index of failures can be used.
   if (filter.outcome === 'failure') conditions.push(sql`outcome = 'failure'`);
   if (filter.outcome === 'success') conditions.push(sql`outcome = 'success'`);
@@ -61,6 +64,12 @@ export const otherConditions = (filter: EventFilter): Condition[] => {
   if (filter.since !== undefined) conditions.push(sql`at >= ${filter.since}`);
   if (filter.until !== undefined) conditions.push(sql`at < ${filter.until}`);
   return conditions;
+};
+
+/** The texts under which events of an address are stored. */
+export const addressesAsked = (text: string): string[] => {
+  const address = plainAddress(text.trim()) ?? text;
+  return [...new Set([address, networkOf(address) ?? address])];
 };
 
 /** Details are compact JSON, so a member and its value are one text. */
