@@ -4,6 +4,7 @@ import type { Context } from 'koa';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
 import type { AddressOf } from '../limits/source-address.ts';
+import type { Allowed } from '../model/allowed-use.ts';
 import { isClientId } from '../model/credential-values.ts';
 import type { IdentifiedClient, ProvenClient } from './authenticate-client.ts';
 import { claimedClientId } from './limit-failures.ts';
@@ -15,14 +16,20 @@ import { tokenPath } from './token-issuer.ts';
 export type AuditOAuth = {
   /** Rejects with OVERLOADED: a token that the audit does not have is not issued. */
   issued(ctx: Context, proven: ProvenClient, token: { access_token: string; scope: string }): Promise<void>;
+  /** What an event notes of the request and of the client that it proves. */
+  about(ctx: Context, proven: ProvenClient): AboutRequest;
+  /** Records a use of the revocation endpoint without effect, as an allowed request, for uses of a leaked secret are searched. */
+  revokedNothing(ctx: Context, proven: ProvenClient): void;
   /** Rejects with OVERLOADED. */
   introspected(ctx: Context, proven: ProvenClient, tokenId: string | null): Promise<void>;
   refused(ctx: Context, form: Form | undefined, refusal: OAuthRefusal): Promise<void>;
 };
 
+type AboutRequest = Omit<Allowed, 'token_id' | 'scopes'> & { request_ids: readonly string[] };
+
 type AuditOAuthDeps = {
   origin: string;
-  recorder: Pick<Recorder, 'record' | 'recordRefusal'>;
+  recorder: Pick<Recorder, 'record' | 'recordRefusal' | 'describe' | 'allow'>;
   fingerprint: Fingerprint;
   addressOf: AddressOf;
   /** 'issued', or the error. */
@@ -36,7 +43,7 @@ export const createAuditOAuth = ({
   addressOf,
   countToken,
 }: AuditOAuthDeps): AuditOAuth => {
-  const about = (ctx: Context, { client, credentialId, secret }: ProvenClient) => ({
+  const about = (ctx: Context, { client, credentialId, secret }: ProvenClient): AboutRequest => ({
     ...requestOf(ctx, addressOf),
     kind: 'api_client',
     client_id: client.clientId,
@@ -45,6 +52,11 @@ export const createAuditOAuth = ({
     tenants: client.tenants,
   });
   return {
+    about,
+    revokedNothing: (ctx, proven) => {
+      const { request_ids: _, ...use } = about(ctx, proven);
+      recorder.allow(recorder.describe({ ...use, token_id: null, scopes: [] }), String(ctx.state.requestId));
+    },
     issued: async (ctx, proven, { access_token, scope }) => {
       const { jti, exp, aud, authorization_details, ancestors, ancestors_iat, cnf } = claimsOf(access_token);
       await recorder.record({

@@ -184,7 +184,9 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
       revocationPath,
       async (ctx) => {
         const form = keepForm(ctx, await readOAuthForm(ctx.req, ctx.querystring));
-        await revoke((await authenticate(ctx, form)).client, requireToken(form));
+        const proven = await authenticate(ctx, form);
+        const revoked = await revoke(proven.client, requireToken(form), deps.audit.about(ctx, proven));
+        if (!revoked) deps.audit.revokedNothing(ctx, proven);
         return { status: 200, headers: {}, body: undefined };
       },
     ],

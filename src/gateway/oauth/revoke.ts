@@ -2,6 +2,7 @@
 import { Fault } from '#src/contract/fault.ts';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { BearerTokens, VerifiedToken } from '../access/bearer-tokens.ts';
+import type { NewAuditEvent } from '../audit/event/event.ts';
 import type { RevokeToken } from '../credentials/change/revoke-token.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
@@ -14,20 +15,25 @@ export type RevokeDeps = {
   revokeToken: RevokeToken;
 };
 
-/** Resolves when this process refuses the token; the others follow within a second. Rejects with OAuthRefusal. */
+/**
+ * Resolves when this process refuses the token; the others follow within a second. False: there was nothing to revoke. `about`: the
+ * request, for the audit. Rejects with OAuthRefusal.
+ */
 export const createRevoke =
   (deps: RevokeDeps) =>
-  async (client: ClientRecord, text: string): Promise<void> => {
+  async (client: ClientRecord, text: string, about: Partial<NewAuditEvent>): Promise<boolean> => {
     const token = await readToken(deps, text);
     // Nothing to revoke, which is a success (RFC 7009 section 2.2).
-    if (token === undefined) return;
+    if (token === undefined) return false;
     if (token.clientId !== client.clientId) {
       if (await isLive(deps, text)) throw invalidRequest('The token was issued to another client');
-      return;
+      return false;
     }
-    await deps.revokeToken(token, { reason: 'revoked by its client', actor: client.clientId });
+    const by = { reason: 'revoked by its client', actor: client.clientId };
+    const revoked = await deps.revokeToken(token, by, about);
     // The revocation is committed. If this refresh fails, this process reads it later, as the others do.
     await deps.credentials.refresh().catch(() => undefined);
+    return revoked;
   };
 
 const readToken = async ({ tokens }: RevokeDeps, text: string): Promise<VerifiedToken | undefined> => {

@@ -1,4 +1,4 @@
-/** What the audit knows of a credential that the OAuth endpoints refused. */
+/** What the audit knows of a credential that the OAuth endpoints refused, or that revoked a token there. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFingerprint } from '#src/gateway/audit/event/fingerprint.ts';
 import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
@@ -27,7 +27,7 @@ const elsewhere = ['192.0.2.0/24'];
 
 const send = async (fields: Record<string, string>, id: string, target = '/api/oauth/token') => {
   const { status, json } = await postToken(harness.url, fields, { 'x-request-id': id }, target);
-  return [status, json.error];
+  return [status, json?.error];
 };
 
 test('A-757 an ended secret that is tried at the OAuth endpoints is found by its value, with its requests', async () => {
@@ -85,4 +85,36 @@ test('A-757 a proven workload that is refused is named by its client, though its
   const [refused] = await find({ requestId: 'wl-1', client: clientId });
   expect(refused).toMatchObject({ action: 'token.refused', credentialId: trustId, reason: 'address_not_allowed' });
   expect(refused?.fingerprint).toBeNull();
+});
+
+test('A-759 a revocation by its client has request, address and secret; a use of the endpoint that revokes nothing is a call of the secret', async () => {
+  const tenant = await harness.createTenant();
+  const client = await harness.createClient([tenant]);
+  const { client_id: clientId, client_secret: secret, secret_id: credentialId } = client;
+  const token = await tokenOf(harness.url, client);
+  const fingerprint = createFingerprint(harness.box)(secret);
+  const revoke = (value: string, id: string) => send({ ...pick(client), token: value }, id, '/api/oauth/revoke');
+  expect(await revoke(token, 'rev-1')).toEqual([200, undefined]);
+  const used = { clientId, credentialId, fingerprint, tenants: [tenant], address: '127.0.0.1' };
+  const about = { ...used, kind: 'api_client', routeId: '/api/oauth/revoke' };
+  expect(await find({ requestId: 'rev-1' })).toMatchObject([
+    {
+      action: 'token.revoked',
+      ...about,
+      actor: clientId,
+      reason: 'revoked by its client',
+      tokenId: expect.any(String),
+    },
+  ]);
+  expect(await find({ tenant, action: 'token.revoked' })).toHaveLength(1);
+  for (const [id, value] of [
+    ['rev-2', token],
+    ['rev-3', 'abc'],
+  ] as const) {
+    expect(await revoke(value, id)).toEqual([200, undefined]);
+    await until(async () => (await find({ requestId: id })).length > 0);
+    expect(await find({ requestId: id })).toMatchObject([{ action: 'request.allowed', ...about, scopes: [] }]);
+  }
+  expect(await find({ client: clientId, action: 'token.revoked' })).toHaveLength(1);
+  expect((await readTrace(deps(), secret)).calls).toBe(2);
 });
