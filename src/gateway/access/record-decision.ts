@@ -1,6 +1,6 @@
 /** Records allowed and refused requests in the audit. */
 import type { Fault } from '#src/contract/fault.ts';
-import { callerOf, secretOf, strangerOf } from '../audit/event/audited-caller.ts';
+import { callerOf, secretOf, shownOf, strangerOf } from '../audit/event/audited-caller.ts';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import { createAllowedUses } from '../audit/record/allowed-uses.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
@@ -76,7 +76,8 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
         return undefined;
       }
       exchange.allowed = undefined;
-      const value = presented === undefined ? undefined : secretOf(presented);
+      const shown = shownOf(presented, fault);
+      const value = shown === undefined ? undefined : secretOf(shown);
       return recorder.recordRefusal({
         action: isSimulated ? 'request.simulated' : 'request.denied',
         outcome: isSimulated ? 'success' : 'failure',

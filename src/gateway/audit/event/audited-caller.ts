@@ -28,12 +28,19 @@ export const callerOf = (
   tenants: principal.tenants,
 });
 
+/**
+ * The credential behind the refusal: of several, the first one when it is right, since the fault then names its caller.
+ */
+export const shownOf = (presented: Presented | undefined, fault: Fault): Presented | undefined =>
+  presented?.kind === 'refused' && fault instanceof TracedFault ? presented.first : presented;
+
 /** A refused caller is named only when the gateway itself found the key or client behind its credential. */
 export const strangerOf = (presented: Presented | undefined, fault: Fault) => {
   const callerId = fault instanceof TracedFault ? fault.trace.callerId : null;
-  const isKey = presented?.kind === 'api_key';
+  const shown = shownOf(presented, fault);
+  const isKey = shown?.kind === 'api_key';
   return {
-    kind: presented === undefined || presented.kind === 'none' || presented.kind === 'refused' ? null : presented.kind,
+    kind: shown === undefined || shown.kind === 'none' || shown.kind === 'refused' ? null : shown.kind,
     credential_id: isKey ? callerId : null,
     client_id: isKey ? null : callerId,
   };
