@@ -41,3 +41,12 @@ test('A-761 a refusal of several credentials is found under the first right one:
   ]);
   expect(await readTrace(deps(), key)).toMatchObject({ refused: 1, refusals: [{ requestIds: ['amb-1'] }] });
 });
+
+test('A-767 changes of the limits and networks of a key are found under its restaurant', async () => {
+  const tenant = await harness.createTenant();
+  const { keyId } = await harness.credentials.createApiKey({ tenant, name: 'till' });
+  await harness.credentials.setLimits('key', keyId, { minute: 100 });
+  await harness.credentials.setAllowIp('key', keyId, null);
+  for (const action of ['key.limits_changed', 'key.addresses_changed'])
+    expect(await find({ tenant, action })).toMatchObject([{ credentialId: keyId, tenants: [tenant] }]);
+});

@@ -83,7 +83,7 @@ export const noteState = async (
   await noteChange(deps, tx, { action: actionOf(kind, state), reason, ...about, details });
 };
 
-const holderOf = async (
+export const holderOf = async (
   tx: Tx,
   kind: Exclude<StateKind, 'client' | 'tokens'>,
   credential: string,

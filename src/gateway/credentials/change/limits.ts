@@ -7,7 +7,7 @@ import { readNetworks } from '../../limits/address-list.ts';
 import { limitNames, type OwnLimits } from '../../model/own-limits.ts';
 import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
 import { type Limited, type LimitedKind, lockLimits, updateAllowIp, updateLimits } from '../state/limit-store.ts';
-import { change, noteChange, only, type Tx } from './change.ts';
+import { change, holderOf, noteChange, only, type Tx } from './change.ts';
 
 /** Null removes a limit; a missing member keeps what it is. */
 export type LimitsChange = { readonly [Name in keyof OwnLimits]?: number | null | undefined };
@@ -54,7 +54,7 @@ export const applyLimits = async (
   await updateLimits(tx, kind, id, Object.keys(limits).length === 0 ? null : limits);
   await noteChange(deps, tx, {
     action: kind === 'client' ? 'client.limits_changed' : 'key.limits_changed',
-    ...about(kind, id),
+    ...(await about(tx, kind, id)),
     details: JSON.stringify({ limits, before: before.limits ?? {} }),
   });
   return limits;
@@ -72,14 +72,15 @@ export const applyAllowIp = async (
   await updateAllowIp(tx, kind, id, networks);
   await noteChange(deps, tx, {
     action: kind === 'client' ? 'client.addresses_changed' : 'key.addresses_changed',
-    ...about(kind, id),
+    ...(await about(tx, kind, id)),
     details: JSON.stringify({ allow_ip: networks, before: before.allowIp }),
   });
   return networks;
 };
 
-const about = (kind: LimitedKind, id: string) =>
-  kind === 'client' ? { client_id: id } : { kind: 'api_key', credential_id: id };
+/** With the tenant of a key, under which all of its changes are found. */
+const about = async (tx: Tx, kind: LimitedKind, id: string) =>
+  kind === 'client' ? { client_id: id } : { kind: 'api_key', ...(await holderOf(tx, 'api_key', id)) };
 
 const assertLimits = (wanted: LimitsChange): void => {
   const errors: FaultDetail[] = limitNames.flatMap((name) => {
