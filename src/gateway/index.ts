@@ -275,7 +275,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     inspectToken: (token) => current.get().inspectToken(token),
   });
   const leakReports = openLeakReports({ ...known, access, count: metrics.leakReport });
-  const signals = await openSignals({ ...known, identifyCaller: (exchange) => current.get().identifyCaller(exchange) });
+  const signals = await openSignals({ ...known, access, current });
   const readiness = openReadiness(deps, kv, audit, reload);
   const answering = { oauth: withSignals(signals, oauth), leakReports, mcp, readiness };
   const door = openDoor({ ...deps, current, answers, metrics, ...answering });

@@ -27,7 +27,9 @@ type SignalsDeps = Omit<StreamDeps, 'box'> & {
   kv: Kv;
   log: Logger;
   /** With the current route table. */
-  identifyCaller: Step;
+  current: { get: () => { identifyCaller: Step } };
+  /** See RecordDecision. */
+  access: { decisions: { allow: Step; settle: (exchange: Exchange) => void } };
 };
 
 export type Signals = { middleware: Middleware; close: () => void };
@@ -62,6 +64,8 @@ export const openSignals = async (deps: SignalsDeps): Promise<Signals | undefine
     [paths.metadata, () => metadata],
     [paths.jwks, async () => JSON.stringify(await keys.jwks())],
   ]);
+  const { decisions } = deps.access;
+  const identifyCaller: Step = (exchange) => deps.current.get().identifyCaller(exchange);
   const throttle = createThrottle({ kv: deps.kv, name: 'signals', callsMax, windowSeconds: 60 });
   const middleware: Middleware = async (ctx, next) => {
     const document = documents.get(ctx.path);
@@ -77,9 +81,12 @@ export const openSignals = async (deps: SignalsDeps): Promise<Signals | undefine
     const endpoint = methods[ctx.method];
     if (endpoint === undefined) throw methodNotAllowed(allow);
     const exchange = exchangeOf(ctx);
-    const clientId = await identify(exchange, deps.identifyCaller, throttle, endpoint.scope);
+    const clientId = await identify(exchange, identifyCaller, throttle, endpoint.scope);
+    await decisions.allow(exchange);
+    const about = aboutOf(exchange);
     if (exchange.dpopNonce !== undefined) ctx.set('dpop-nonce', exchange.dpopNonce);
-    write(ctx, await endpoint.answer(await readRequest(ctx, clientId), goneSignal(ctx)));
+    write(ctx, await endpoint.answer({ ...(await readRequest(ctx, clientId)), about }, goneSignal(ctx)));
+    decisions.settle(exchange);
   };
   return { middleware, close: waits.close };
 };
@@ -145,7 +152,15 @@ const identify = async (
   return principal.id;
 };
 
-const readRequest = async (ctx: Context, clientId: string): Promise<SignalRequest> => {
+/** What the event of a change notes of its request. */
+const aboutOf = ({ requestId, allowed }: Exchange): SignalRequest['about'] => {
+  if (allowed === undefined) return {};
+  const { fingerprint, token_id, group } = allowed;
+  const { kind, route_id, address } = group.shared;
+  return { request_ids: [requestId], fingerprint, token_id, kind, route_id, address };
+};
+
+const readRequest = async (ctx: Context, clientId: string): Promise<Omit<SignalRequest, 'about'>> => {
   const { values, errors } = readQuery(ctx.querystring);
   if (errors.length > 0) throw validationFault(errors);
   return { clientId, streamId: values.stream_id, body: await readJsonObject(ctx.req, bodyBounds) };

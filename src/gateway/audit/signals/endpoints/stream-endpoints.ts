@@ -7,6 +7,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { rateLimited } from '../../../model/faults.ts';
+import type { NewAuditEvent } from '../../event/event.ts';
 import { appendChange } from '../../record/append-change.ts';
 import { verification } from '../events/event-types.ts';
 import { insertStreamEvent } from '../events/queue-store.ts';
@@ -38,8 +39,13 @@ type PushProblem = (url: string) => Promise<string | undefined>;
 
 const noPush: PushProblem = () => Promise.resolve('cannot be used: this program pushes no events');
 
-/** `streamId`: of the query. `body`: undefined for none. */
-export type SignalRequest = { clientId: string; streamId: string | undefined; body: unknown };
+/** `streamId`: of the query. `body`: undefined for none. `about`: for the event of a change. */
+export type SignalRequest = {
+  clientId: string;
+  streamId: string | undefined;
+  body: unknown;
+  about: Partial<NewAuditEvent>;
+};
 export type SignalAnswer = { status: number; body?: unknown };
 
 type Endpoint = (request: SignalRequest) => Promise<SignalAnswer>;
@@ -72,8 +78,9 @@ const requireId = (streamId: string | undefined): string => parseBody(idMember, 
 export const createStreamEndpoints = (deps: StreamDeps) => {
   const { db, box, clock, origin, pushProblem = noPush } = deps;
   const show = (stream: store.Stream) => showConfiguration(stream, pollUrlOf(origin, stream.streamId));
-  const audited = (tx: Tx, stream: store.Stream, done: string, more: object = {}): Promise<void> =>
+  const audited: Audited = (tx, { about }, stream, done, more = {}) =>
     appendChange(tx, box, clock.now(), {
+      ...about,
       action: 'signals.changed',
       client_id: stream.clientId,
       actor: stream.clientId,
@@ -86,7 +93,7 @@ export const createStreamEndpoints = (deps: StreamDeps) => {
     work: (tx: Tx, stream: store.Stream) => Promise<T>,
   ): Promise<T> => inTransaction(db, async (tx) => work(tx, await lockOwn(tx, clientId, streamId)));
 
-  const create: Endpoint = async ({ clientId, body }) => {
+  const create: Endpoint = async ({ clientId, body, about }) => {
     const made: store.Stream = {
       ...{ streamId: newId('str'), clientId, issuer: origin, ...unsupplied, status: 'enabled' },
       ...{ statusReason: null, verifiedAt: null, failures: 0 },
@@ -95,7 +102,7 @@ export const createStreamEndpoints = (deps: StreamDeps) => {
     await inTransaction(db, async (tx) => {
       if (!(await store.insertStream(tx, stream, clock.now())))
         throw new Fault('CONFLICT', 'The client has a stream already; read it, or delete it first');
-      await audited(tx, stream, 'created', { delivery: stream.delivery });
+      await audited(tx, { about }, stream, 'created', { delivery: stream.delivery });
     });
     return { status: 201, body: show(stream) };
   };
@@ -109,7 +116,7 @@ export const createStreamEndpoints = (deps: StreamDeps) => {
 
   const write =
     (replaces: boolean): Endpoint =>
-    async ({ clientId, body }) => {
+    async ({ clientId, body, about }) => {
       const given = readConfiguration(body);
       const streamId = requireId(given.stream_id);
       const before = await store.streamOfClient(db, clientId);
@@ -121,15 +128,15 @@ export const createStreamEndpoints = (deps: StreamDeps) => {
       return onOwn(clientId, streamId, async (tx, stream) => {
         const changed = await applyConfiguration(checked, stream, given, replaces);
         await store.updateStream(tx, changed, clock.now());
-        await audited(tx, changed, 'configured', { delivery: changed.delivery });
+        await audited(tx, { about }, changed, 'configured', { delivery: changed.delivery });
         return { status: 200, body: show(changed) };
       });
     };
 
-  const remove: Endpoint = ({ clientId, streamId }) =>
+  const remove: Endpoint = ({ clientId, streamId, about }) =>
     onOwn(clientId, requireId(streamId), async (tx, stream) => {
       await store.deleteStream(tx, stream.streamId);
-      await audited(tx, stream, 'deleted');
+      await audited(tx, { about }, stream, 'deleted');
       return { status: 204 };
     });
 
@@ -138,7 +145,13 @@ export const createStreamEndpoints = (deps: StreamDeps) => {
 
 type OnOwn = <T>(clientId: string, streamId: string, work: (tx: Tx, stream: store.Stream) => Promise<T>) => Promise<T>;
 
-type Audited = (tx: Tx, stream: store.Stream, done: string, more?: object) => Promise<void>;
+type Audited = (
+  tx: Tx,
+  request: Pick<SignalRequest, 'about'>,
+  stream: store.Stream,
+  done: string,
+  more?: object,
+) => Promise<void>;
 
 /** Status, subjects and verification. */
 const standing = ({ db, clock }: StreamDeps, onOwn: OnOwn, audited: Audited) => {
@@ -154,11 +167,11 @@ const standing = ({ db, clock }: StreamDeps, onOwn: OnOwn, audited: Audited) => 
     return { status: 200, body: showStatus(id, stream.status, stream.statusReason) };
   };
 
-  const setStatus: Endpoint = ({ clientId, body }) => {
+  const setStatus: Endpoint = ({ clientId, body, about }) => {
     const { stream_id, status, reason } = parseBody(statusBody, body);
     return onOwn(clientId, stream_id, async (tx, stream) => {
       await changeStatus(tx, stream, { status, reason: reason ?? null }, clock.now(), { announced: false });
-      if (status !== stream.status) await audited(tx, stream, status);
+      if (status !== stream.status) await audited(tx, { about }, stream, status);
       return { status: 200, body: showStatus(stream_id, status, reason) };
     });
   };
