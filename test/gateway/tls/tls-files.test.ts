@@ -118,7 +118,7 @@ test('A-172 a new certificate is served when its files are swapped, written or r
 });
 
 test('A-172 SIGHUP reads the certificates at once', async () => {
-  // The watcher reads changed files after two looks, a second apart: only an attempt that ends before that shows what SIGHUP does.
+  // The watcher reads changed files after two looks, one a second: only an attempt that ends before that shows what SIGHUP does.
   let tookMs = Infinity;
   for (let tries = 0; tookMs >= 1_000 && tries < 10; tries += 1) {
     const pair = stand.authority.issue();

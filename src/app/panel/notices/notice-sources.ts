@@ -101,7 +101,10 @@ export const createNoticeSources = (store: Pick<Store, 'background'>): NoticeSou
   };
 };
 
-const describeLeaks = async (db: Db, leaks: Readonly<Awaited<ReturnType<typeof listReportedLeaks>>>): Promise<Found[]> => {
+const describeLeaks = async (
+  db: Db,
+  leaks: Readonly<Awaited<ReturnType<typeof listReportedLeaks>>>,
+): Promise<Found[]> => {
   const restaurants = await restaurantNames(
     db,
     leaks.flatMap(({ tenant }) => tenant ?? []),
