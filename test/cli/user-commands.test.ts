@@ -81,6 +81,9 @@ test('user set, disable and enable change the account, and each change is in the
     events: Record<string, unknown>[];
   };
   expect(events).toHaveLength(4);
+  // The restaurant has the change that gave it to the user, and the one that took it away.
+  const asked = ['audit', 'search', '--action', 'user.changed', '--restaurant', second];
+  expect(((await runJson(asked, env)) as unknown as { events: unknown[] }).events).toHaveLength(2);
   expect(events[0]?.['user.name']).toMatch(/^cli:/);
   expect(await runCommand(['audit', 'verify'], env)).toMatchObject({ code: 0 });
 });

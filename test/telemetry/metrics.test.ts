@@ -168,6 +168,8 @@ const openRequest = (head: readonly string[]): ReturnType<typeof connect> => {
   const { hostname, port } = new URL(program.url);
   const socket = connect(Number(port), hostname, () => socket.write(`${head.join('\r\n')}\r\nhost: x\r\n\r\n`));
   socket.on('error', () => undefined);
+  // Unread data would hide the end of the connection.
+  socket.resume();
   return socket;
 };
 
@@ -178,14 +180,20 @@ test('A-777 a 429 counts under the limit that was reached: running requests are 
   const client = await newClient();
   await runJson(['client', 'limits', '--client-id', client.client_id, '--concurrency', '1'], env);
   const before = await figures();
-  const running = openRequest([
-    'POST /api/order/create HTTP/1.1',
-    ...headersOf(client),
-    'content-type: application/json',
-    'content-length: 100',
-  ]);
+  const open = () =>
+    openRequest([
+      'POST /api/order/create HTTP/1.1',
+      ...headersOf(client),
+      'content-type: application/json',
+      'content-length: 100',
+    ]);
+  let running = open();
   try {
-    await until(async () => (await ask(byHeaders(client))) === 429);
+    await until(async () => {
+      // It was refused itself when it came while the other one ran.
+      if (running.closed) running = open();
+      return (await ask(byHeaders(client))) === 429;
+    });
   } finally {
     running.destroy();
   }
@@ -194,7 +202,8 @@ test('A-777 a 429 counts under the limit that was reached: running requests are 
     const name = `orderpass_rate_limited_total{limit="${limit}"}`;
     return after(name) - before(name);
   };
-  expect([rise('concurrency'), rise('failures'), rise('units')]).toEqual([1, 0, 0]);
+  expect(rise('concurrency')).toBeGreaterThanOrEqual(1);
+  expect([rise('failures'), rise('units')]).toEqual([0, 0]);
 });
 
 test('A-777 refusals of the OAuth endpoints are counted as those of operations, and each answer of the token endpoint by its outcome', async () => {

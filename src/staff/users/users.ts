@@ -178,7 +178,9 @@ const accountChanges = (deps: UsersDeps) => {
         await setRestaurants(tx, user.id, restaurants);
         await setClients(tx, user.id, clients);
         const details = { role, restaurants, ...(clients.length > 0 && { clients }) };
-        await record(tx, now, { ...event(actor, user, 'user.changed', details), tenants: restaurants });
+        // A restaurant that the user loses has the change in its timeline too.
+        const tenants = [...new Set([...user.restaurants, ...restaurants])];
+        await record(tx, now, { ...event(actor, user, 'user.changed', details), tenants });
         return showUser({ ...user, role, restaurants, clients });
       }),
     /** Ends every session and link at once. */
