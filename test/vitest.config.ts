@@ -60,9 +60,9 @@ const common = {
   // Processes: an OAuth provider and a cluster of workers do not share one process with other files' tests.
   pool: 'forks',
   execArgv,
-  // Three times the cores of a small machine: many tests wait for a time of the program, and the others work meanwhile. With
-  // twice the cores they were idle a fifth of the time.
-  maxWorkers: 6,
+  // Twice the cores of a small machine: many tests wait for a time of the program, and the others work meanwhile. Four files keep
+  // two cores busy; six took no less time.
+  maxWorkers: 4,
   // They only end what hangs. Many tests start the program several times, on machines that leave them a tenth of a core.
   testTimeout: 240_000,
   hookTimeout: 240_000,

@@ -19,13 +19,7 @@ import { startCommandPool } from './doubles/command-pool.ts';
 import { databaseUrl, roleUrl, run } from './test-server.ts';
 
 /** The data of a test run may be lost with the machine. */
-const fastSettings = {
-  fsync: 'off',
-  synchronous_commit: 'off',
-  full_page_writes: 'off',
-  // Programs of several files at the same time.
-  max_connections: '400',
-};
+const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
 
 /** Connections of the pooler to each database: fewer than a program opens to it. */
 const poolSize = 6;
