@@ -172,9 +172,12 @@ test('F-12 an address that leaves its default port out is the same as one that n
     'http://inner./x',
     '//inner/x',
     'https://core.example/x',
+    // The scheme is ignored, and so are its ports.
+    'http://core.example/x',
+    'https://inner/x',
     'http://[0:0:0:0:0:0:0:1]:8081/x',
   ])
     expect([value, toPublic(value)]).toEqual([value, `${origin}/x`]);
-  for (const value of ['http://inner:81/x', 'http://inner.example/x', 'ftp://inner:80/x', 'http://core.example/x'])
+  for (const value of ['http://inner:81/x', 'http://inner.example/x', 'ftp://inner:80/x', 'http://core.example:8080/x'])
     expect(toPublic(value)).toBe(value);
 });
