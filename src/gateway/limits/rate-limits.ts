@@ -90,7 +90,6 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
     const asked = charged.flatMap((metered) =>
       metered.set.meters.map((meter, i) => ({ metered, i, meter, window: openedWindow(metered, i, meter, nowMs) })),
     );
-    asked.sort((a, b) => roomOf(a) - roomOf(b));
     // Sent first on the same connection, so that the decision includes it.
     for (const metered of charged) settlement.settleNow(metered);
     const ask = async ({ metered, i, meter, window }: (typeof asked)[number], wanted: number): Promise<boolean> => {
@@ -102,6 +101,9 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
     const taken: typeof asked = [];
     let refusing: (typeof asked)[number] | undefined;
     try {
+      // The room of a window that this process does not know yet.
+      await Promise.all(asked.filter(({ window }) => !window.confirmed).map((one) => ask(one, 0)));
+      asked.sort((a, b) => roomOf(a) - roomOf(b));
       for (const [index, one] of asked.entries()) {
         if (await ask(one, units)) taken.push(one);
         else {

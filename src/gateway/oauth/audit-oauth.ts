@@ -1,10 +1,11 @@
 /** Records in the audit what the OAuth endpoints do, before they answer. */
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
+import { createRecentMap } from '#src/platform/recent-map.ts';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
 import type { AddressOf } from '../limits/source-address.ts';
-import type { Allowed } from '../model/allowed-use.ts';
+import type { Allowed, AllowedUse } from '../model/allowed-use.ts';
 import { isClientId } from '../model/credential-values.ts';
 import type { IdentifiedClient, ProvenClient } from './authenticate-client.ts';
 import { claimedClientId } from './limit-failures.ts';
@@ -18,7 +19,10 @@ export type AuditOAuth = {
   issued(ctx: Context, proven: ProvenClient, token: { access_token: string; scope: string }): Promise<void>;
   /** What an event notes of the request and of the client that it proves. */
   about(ctx: Context, proven: ProvenClient): AboutRequest;
-  /** Records a use of the revocation endpoint without effect, as an allowed request, for uses of a leaked secret are searched. */
+  /**
+   * Records a use of the revocation endpoint without effect, as an allowed request, for uses of a leaked secret are searched. Throws
+   * OVERLOADED.
+   */
   revokedNothing(ctx: Context, proven: ProvenClient): void;
   /** Rejects with OVERLOADED. */
   introspected(ctx: Context, proven: ProvenClient, tokenId: string | null): Promise<void>;
@@ -27,9 +31,12 @@ export type AuditOAuth = {
 
 type AboutRequest = Omit<Allowed, 'token_id' | 'scopes'> & { request_ids: readonly string[] };
 
+const describedMax = 1_000;
+type Described = { client: ProvenClient['client']; use: AllowedUse };
+
 type AuditOAuthDeps = {
   origin: string;
-  recorder: Pick<Recorder, 'record' | 'recordRefusal' | 'describe' | 'allow'>;
+  recorder: Pick<Recorder, 'record' | 'recordRefusal' | 'assertRoom' | 'describe' | 'allow'>;
   fingerprint: Fingerprint;
   addressOf: AddressOf;
   /** 'issued', or the error. */
@@ -51,11 +58,22 @@ export const createAuditOAuth = ({
     fingerprint: secret === undefined ? null : fingerprint(secret),
     tenants: client.tenants,
   });
+  // Requests of one description become one event with their number.
+  const described = createRecentMap<string, Described>(describedMax);
+  const describe = (ctx: Context, proven: ProvenClient): Described['use'] => {
+    const { request_ids: _, ...more } = about(ctx, proven);
+    const key = `${more.credential_id} ${more.fingerprint} ${more.address}`;
+    const known = described.get(key);
+    if (known?.client === proven.client) return known.use;
+    const use = recorder.describe({ ...more, token_id: null, scopes: [] });
+    described.set(key, { client: proven.client, use });
+    return use;
+  };
   return {
     about,
     revokedNothing: (ctx, proven) => {
-      const { request_ids: _, ...use } = about(ctx, proven);
-      recorder.allow(recorder.describe({ ...use, token_id: null, scopes: [] }), String(ctx.state.requestId));
+      recorder.assertRoom();
+      recorder.allow(describe(ctx, proven), String(ctx.state.requestId));
     },
     issued: async (ctx, proven, { access_token, scope }) => {
       const { jti, exp, aud, authorization_details, ancestors, ancestors_iat, cnf } = claimsOf(access_token);

@@ -117,4 +117,8 @@ test('A-759 a revocation by its client has request, address and secret; a use of
   }
   expect(await find({ client: clientId, action: 'token.revoked' })).toHaveLength(1);
   expect((await readTrace(deps(), secret)).calls).toBe(2);
+  await Promise.all(Array.from({ length: 30 }, (_, i) => revoke('abc', `rev-many-${i}`)));
+  await until(async () => (await readTrace(deps(), secret)).calls === 32);
+  // What comes at once is one event with its number, or a few.
+  expect((await find({ client: clientId, action: 'request.allowed' })).length).toBeLessThan(20);
 });

@@ -1,10 +1,13 @@
 /** Which source addresses the audit has, and how events are found by one. */
 import { isIP } from 'node:net';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toEcs } from '#src/gateway/audit/event/found-event.ts';
 import { appendChange } from '#src/gateway/audit/record/append-change.ts';
 import { createFloodGrouping } from '#src/gateway/audit/record/group-floods.ts';
-import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
+import { chartAudit } from '#src/gateway/audit/search/chart-audit.ts';
+import { type EventFilter, networkText } from '#src/gateway/audit/search/filter-store.ts';
+import { countAudit } from '#src/gateway/audit/search/hours.ts';
 import { searchAudit } from '#src/gateway/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { until } from '../../support/until.ts';
@@ -60,6 +63,35 @@ test('A-758 requests, tokens and refusals from an IPv6 address have the whole ad
       else expect([isIP(String(ip)), exported['orderpass.source.network']]).toEqual([6, null]);
     }
   }
+});
+
+test('A-758 a search by a network finds the events of its addresses, and the counts by hour have the network', async () => {
+  const { db } = harness.database;
+  const sent = ['2001:db8::9', '2001:db8:0:0:1:0:0:1', '2001:db8:0:1::9', 'no:address', '192.0.2.7'];
+  await inTransaction(db, async (tx) => {
+    for (const address of sent)
+      await appendChange(tx, harness.box, harness.clock.now(), { action: 'user.signed_in', address });
+  });
+  const network = '2001:db8:0:0::/64';
+  for (const asked of [network, ' 2001:db8::/64 ', '2001:DB8:0:0:7::/64']) {
+    const found = await find({ address: asked });
+    expect([asked, found.map(({ address }) => address).toSorted()]).toEqual([asked, sent.slice(0, 2).toSorted()]);
+  }
+  const { rows } = await sql<{ address: string }>`
+    select ${networkText(sql`address`)} as address from unnest(${sent}::text[]) with ordinality as each (address, nth)
+    order by nth`.execute(db);
+  expect(rows.map(({ address }) => address)).toEqual([
+    network,
+    network,
+    '2001:db8:0:1::/64',
+    'no:address',
+    '192.0.2.7',
+  ]);
+  while (await countAudit(deps()));
+  const { values } = await chartAudit(deps(), { days: 7, dimension: 'address' });
+  const counted = values.map(({ value }) => value);
+  expect(counted).toContain('2001:db8:1:2::/64');
+  expect(counted.filter((value) => value.includes('::5'))).toEqual([]);
 });
 
 test('A-758 failures of a client are counted by the network of an IPv6 address, and so are floods of refusals', async () => {

@@ -12,6 +12,7 @@ import {
   isOfManyTokens,
   keyAsked,
   manyTokens,
+  networkAsked,
   otherConditions,
 } from './filter-store.ts';
 
@@ -92,7 +93,9 @@ export const accessPathsOf = (filter: EventFilter, isRare: (column: ListColumn) 
     add(['action'], alongValue('action', action, sql`action <> 'request.allowed'`));
   }
   if (route !== undefined) add(['route'], alongValue('route_id', route));
-  if (address !== undefined) add(['address'], ...addressesAsked(address).map((value) => alongValue('address', value)));
+  // No index has the addresses of a network beside each other.
+  if (address !== undefined && networkAsked(address) === undefined)
+    add(['address'], ...addressesAsked(address).map((value) => alongValue('address', value)));
   if (outcome === 'failure') add(['outcome'], alongTime(sql`outcome = 'failure'`));
   add([], alongTime(sql`true`));
   return paths;

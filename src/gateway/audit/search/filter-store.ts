@@ -15,7 +15,10 @@ export type EventFilter = {
   tokenId?: string | undefined;
   action?: string | undefined;
   route?: string | undefined;
-  /** A whole IPv6 address also finds events that have its /64 network alone: those of release 1.0.0, and counted floods. */
+  /**
+   * A whole IPv6 address also finds events that have its /64 network alone: those of release 1.0.0, and counted floods. A /64
+   * network finds those of all its addresses.
+   */
   address?: string | undefined;
   outcome?: 'success' | 'failure' | undefined;
   /** Changes by this actor. Of a user of the panel also the changes of the account, whose details contain its id. */
@@ -56,7 +59,7 @@ export const otherConditions = (filter: EventFilter): Condition[] => {
   }
   if (filter.action === 'token.issued') conditions.push(sql`action = 'token.issued'`);
   if (filter.route !== undefined) conditions.push(sql`route_id = ${filter.route}`);
-  if (filter.address !== undefined) conditions.push(sql`address = any (${addressesAsked(filter.address)}::text[])`);
+  if (filter.address !== undefined) conditions.push(isFrom(filter.address));
   // Written as a constant, so that the partial index of failures can be used.
   if (filter.outcome === 'failure') conditions.push(sql`outcome = 'failure'`);
   if (filter.outcome === 'success') conditions.push(sql`outcome = 'success'`);
@@ -65,6 +68,32 @@ export const otherConditions = (filter: EventFilter): Condition[] => {
   if (filter.until !== undefined) conditions.push(sql`at < ${filter.until}`);
   return conditions;
 };
+
+/** The network that a search for `text` means; undefined for a single address. */
+export const networkAsked = (text: string): string | undefined => {
+  const [, address = ''] = /^\s*([^/]+)\/64\s*$/.exec(text) ?? [];
+  const network = networkOf(address);
+  return network?.endsWith('/64') === true ? network : undefined;
+};
+
+const isFrom = (text: string): Condition => {
+  const network = networkAsked(text);
+  return network === undefined
+    ? sql`address = any (${addressesAsked(text)}::text[])`
+    : sql`${networkText(sql`address`)} = ${network}`;
+};
+
+/**
+ * `networkOf` of a stored address. A text that is no address, which a writer of the tables may have stored, stays as it is: a cast
+ * would fail for all rows.
+ */
+export const networkText = (address: RawBuilder<unknown>): Condition => sql`case
+  when ${address} like '%:%' and ${address} not like '%/%' and pg_input_is_valid(${address}, 'inet') then (
+    select concat_ws(':', ${groupOf(1)}, ${groupOf(5)}, ${groupOf(9)}, ${groupOf(13)}) || '::/64'
+    from encode(substring(inet_send(${address}::inet) from 5 for 8), 'hex') as digits)
+  else ${address} end`;
+
+const groupOf = (first: number): Condition => sql`to_hex(('x' || substr(digits, ${sql.lit(first)}, 4))::bit(16)::int)`;
 
 /** The texts under which events of an address are stored. */
 export const addressesAsked = (text: string): string[] => {

@@ -1,5 +1,6 @@
 /** SQL of the hourly counts of events. */
 import { type Kysely, sql } from 'kysely';
+import { networkText } from './filter-store.ts';
 
 type Db = Kysely<unknown>;
 
@@ -27,7 +28,7 @@ export const listUncounted = async (tx: Db, limit: number): Promise<Uncounted[]>
 /**
  * Counts at most `limit` next events of a chain, moves its position, and returns their number. An hour has at most
  * `valuesMax` separate values of a dimension, the most frequent of a page first; the rest is counted under '*'. Without
- * the bound, callers could fill the table with addresses.
+ * the bound, callers could fill the table with addresses. Those of IPv6 are counted by their network, since a caller has all of it.
  */
 export const countPage = async (
   tx: Db,
@@ -44,7 +45,7 @@ export const countPage = async (
         coalesce(d.value, '') as value, sum(p.count)::bigint as count
       from page p cross join lateral (values
         ('all', ''), ('client', coalesce(p.client_id, p.credential_id)), ('reason', p.reason), ('route', p.route_id),
-        ('address', p.address)) as d (dimension, value)
+        ('address', ${networkText(sql`p.address`)})) as d (dimension, value)
       where p.action in ('token.issued', 'request.allowed', 'request.denied', 'token.refused') and p.at >= ${since}
         and (d.dimension <> 'reason' or p.outcome = 'failure')
       group by 1, 2, 3, 4
