@@ -18,12 +18,15 @@ const digestOf = (stored: readonly unknown[]): string =>
     .update(JSON.stringify(stored.map((one) => JSON.stringify(one)).sort()))
     .digest('base64url');
 
-/** `stored`: all that the form shows. A form that is shown again with what the user chose keeps the digest it was opened with. */
+/**
+ * `stored`: all that the form shows. A form that is shown again with what the user chose keeps the digest it was opened with. The form
+ * needs `autocomplete="off"`: a browser that goes back to it would restore what the user chose, beside a digest of now.
+ */
 export const basisField = ({ form }: Pick<View, 'form'>, part: Part, stored: readonly unknown[]): Html =>
   html`<input type="hidden" name="${nameOf(part)}" value="${form.get(nameOf(part)) ?? digestOf(stored)}">`;
 
 /**
- * What answers a form whose values were changed after it was opened: the form at `path` with the values of now. Undefined: they
+ * What answers a form whose values were changed after it was opened, up to now: the form at `path` with the values of now. Undefined: they
  * are as they were, or the form is one of a release that sent no digest.
  */
 export const answerOutdated = (

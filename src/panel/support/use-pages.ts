@@ -192,7 +192,7 @@ const showScopes = async (view: View, problem?: string): Promise<Answer> => {
     status: problem === undefined ? 200 : 422,
     body: html`${problem !== undefined && message({ tone: 'bad', text: texts.support.correct })}
 <p>${t.text}</p>
-<form method="post" action="${clientPath(client.clientId)}/scopes">${csrfField}${basisField(view, 'scopes', basisOf(client))}
+<form method="post" action="${clientPath(client.clientId)}/scopes" autocomplete="off">${csrfField}${basisField(view, 'scopes', basisOf(client))}
 ${scopeChoice(view, { held: problem === undefined ? client.scopes : readScopes(form), problem })}
 <div class="row"><button class="primary">${t.submit}</button><a class="button" href="${back}">${texts.support.cancel}</a></div></form>`,
   });

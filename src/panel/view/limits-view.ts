@@ -100,7 +100,7 @@ type Forms = Pick<Shown, 'caller' | 'path' | 'problems'>;
 const limitsForm = (view: View, { caller, path, problems }: Forms): Html => {
   const t = view.texts.limits;
   const { defaults } = view.ports.limits;
-  return html`<form method="post" action="${path}" class="card">${view.csrfField}${basisField(view, 'limits', limitsOf(caller))}
+  return html`<form method="post" action="${path}" class="card" autocomplete="off">${view.csrfField}${basisField(view, 'limits', limitsOf(caller))}
 <p>${t.limitsText}</p>
 ${limitNames.map((name) => {
   const hint = name === 'minute' || name === 'burst' ? t.emptyIsDefault(t.number(defaults[name])) : t.emptyIsNone;
@@ -124,7 +124,7 @@ const addressForm = (view: View, { caller, path, problems }: Forms): Html => {
   const t = view.texts.limits;
   const note = fieldNote('allow_ip', problems.allow_ip, t.addressesHint(view.address));
   const value = view.form.get('allow_ip') ?? (caller.allowIp ?? []).join('\n');
-  return html`<form method="post" action="${path}/addresses" class="card">${view.csrfField}${basisField(view, 'addresses', caller.allowIp ?? [])}
+  return html`<form method="post" action="${path}/addresses" class="card" autocomplete="off">${view.csrfField}${basisField(view, 'addresses', caller.allowIp ?? [])}
 <p>${t.addressesText}</p>
 <label>${t.addresses}<textarea name="allow_ip" rows="4" spellcheck="false" autocomplete="off"${note.attributes}>${value}</textarea></label>${note.line}
 <button class="primary">${t.saveAddresses}</button></form>`;

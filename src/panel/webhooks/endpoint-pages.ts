@@ -55,7 +55,7 @@ const formPage = (
   page({
     title,
     status: Object.keys(problems).length === 0 ? 200 : 422,
-    body: html`<form method="post" action="${action}" class="card form">${view.csrfField}${basis}${endpointFields(view, { fields, problems, isNew })}
+    body: html`<form method="post" action="${action}" class="card form"${!isNew && html` autocomplete="off"`}>${view.csrfField}${basis}${endpointFields(view, { fields, problems, isNew })}
 <div class="row"><button class="primary">${submit}</button><a class="button" href="${cancel}">${view.texts.restaurant.cancel}</a></div></form>`,
   });
 

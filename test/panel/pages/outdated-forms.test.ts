@@ -134,6 +134,8 @@ test('A-685 a form that was open while another user changed the same is not save
     expect(await ask(path), name).toMatch(kept);
     expect.soft(await save(action, opened, late), name).toContain('Nothing was saved.');
     const shown = await ask(path);
+    // A browser that goes back restores no choice beside the digest of now.
+    expect.soft(shown, name).toMatch(new RegExp(`action="/panel${action}"[^>]* autocomplete="off"`));
     expect.soft(shown, name).toMatch(kept);
     expect.soft(shown, name).not.toMatch(saved);
     // The form that is shown now is saved.

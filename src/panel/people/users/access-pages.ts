@@ -100,7 +100,7 @@ const showForm = async (view: View, user: ListedUser, given: Access, problems?: 
     status: problems === undefined ? 200 : 422,
     body: html`${problems !== undefined && message({ tone: 'bad', text: texts.support.correct })}
 <p>${t.accessIntro}</p>
-<form method="post" action="${path}/access">${csrfField}${basisField(view, 'access', basisOf(user))}
+<form method="post" action="${path}/access" autocomplete="off">${csrfField}${basisField(view, 'access', basisOf(user))}
 ${await accessFields(view, given, problems ?? {}, user)}
 <div class="row"><button class="primary">${t.save}</button><a class="button" href="${path}">${texts.frame.cancel}</a></div>
 </form>`,

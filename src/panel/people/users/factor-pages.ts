@@ -48,7 +48,7 @@ const showForm = async (view: View): Promise<Answer> => {
   return page({
     title: t.title,
     body: html`<p>${t.about}</p>
-<form method="post" action="${factorPath}" class="card narrow">${csrfField}${basisField(view, 'factor', required)}
+<form method="post" action="${factorPath}" class="card narrow" autocomplete="off">${csrfField}${basisField(view, 'factor', required)}
 <fieldset><legend>${t.rolesTitle}</legend>
 ${allRoles.map(
   (role) =>
