@@ -86,20 +86,17 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
    * that saw such a total would keep it until the window ends.
    */
   const decideShared = async (charged: readonly Metered[], units: number): Promise<RateStanding> => {
-    const nowMs = elapsedMs();
-    const asked = charged.flatMap((metered) =>
-      metered.set.meters.map((meter, i) => ({ metered, i, meter, window: openedWindow(metered, i, meter, nowMs) })),
-    );
+    const asked = askedOf(charged, elapsedMs());
     // Sent first on the same connection, so that the decision includes it.
     for (const metered of charged) settlement.settleNow(metered);
-    const ask = async ({ metered, i, meter, window }: (typeof asked)[number], wanted: number): Promise<boolean> => {
+    const ask = async ({ metered, i, meter, window }: Asked, wanted: number): Promise<boolean> => {
       const releasedBefore = window.released;
       const count = await meter.counter.take(metered.id, wanted);
       near.learned(metered, i, window, count, releasedBefore);
       return count.taken;
     };
-    const taken: typeof asked = [];
-    let refusing: (typeof asked)[number] | undefined;
+    const taken: Asked[] = [];
+    let refusing: Asked | undefined;
     try {
       // The room of a window that this process does not know yet.
       await Promise.all(asked.filter(({ window }) => !window.confirmed).map((one) => ask(one, 0)));
@@ -213,7 +210,15 @@ const isSame = ({ meters }: MeterSet, policies: readonly RatePolicy[]): boolean 
   meters.length === policies.length &&
   policies.every(({ name, quota }, i) => meters[i]?.name === name && meters[i]?.quota === quota);
 
-const roomOf = ({ meter, window }: { meter: Meter; window: RateWindow }): number => meter.quota - window.used;
+/** One shared counter that a request is charged to, with what this process knows of its window. */
+type Asked = { metered: Metered; i: number; meter: Meter; window: RateWindow };
+
+const askedOf = (charged: readonly Metered[], nowMs: number): Asked[] =>
+  charged.flatMap((metered) =>
+    metered.set.meters.map((meter, i) => ({ metered, i, meter, window: openedWindow(metered, i, meter, nowMs) })),
+  );
+
+const roomOf = ({ meter, window }: Asked): number => meter.quota - window.used;
 
 const releaseUnits = ({ id }: Metered, window: RateWindow, { counter }: Meter, units: number): void => {
   window.used -= units;

@@ -71,8 +71,8 @@ export const otherConditions = (filter: EventFilter): Condition[] => {
 
 /** The network that a search for `text` means; undefined for a single address. */
 export const networkAsked = (text: string): string | undefined => {
-  const [, address = ''] = /^\s*([^/]+)\/64\s*$/.exec(text) ?? [];
-  const network = networkOf(address);
+  const [address = '', bits] = text.trim().split('/', 2);
+  const network = bits === '64' ? networkOf(address) : undefined;
   return network?.endsWith('/64') === true ? network : undefined;
 };
 
