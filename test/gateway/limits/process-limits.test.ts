@@ -48,3 +48,20 @@ test.each([
   expect(passed).toBeGreaterThanOrEqual(quota);
   expect(passed).toBeLessThanOrEqual(quota * 1.05);
 });
+
+test('A-740 a burst at a process that knows no window yet, which a larger limit refuses, uses no units for the other processes', async () => {
+  const [filling, asking, watching] = openProcesses(3, 600) as [RateLimits, RateLimits, RateLimits];
+  const larger = [{ id: 'tenant_1', policies: [{ name: 'tenant-minute', quota: 1_000, windowSeconds: 60 }] }];
+  for (const caller of ['opc_2', 'opc_3'])
+    expect((await filling.charge(caller, 500, undefined, larger)).retryAfterSeconds).toBeUndefined();
+  let isOver = false;
+  const burst = Promise.all(Array.from({ length: 300 }, () => asking.charge('opc_1', 1, undefined, larger)));
+  const refused = burst.then((all) => all.filter(({ retryAfterSeconds }) => retryAfterSeconds !== undefined));
+  void refused.then(() => {
+    isOver = true;
+  });
+  let passed = 0;
+  while (!isOver) passed += await chargeAtOnce(watching, 1);
+  expect(await refused).toHaveLength(300);
+  expect(watching.look('opc_1', 1).limits.map(({ remaining }) => remaining)).toEqual([600 - passed]);
+});
