@@ -119,6 +119,7 @@ test('A-759 a revocation by its client has request, address and secret; a use of
   expect((await readTrace(deps(), secret)).calls).toBe(2);
   await Promise.all(Array.from({ length: 30 }, (_, i) => revoke('abc', `rev-many-${i}`)));
   await until(async () => (await readTrace(deps(), secret)).calls === 32);
-  // What comes at once is one event with its number, or a few.
-  expect((await find({ client: clientId, action: 'request.allowed' })).length).toBeLessThan(20);
+  // What is recorded together is one event with its number.
+  const counts = (await find({ client: clientId, action: 'request.allowed' })).map(({ count }) => count);
+  expect(Math.max(...counts)).toBeGreaterThan(1);
 });
