@@ -31,7 +31,7 @@ export const auditSearchCommand = (group: Command, output: Output): void => {
     .option('--decision <decision>', 'allow or deny')
     .option('--action <name>', 'name of the event, e.g. token.issued, request.denied, secret.retired')
     .option('--route <id>', 'route of the route table, e.g. orders.list')
-    .option('--address <ip>', 'source address')
+    .option('--address <ip>', 'source address, or a /64 network of IPv6')
     .option('--request-id <id>', 'X-Request-Id of the answer')
     .option('--token-id <jti>', 'jti of an access token')
     .option('--issued-for <id>', 'use of the tokens that were issued for this client secret')
