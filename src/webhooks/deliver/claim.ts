@@ -127,12 +127,15 @@ const admit = async (
   const others = longestDue.filter((one) => !uids.has(one.endpointUid));
   const isUnknown = (one: DueEndpoint): boolean => one.class === unknown;
   const unknownOnes = others.filter(isUnknown).slice(0, freeForUnknown - (isUnknownFlooded ? reserveForUnknown : 0));
+  // Of all classes, the one that has been due for longest gets the first slot: otherwise quick endpoints that are always due
+  // would leave none for an endpoint that was never tried.
+  const inTurn = [...others.filter((one) => !isUnknown(one)), ...unknownOnes].sort(
+    (left, right) => left.dueAt.getTime() - right.dueAt.getTime(),
+  );
   return {
     admitted: [
       ...latest.map((endpoint): Admitted => ({ endpoint, slotKind: 'reserve' })),
-      ...[...others.filter((one) => !isUnknown(one)), ...unknownOnes].map(
-        (endpoint): Admitted => ({ endpoint, slotKind: endpoint.class === slow ? 'slow' : 'usual' }),
-      ),
+      ...inTurn.map((endpoint): Admitted => ({ endpoint, slotKind: endpoint.class === slow ? 'slow' : 'usual' })),
     ],
     left: { usual: free - reserve, reserve, slow: freeForSlow },
   };

@@ -95,6 +95,28 @@ test('an endpoint that is enabled again while its backlog is being cancelled get
   expect(receiver.received.slice(before).filter(({ body }) => body.includes('backlog'))).toEqual([]);
 });
 
+test('A-686 an endpoint that was never tried gets its turn while backlogs of known endpoints use every slot', async () => {
+  const known = await open();
+  const uids = await Promise.all(
+    Array.from({ length: 12 }, async (_, index) => (await engine.addEndpoint(`${known.url}/${index}`)).endpointUid),
+  );
+  const stop = engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  // All have answered in time.
+  await until(() => known.received.length === uids.length);
+  await until(async () => (await engine.deliveries()).every(({ state }) => state === 'succeeded'));
+  await stop();
+
+  const fresh = await open();
+  const { endpointUid } = await engine.addEndpoint(fresh.url);
+  await fill(endpointUid, 1);
+  for (const uid of uids) await fill(uid, 500);
+  await sql`update webhooks.ready set due_at = ${engine.clock.now()}`.execute(engine.db);
+  engine.startWorker({ settings: { concurrency_max: 4 } });
+  await until(() => fresh.received.length === 1);
+  expect(known.received.length).toBeLessThan(3_000);
+});
+
 test('a claim beside a backlog of 200,000 reads a few pages by index, and a fresh delivery of another endpoint does not wait for it', async () => {
   // Its rate allows nothing for a while, and it has been due for longest: a claim by the oldest due rows would see only
   // these.
