@@ -52,12 +52,19 @@ const onlyLong = process.env.TEST_LONG === 'only';
 const programs = onlyLong ? long.filter(isFromOutside) : fromOutside;
 const parts = onlyLong ? long.filter((file) => !isFromOutside(file)) : ['test/**/*.test.ts'];
 
+/** These replace a module or the HTTP client of Node, which would last in the process for the next file. */
+const replacing = [
+  'test/gateway/audit/http-sink.test.ts',
+  'test/ordering/orders/address-resolver.test.ts',
+  'test/platform/embedded/master-key-file.test.ts',
+];
+
 /** Each process would otherwise compile the dependencies of the program anew. */
 const execArgv = ['--import', new URL('../src/cli/compile-cache.mjs', import.meta.url).href];
 
 const common = {
   root: fileURLToPath(new URL('..', import.meta.url)),
-  // Processes: an OAuth provider and a cluster of workers do not share one process with other files' tests.
+  // Processes: an OAuth provider and a cluster of workers do not share one process with tests that run at the same time.
   pool: 'forks',
   execArgv,
   // Twice the cores of a small machine: many tests wait for a time of the program, and the others work meanwhile. Four files keep
@@ -71,6 +78,8 @@ const common = {
   expect: { poll: { timeout: 60_000 } },
 } as const;
 
+const shared = { ...common, isolate: false } as const;
+
 export default defineConfig({
   root: common.root,
   test: {
@@ -78,9 +87,11 @@ export default defineConfig({
     maxWorkers: common.maxWorkers,
     teardownTimeout: common.teardownTimeout,
     projects: [
-      { test: { ...common, name: 'parts', include: parts, exclude: [...excluded, ...fromOutside] } },
-      // One process for many files, which loads what they need once, and one browser in it.
-      { test: { ...common, name: 'programs', include: programs, exclude: excluded, isolate: false } },
+      // One process for many files, which loads what they need once: a third of what these files cost otherwise.
+      { test: { ...shared, name: 'parts', include: parts, exclude: [...excluded, ...fromOutside, ...replacing] } },
+      // The same, and one browser in it.
+      { test: { ...shared, name: 'programs', include: programs, exclude: excluded } },
+      { test: { ...common, name: 'replacing', include: onlyLong ? [] : replacing, exclude: excluded } },
     ],
   },
 });
