@@ -2,25 +2,49 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 /**
- * Crashes, attacks and operations of the store, and clients in other languages: files that take a minute or more each. The gate
- * leaves them out (TEST_LONG=off), and `npm run test:long` runs them alone (TEST_LONG=only).
+ * Files that take a minute or more each: crashes, attacks, rolled and replaced processes, operations of the store, costs that are
+ * measured on large data, and clients in other languages. The gate leaves them out (TEST_LONG=off), and `npm run test:long` runs
+ * them alone (TEST_LONG=only).
  */
 const long = [
+  'test/cli/forward-commands.test.ts',
+  'test/cli/package.test.ts',
+  'test/cli/remote/forward-remote.test.ts',
   'test/cli/store/backup-and-move.test.ts',
   'test/cli/store/master-key-rotation.test.ts',
   'test/conformance/clients/*.test.ts',
+  'test/conformance/oauth/authlib.test.ts',
   'test/gateway/audit/audit-attacks.test.ts',
+  'test/gateway/audit/audit-many-tokens.test.ts',
+  'test/gateway/audit/audit-search-cost.test.ts',
+  'test/gateway/audit/tree/audit-tree.test.ts',
   'test/gateway/processes/*.test.ts',
+  'test/ordering/interface/list-cost.test.ts',
+  'test/ordering/menus/menu-bounds.test.ts',
   'test/panel/demo/demo-data.test.ts',
+  'test/panel/restaurant/italian.test.ts',
+  'test/panel/support/workload.test.ts',
+  'test/panel/webhooks/facts.test.ts',
   'test/platform/database-roles.test.ts',
-  'test/platform/embedded/embedded-postgres-*.test.ts',
+  'test/platform/embedded/embedded-postgres*.test.ts',
   'test/platform/failover/failover-under-load.test.ts',
-  'test/platform/pooler/pooler.test.ts',
+  'test/platform/pooler/*.test.ts',
+  'test/reference/docs-pages.test.ts',
+  'test/reference/guide-claims/commands.test.ts',
+  'test/reference/guide/browser.test.ts',
+  'test/reference/releases/release-before.test.ts',
+  'test/rfc/ssf/rfc8935.test.ts',
   'test/rfc/ssf/suite-modules.test.ts',
+  'test/stories/countdown-processes.test.ts',
   'test/stories/import-process.test.ts',
   'test/stories/one-machine-restart.test.ts',
   'test/stories/order-model-crashes.test.ts',
+  'test/stories/quotas.test.ts',
+  'test/stories/reload-routes.test.ts',
+  'test/stories/rolling-restart.test.ts',
   'test/stories/start-before-store.test.ts',
+  'test/stories/store-away.test.ts',
+  'test/telemetry/traces.test.ts',
   'test/webhooks/deliver/crash-recovery.test.ts',
 ];
 
