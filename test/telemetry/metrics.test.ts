@@ -387,7 +387,8 @@ test('F-66 with a token the figures are shown to its holder alone, and without o
     }
     const shown = await read(`Bearer ${token}`);
     expect(shown.status).toBe(200);
-    expect(await shown.text()).toMatch(/^orderpass_ready 1$/m);
+    // The worker in the process is ready when its first lease is confirmed.
+    await until(async () => /^orderpass_ready 1$/m.test(await (await read(`Bearer ${token}`)).text()));
     expect((await fetch(metricsUrl)).status).toBe(200);
   } finally {
     await guarded.stop();
