@@ -11,58 +11,107 @@ export type Semaphore = {
   acquire(signal: AbortSignal): Promise<(() => void) | undefined>;
 };
 
-/** A semaphore for each name, for example one for each tenant. */
+/** For callers with a name, for example one for each tenant. */
 type Semaphores = {
-  /** As `acquire` of the semaphore of this name. */
+  /** As `acquire` of a semaphore, for a caller of this name. */
   acquire(name: string, signal: AbortSignal): Promise<(() => void) | undefined>;
 };
 
 type Bounds = { atOnceMax: number; waitingMax: number; waitMsMax: number };
 
-export const createSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): Semaphore => {
+export const createSemaphore = (bounds: Bounds): Semaphore => {
+  const shared = createSharedSemaphore(bounds);
+  return { acquire: (signal) => shared.acquire('', signal) };
+};
+
+type Waiter = { name: string; finish: (held: boolean) => void };
+
+/**
+ * One semaphore that several names share. A name may hold all of it while no other name waits; what is released goes to the name that
+ * holds least, and among these to the one that has waited for longest. In a full queue a caller takes the turn of the newest
+ * waiter of the name with most of them, unless its own name has as many.
+ */
+export const createSharedSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): Semaphores => {
+  const held = new Map<string, number>();
   let taken = 0;
-  const waiting: ((held: boolean) => void)[] = [];
+  const waiting: Waiter[] = [];
+  const heldBy = (name: string): number => held.get(name) ?? 0;
+  const waitersOf = (name: string): number => waiting.filter((one) => one.name === name).length;
+
+  const take = (name: string): void => {
+    taken += 1;
+    held.set(name, heldBy(name) + 1);
+  };
+
+  const drop = (name: string): void => {
+    taken -= 1;
+    if (heldBy(name) > 1) held.set(name, heldBy(name) - 1);
+    else held.delete(name);
+  };
+
+  const remove = (waiter: Waiter): void => void waiting.splice(waiting.indexOf(waiter), 1);
+
+  const nextWaiter = (): Waiter | undefined => {
+    let next = waiting[0];
+    for (const one of waiting) if (next !== undefined && heldBy(one.name) < heldBy(next.name)) next = one;
+    return next;
+  };
 
   /** The release function of one holder; a second call does nothing. */
-  const ender = (): (() => void) => {
+  const ender = (name: string): (() => void) => {
     let ended = false;
     return () => {
       if (ended) return;
       ended = true;
+      drop(name);
       // The next waiter becomes the holder directly, so a new caller cannot overtake it.
-      const next = waiting.shift();
-      if (next === undefined) taken -= 1;
-      else next(true);
+      const next = nextWaiter();
+      if (next === undefined) return;
+      remove(next);
+      take(next.name);
+      next.finish(true);
     };
   };
 
-  const wait = (signal: AbortSignal): Promise<boolean> =>
+  /** True when there is room for one more waiter of the name. */
+  const makeRoom = (name: string): boolean => {
+    if (waiting.length < waitingMax) return true;
+    const most = Math.max(...waiting.map((one) => waitersOf(one.name)));
+    const newest = waiting.findLast((one) => waitersOf(one.name) === most);
+    if (newest === undefined || most <= waitersOf(name) + 1) return false;
+    remove(newest);
+    newest.finish(false);
+    return true;
+  };
+
+  const wait = (name: string, signal: AbortSignal): Promise<boolean> =>
     new Promise((resolve) => {
-      const finish = (held: boolean): void => {
+      const finish = (isHeld: boolean): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', leave);
-        resolve(held);
+        resolve(isHeld);
       };
+      const waiter: Waiter = { name, finish };
       const leave = (): void => {
-        waiting.splice(waiting.indexOf(finish), 1);
+        remove(waiter);
         finish(false);
       };
       const timer = setTimeout(leave, waitMsMax);
       signal.addEventListener('abort', leave, { once: true });
-      waiting.push(finish);
+      waiting.push(waiter);
     });
 
   return {
-    acquire: async (signal) => {
+    acquire: async (name, signal) => {
       if (signal.aborted) return undefined;
-      if (taken < atOnceMax) taken += 1;
-      else if (waiting.length >= waitingMax || !(await wait(signal))) return undefined;
-      return ender();
+      if (taken < atOnceMax) take(name);
+      else if (!makeRoom(name) || !(await wait(name, signal))) return undefined;
+      return ender(name);
     },
   };
 };
 
-/** A semaphore without holders and waiters is deleted, so the number of names does not matter. */
+/** A semaphore for each name. One without holders and waiters is deleted, so the number of names does not matter. */
 export const createSemaphores = (bounds: Bounds): Semaphores => {
   const used = new Map<string, { semaphore: Semaphore; users: number }>();
 

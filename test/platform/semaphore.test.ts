@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
-import { createSemaphore, createSemaphores } from '#src/platform/semaphore.ts';
+import { createSemaphore, createSemaphores, createSharedSemaphore } from '#src/platform/semaphore.ts';
 
 const never = new AbortController().signal;
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('at most so many callers hold the semaphore, later callers get it in their order, and callers beyond the queue are refused', async () => {
   const semaphore = createSemaphore({ atOnceMax: 1, waitingMax: 2, waitMsMax: 60_000 });
@@ -51,4 +53,31 @@ test('names have semaphores of their own, and each release counts once', async (
   endNext?.();
   (await last)?.();
   expect(await semaphores.acquire('one', never)).toBeTypeOf('function');
+});
+
+test('what a name releases goes to the name that holds least, and in a full queue a name with more waiters loses its newest one', async () => {
+  const shared = createSharedSemaphore({ atOnceMax: 2, waitingMax: 3, waitMsMax: 60_000 });
+  const came: string[] = [];
+  const ask = async (name: string, label: string): Promise<(() => void) | undefined> => {
+    const end = await shared.acquire(name, never);
+    came.push(end === undefined ? `${label} refused` : label);
+    return end;
+  };
+  const [first, second] = [await ask('a', 'a1'), await ask('a', 'a2')];
+  const third = ask('a', 'a3');
+  void ask('a', 'a4');
+  void ask('a', 'a5');
+  await ask('a', 'a6');
+  const other = ask('b', 'b1');
+  await settled();
+  expect(came).toEqual(['a1', 'a2', 'a6 refused', 'a5 refused']);
+  first?.();
+  const endOther = await other;
+  expect(came.at(-1)).toBe('b1');
+  // One each: the longest wait decides.
+  endOther?.();
+  await third;
+  second?.();
+  await settled();
+  expect(came.slice(4)).toEqual(['b1', 'a3', 'a4']);
 });

@@ -43,7 +43,8 @@ const env = {
   ORDERPASS_DATA_DIR: data.path,
   NODE_ENV: 'production',
   NODE_OPTIONS: `--import=${slow}`,
-  ORDERPASS_RATE_BURST_UNITS: '1000',
+  ORDERPASS_RATE_BURST_UNITS: '10000',
+  ORDERPASS_RATE_MINUTE_UNITS: '10000',
 };
 let program: RunningProgram;
 let headers: Record<string, string>;
@@ -240,6 +241,55 @@ test('F-10 answers of the process cause no warning of Node, whatever their size 
   // The processes end at the first warning (see the preloaded file above).
   expect(program.errors()).not.toMatch(/Warning/);
   expect(program.child.exitCode).toBeNull();
+});
+
+test('A-786 large imports of one client that use every slot and the whole queue leave the next slot to another client', async () => {
+  await importsAnswer(program.url, headers);
+  const { restuid } = await runJson(['restaurant', 'create', '--name', 'Other'], env);
+  const other = await runJson(['client', 'create', '--name', 'Other', '--restaurant', String(restuid)], env);
+  const body = menuOf('Large').padEnd(300 * 1024, ' ');
+  const agent = new Agent({ keepAlive: false });
+  /** Sends a part of the body, and the rest when `finish` is called. */
+  const begin = (): { finish: () => void; status: Promise<number> } => {
+    const sent = request(`${program.url}/api/menu/import`, {
+      ...{ agent, method: 'POST' },
+      headers: { ...headers, 'content-length': body.length },
+    });
+    sent.write(body.slice(0, 1000));
+    const status = new Promise<number>((resolve) => {
+      sent.on('response', (answer) => resolve(answer.resume().statusCode ?? 0)).on('error', () => resolve(0));
+    });
+    return { finish: () => void sent.end(body.slice(1000)), status };
+  };
+  const begun: ReturnType<typeof begin>[] = [];
+  try {
+    const refusals: number[] = [];
+    await until(() => {
+      for (let count = 0; count < 4; count += 1) {
+        const one = begin();
+        begun.push(one);
+        void one.status.then((status) => void refusals.push(status));
+      }
+      return refusals.length > 0;
+    });
+    expect(refusals[0]).toBe(503);
+    const waits = fetch(`${program.url}/api/menu/import`, {
+      ...{ method: 'POST', body },
+      headers: {
+        'content-type': 'application/json',
+        'x-client-id': String(other.client_id),
+        'x-client-secret': String(other.client_secret),
+      },
+    });
+    const refusedBefore = refusals.length;
+    // It takes the turn of the newest waiter.
+    await until(() => refusals.length > refusedBefore);
+    begun[0]?.finish();
+    expect(await begun[0]?.status).toBe(200);
+    expect((await waits).status).toBe(200);
+  } finally {
+    agent.destroy();
+  }
 });
 
 test('A-560 where the system lets no process change its priority, menus are imported all the same', async () => {

@@ -8,14 +8,14 @@ import type { Context } from 'koa';
 import { Fault } from '#src/contract/fault.ts';
 import { requestIdHeader } from '#src/contract/headers.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { createSemaphore } from '#src/platform/semaphore.ts';
+import { createSharedSemaphore } from '#src/platform/semaphore.ts';
 import { pause } from '#src/platform/supervisor.ts';
 import type { ImportSettings } from './messages.ts';
 import { type Child, endOf, startChild, stopChild } from './start-child.ts';
 
 export type ImportProcess = {
   /** Answers the request with the answer of the process. Throws OVERLOADED when the process cannot be reached. */
-  serve(ctx: Context): Promise<void>;
+  serve(ctx: Context, caller: { id: string }): Promise<void>;
   /** Lets running requests finish, within a bound. */
   close(): Promise<void>;
 };
@@ -35,7 +35,8 @@ const waitMsMax = 20_000;
 
 export const createImportProcess = (settings: ImportSettings, { log }: { log: Logger }): ImportProcess => {
   const agent = new Agent({ keepAlive: true });
-  const slots = createSemaphore({ atOnceMax: largeAtOnceMax, waitingMax, waitMsMax });
+  // Callers share it, so that the imports of one leave a turn for those of the others.
+  const slots = createSharedSemaphore({ atOnceMax: largeAtOnceMax, waitingMax, waitMsMax });
   let child: Child | undefined;
   let running = 0;
   let idle: NodeJS.Timeout | undefined;
@@ -89,10 +90,10 @@ export const createImportProcess = (settings: ImportSettings, { log }: { log: Lo
   };
 
   return {
-    serve: async (ctx) => {
+    serve: async (ctx, caller) => {
       const closed = whenClosed(ctx);
       if (!isLarge(ctx.req)) return forward(ctx, closed);
-      const release = await slots.acquire(ctx.state.signal as AbortSignal);
+      const release = await slots.acquire(caller.id, ctx.state.signal as AbortSignal);
       if (release === undefined) {
         if (ctx.res.closed) return;
         throw unreachable(new Error('too many large requests at once'));

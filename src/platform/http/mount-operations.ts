@@ -44,7 +44,7 @@ export type OperationDeps = {
   /** Seals the receipts of operations with secrets. */
   box?: Pick<SecretBox, 'seal' | 'open'>;
   /** Serves operations with `longWork`; without it this process serves them. */
-  serveLongWork?: (ctx: Context) => Promise<void>;
+  serveLongWork?: (ctx: Context, caller: AssertedCaller) => Promise<void>;
 };
 
 const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
@@ -56,10 +56,11 @@ const turns = { atOnceMax: 1, waitingMax: 32, waitMsMax: 20_000 };
 export const mountOperations = (operations: readonly Operation[], prefix: string, deps: OperationDeps): Router => {
   const router = new Router({ prefix, strict: true, sensitive: true });
   const inTurn = createTurns();
+  const { serveLongWork, verifyAssertion } = deps;
   for (const operation of operations) {
     const handler =
-      operation.longWork === true && deps.serveLongWork !== undefined
-        ? deps.serveLongWork
+      operation.longWork === true && serveLongWork !== undefined
+        ? async (ctx: Context): Promise<void> => serveLongWork(ctx, callerOf(ctx.req, verifyAssertion))
         : (ctx: Context): Promise<void> => serve(operation, prefix, { ...deps, inTurn }, ctx);
     if (operation.method === 'GET') router.get(operation.path, handler);
     else router.post(operation.path, handler);
