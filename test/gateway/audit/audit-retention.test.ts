@@ -204,6 +204,51 @@ test('A-695 a month of many chains is dropped by as few statements under the loc
   expect((await harness.verify()).problems).toEqual([]);
 });
 
+const wrongClocks = [
+  { what: 'ahead', hours: 20 },
+  { what: 'behind by years', hours: -24 * 900 },
+];
+
+test.each(wrongClocks)(
+  'A-706 a month whose chain of changes goes on behind a clock that was $what is dropped later, and not reported as changed',
+  async ({ hours }) => {
+    const wrong = hours * 3_600_000;
+    await harness.start();
+    // Two hours before the end of a month.
+    const now = harness.clock.now();
+    harness.clock.move(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - 2 * 3_600_000 - now.getTime());
+    await harness.changeHere();
+    harness.clock.move(wrong);
+    await harness.changeHere();
+    const reached = [harness.clock.now()];
+    harness.clock.move(-wrong);
+    await harness.changeHere();
+    reached.push(harness.clock.now());
+    const [first, second] = reached.toSorted((one, other) => one.getTime() - other.getTime());
+    const [early, late] = [first, second].map((at) => monthOf(at ?? now));
+    expect(early).not.toBe(late);
+    // Old enough for the earlier one of both months alone.
+    const ended = Date.UTC(second?.getUTCFullYear() ?? 0, second?.getUTCMonth() ?? 0, 20);
+    harness.clock.move(ended + days(400) - harness.clock.now().getTime());
+    await harness.changeHere();
+    const kept = await harness.retain(400);
+    expect(kept).toMatchObject({ left: [], postponed: [expect.objectContaining({ name: early })] });
+    expect(kept.dropped).not.toContain(early);
+    expect(await harness.attack("select action from gateway.audit_events where action like 'audit.broken'")).toEqual(
+      [],
+    );
+    expect((await harness.verify()).problems).toEqual([]);
+    harness.clock.move(days(20));
+    await harness.changeHere();
+    expect(await harness.retain(400)).toMatchObject({
+      dropped: expect.arrayContaining([early, late]),
+      left: [],
+      postponed: [],
+    });
+    expect((await harness.verify()).problems).toEqual([]);
+  },
+);
+
 /** Reads the table of the events in a transaction that stays open, as a pg_dump does. */
 const holdEvents = async (): Promise<() => Promise<void>> => {
   const client = await database.pool.connect();

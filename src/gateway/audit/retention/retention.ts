@@ -34,18 +34,26 @@ const anchorsMax = 500;
 /** Tolerance at the end of a month: two events of one moment may lie on both sides of it. */
 const edgeMs = hourMs;
 
-/** `dropped`: names, oldest first. `left`: partitions that are too old or unknown, and why they were not dropped. */
-export type RetainedAudit = { dropped: string[]; left: { name: string; reason: string }[] };
+/**
+ * `dropped`: names, oldest first. `left`: partitions that are too old or unknown, and why they were not dropped. `postponed`:
+ * months with events that follow events of a later month, since a clock was set back; `until` is the end of that month.
+ */
+export type RetainedAudit = {
+  dropped: string[];
+  left: { name: string; reason: string }[];
+  postponed: { name: string; until: Date }[];
+};
 
 /** Fails with a lock timeout while another session, such as a pg_dump, uses the table of the events. */
 export const dropOldAudit = async (deps: RetainAuditDeps, daysMax: number): Promise<RetainedAudit> => {
   const cut = deps.clock.now().getTime() - daysMax * dayMs;
-  const retained: RetainedAudit = { dropped: [], left: [] };
+  const retained: RetainedAudit = { dropped: [], left: [], postponed: [] };
   for (const { name, endsAt } of await listPartitions(deps.db)) {
     if (endsAt === undefined) retained.left.push({ name, reason: 'it is not a month of the audit' });
     else if (endsAt.getTime() <= cut) {
-      const outcome = await dropOne(deps, name, endsAt);
+      const outcome = await dropOne(deps, { name, endsAt, cut });
       if (outcome === 'dropped') retained.dropped.push(name);
+      else if (outcome instanceof Date) retained.postponed.push({ name, until: outcome });
       else if (outcome !== 'gone') retained.left.push({ name, reason: outcome.problem });
     }
   }
@@ -54,28 +62,32 @@ export const dropOldAudit = async (deps: RetainAuditDeps, daysMax: number): Prom
 
 type Anchor = ChainEnd & { chain: number };
 
-/** `isSpread`: events before this beginning lie in other months too. */
-type Beginning = Anchor & { isSpread: boolean };
+/** `latest`: of the events before this beginning that lie in other months; undefined when there is none. */
+type Beginning = Anchor & { latest: Date | undefined };
 
-/** 'gone': another gateway dropped it first, or it was written to meanwhile; then the next round tries again. */
-const dropOne = async (
-  deps: RetainAuditDeps,
-  name: string,
-  endsAt: Date,
-): Promise<'dropped' | 'gone' | AuditProblem> => {
+/** A month that is older than the retention. `cut`: what ended before it is too old. */
+type OldMonth = { name: string; endsAt: Date; cut: number };
+
+/**
+ * 'gone': another gateway dropped it first, or it was written to meanwhile; then the next round tries again. A time: it stays
+ * until what ends then is too old.
+ */
+const dropOne = async (deps: RetainAuditDeps, month: OldMonth): Promise<'dropped' | 'gone' | Date | AuditProblem> => {
+  const { name, endsAt } = month;
   const { db, box, clock } = deps;
   const key = box.derive(headLabel);
   // Checking a month takes long, so it runs without locks. The result is compared again below, under the locks.
-  const found = await findAnchors({ db, key }, name, endsAt).catch(async (error: unknown) => {
+  const found = await findAnchors({ db, key }, month).catch(async (error: unknown) => {
     if (await isThere(db, name)) throw error;
     return undefined;
   });
   if (found === undefined || !(await isThere(db, name))) return 'gone';
-  const { anchors, problem } = found;
+  const { anchors, problem, until } = found;
   if (problem !== undefined) {
     await inTransaction(db, (tx) => recordProblem(tx, box, clock.now(), problem));
     return problem;
   }
+  if (until !== undefined) return until;
   const signed = anchors.map(({ chain, seq, hash }) => ({
     chain,
     seq,
@@ -108,31 +120,52 @@ const dropOne = async (
     // sequence, each would wait for the other one. The lock stops every request that is recorded, so few statements follow.
     await dropPartition(tx, name);
     await updateAnchors(tx, signed);
-    for (const { chain, seq } of anchors.filter(({ isSpread }) => isSpread))
-      await deleteBefore(tx, chain, seq, new Date(endsAt.getTime() + edgeMs));
+    for (const { chain, seq, latest } of anchors)
+      if (latest !== undefined)
+        await deleteBefore(tx, chain, seq, new Date(Math.max(latest.getTime(), endsAt.getTime() + edgeMs)));
     return 'dropped';
   });
 };
 
-/** The new beginning of each chain, or the first problem in the partition. */
+/** The new beginning of each chain, or the first problem in the partition, or the time until which it has to stay. */
 const findAnchors = async (
   deps: { db: Kysely<unknown>; key: Buffer },
-  name: string,
-  endsAt: Date,
-): Promise<{ anchors: Beginning[]; problem?: AuditProblem }> => {
+  { name, endsAt, cut }: OldMonth,
+): Promise<{ anchors: Beginning[]; problem?: AuditProblem; until?: Date }> => {
   const anchors: Beginning[] = [];
+  let untilMs = cut;
   const others = (await listPartitions(deps.db)).filter((one) => one.name !== name).map(({ table }) => table);
   for (const last of await lastOfPartition(deps.db, name)) {
     const row = await findChain(deps.db, last.chain);
-    const problem = row === undefined ? noHead(last) : await checkEvents(deps, row, last);
-    if (problem !== undefined) return { anchors, problem };
+    if (row === undefined) return { anchors, problem: noHead(last) };
     const latest = await latestIn(deps.db, others, last.chain, last.seq);
-    if (latest !== undefined && latest.getTime() > endsAt.getTime() + edgeMs)
+    const isLate = latest !== undefined && latest.getTime() > endsAt.getTime() + edgeMs;
+    const stayMs = isLate && (await isContinued(deps.db, row, last)) ? monthEndMs(latest) : undefined;
+    if (stayMs !== undefined && stayMs > cut) {
+      untilMs = Math.max(untilMs, stayMs);
+      continue;
+    }
+    const problem = await checkEvents(deps, row, last);
+    if (problem !== undefined) return { anchors, problem };
+    if (isLate && stayMs === undefined)
       return { anchors, problem: { chain: last.chain, seq: last.seq, problem: auditProblems.eventChanged } };
-    anchors.push({ ...last, isSpread: latest !== undefined });
+    anchors.push({ ...last, latest });
   }
-  return { anchors };
+  return untilMs > cut ? { anchors, until: new Date(untilMs) } : { anchors };
 };
+
+/**
+ * True when the chain goes on from this event. Behind a clock that was set back, events of an old month rightly follow those of
+ * a later one. An inserted copy of an event with an old time is not continued: the next event holds the hash of the original.
+ */
+const isContinued = async (db: Kysely<unknown>, row: ChainRow, { seq, hash }: Anchor): Promise<boolean> => {
+  if (row.seq === seq) return row.hash === hash;
+  const [next, second] = await listChainEvents(db, row.chain, { seq }, 2);
+  if (next === undefined || next.seq !== seq + 1 || second?.seq === next.seq) return false;
+  return isAsWritten(hash, row.chain, next);
+};
+
+const monthEndMs = (at: Date): number => Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1);
 
 const appendDropped = async (tx: Kysely<unknown>, { box, clock }: RetainAuditDeps, details: string): Promise<void> => {
   const row = await lockChanges(tx, box, clock.now());
@@ -197,8 +230,13 @@ export const createAuditRetention = (deps: RetainAuditDeps & { log: Logger }, da
 
 const retain = async (deps: RetainAuditDeps & { log: Logger }, daysMax: number): Promise<void> => {
   await inTransaction(deps.db, (tx) => makeMonth(tx, nextMonth(deps.clock.now())));
-  const { dropped, left } = await dropOldAudit(deps, daysMax);
+  const { dropped, left, postponed } = await dropOldAudit(deps, daysMax);
   if (dropped.length > 0) deps.log.info({ partitions: dropped }, 'old months of the audit were dropped');
+  if (postponed.length > 0)
+    deps.log.warn(
+      { partitions: postponed },
+      'old months of the audit stay until a later month is too old as well: a clock was set back between their events',
+    );
   if (left.length > 0)
     deps.log.error({ partitions: left }, 'the retention could not drop these partitions of the audit');
 };
