@@ -101,11 +101,11 @@ const refuseTraced = (
   identify: (first: Presented) => Principal | Promise<Principal>,
 ): Principal | Promise<Principal> => {
   if (first === undefined) throw fault;
-  const traced = ({ id }: Principal): never => {
+  const traced = ({ id, tenants }: Principal): never => {
     throw new TracedFault(
       fault.code,
       fault.publicText,
-      { callerId: id, reason: 'credentials_ambiguous' },
+      { callerId: id, reason: 'credentials_ambiguous', tenants },
       { errors: fault.errors ?? [] },
     );
   };
@@ -125,7 +125,7 @@ const refuseTraced = (
 const requireApiOn = (principal: Principal): Principal => {
   const { tenants, tenantsDisabled } = principal;
   if (tenants.length === 1 && tenantsDisabled.length === 1) {
-    throw apiDisabled(principal.id);
+    throw apiDisabled(principal);
   }
   return principal;
 };

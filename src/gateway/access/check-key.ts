@@ -20,23 +20,23 @@ export const createCheckKey = ({ clock, principals }: CheckKeyDeps): CheckKey =>
     if (admitted === 'ended' && !isKeyLive(record, nowMs)) return endedPrincipal('api_key', record.keyId);
     if (record.revoked) throw keyRevoked(record);
     if (isOver(record.expiresMs, nowMs)) throw keyEnded(record, nowMs);
-    refuseQuarantined(record.keyId, 'API key', record.quarantinedReason);
+    refuseQuarantined(record.keyId, 'API key', record.quarantinedReason, [record.tenant]);
     return principals.ofKey(record);
   };
 };
 
 export const keyRefused = (): Fault => new Fault('INVALID_KEY', 'The API key is not valid');
 
-const keyRevoked = ({ keyId, leakedMs }: KeyRecord): Fault =>
-  new TracedFault(
-    'INVALID_KEY',
-    keyRefused().publicText,
-    leakedMs === null ? { callerId: keyId, reason: 'key_revoked' } : leakedTrace(keyId, leakedMs),
-  );
+const keyRevoked = ({ keyId, tenant, leakedMs }: KeyRecord): Fault =>
+  new TracedFault('INVALID_KEY', keyRefused().publicText, {
+    ...(leakedMs === null ? { callerId: keyId, reason: 'key_revoked' } : leakedTrace(keyId, leakedMs)),
+    tenants: [tenant],
+  });
 
-const keyEnded = ({ keyId, expiresMs }: KeyRecord, nowMs: number): Fault =>
+const keyEnded = ({ keyId, tenant, expiresMs }: KeyRecord, nowMs: number): Fault =>
   new TracedFault('INVALID_KEY', keyRefused().publicText, {
     callerId: keyId,
     reason: 'key_expired',
+    tenants: [tenant],
     detail: endedDetail(expiresMs ?? nowMs, nowMs),
   });

@@ -43,8 +43,17 @@ const findSecret = (
 export const hadSecret = (box: Pick<SecretBox, 'digest'>, record: ClientRecord, secret: string): boolean =>
   findSecret(box, record, secret) !== undefined;
 
-/** `reason`: as the operator gave it; null when the credential is not quarantined. */
-export const refuseQuarantined = (callerId: string, what: string, reason: string | null): void => {
+/** `reason`: as the operator gave it; null when the credential is not quarantined. `tenants`: see Trace. */
+export const refuseQuarantined = (
+  callerId: string,
+  what: string,
+  reason: string | null,
+  tenants?: readonly string[],
+): void => {
   if (reason === null) return;
-  throw new TracedFault('UNAUTHORIZED', quarantineText(what, reason), { callerId, reason: 'quarantined' });
+  throw new TracedFault('UNAUTHORIZED', quarantineText(what, reason), {
+    callerId,
+    reason: 'quarantined',
+    ...(tenants !== undefined && { tenants }),
+  });
 };

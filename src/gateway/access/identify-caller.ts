@@ -44,7 +44,7 @@ export const createIdentifyCaller = (deps: IdentifyCallerDeps): Step => {
   /** Last, so that the answer tells only the holder of a right credential where it may be used from. */
   const accept = (exchange: Exchange, principal: Principal): void => {
     const elsewhere = checkAddress(principal, exchange.req);
-    if (elsewhere !== undefined) throw addressNotAllowed(principal.id, elsewhere);
+    if (elsewhere !== undefined) throw addressNotAllowed(principal, elsewhere);
     exchange.principal = principal;
     // That of a tool call was counted with the request that brought it.
     if (exchange.within === undefined) recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
@@ -128,7 +128,7 @@ export const createRecheckCaller = ({
     const principal = await authenticate(presented, exchange.req);
     if (principal.x5t !== undefined) requireCertificate(exchange.req, principal.x5t);
     const elsewhere = checkAddress(principal, exchange.req);
-    if (elsewhere !== undefined) throw addressNotAllowed(principal.id, elsewhere);
+    if (elsewhere !== undefined) throw addressNotAllowed(principal, elsewhere);
     const current = { ...exchange, principal };
     // It limits a narrowed caller to the route, as `before` is.
     await requireScopes(current);

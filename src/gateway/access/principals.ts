@@ -22,6 +22,7 @@ const requireReach = (record: KeyRecord | ClientRecord, kind: CredentialKind): v
   throw new TracedFault('RESTAURANT_NOT_FOUND', faultTitle('RESTAURANT_NOT_FOUND'), {
     callerId,
     reason: 'restaurant_gone',
+    ...('tenant' in record && { tenants: [record.tenant] }),
   });
 };
 

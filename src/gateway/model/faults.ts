@@ -119,6 +119,9 @@ export const quotaUsedUp = (period: 'day' | 'month', quota: number, endsMs: numb
     tooMany(retryAfterSeconds, 'units'),
   );
 
+/** A caller whose credential is right. */
+type RefusedCaller = { id: string; tenants: readonly string[] };
+
 /** `address`: as the gateway saw it, which helps the holder when a proxy is in between. */
 export const addressText = (address: string): string =>
   `This credential may not be used from ${address}; its holder can have the address added`;
@@ -127,15 +130,16 @@ export const addressText = (address: string): string =>
  * 403 and not 401: the credential is right, and a client that gets 401 would fetch a new token again and again without effect
  * (RFC 9110 sections 15.5.2 and 15.5.4, RFC 6750 section 3.1).
  */
-export const addressNotAllowed = (callerId: string, address: string): Fault =>
+export const addressNotAllowed = ({ id, tenants }: RefusedCaller, address: string): Fault =>
   new TracedFault('ADDRESS_NOT_ALLOWED', addressText(address), {
-    callerId,
+    callerId: id,
+    tenants,
     reason: 'address_not_allowed',
     detail: { address },
   });
 
-export const apiDisabled = (callerId: string): Fault =>
-  new TracedFault('API_DISABLED', faultTitle('API_DISABLED'), { callerId, reason: 'api_disabled' });
+export const apiDisabled = ({ id, tenants }: RefusedCaller): Fault =>
+  new TracedFault('API_DISABLED', faultTitle('API_DISABLED'), { callerId: id, tenants, reason: 'api_disabled' });
 
 /** For a request beyond the details of a narrowed token (interface 30.1). `text`: what they allow. */
 export const limitedTo = (callerId: string, text: string): Fault =>

@@ -32,6 +32,8 @@ export type Trace = {
   /** Key id or client id. */
   callerId: string;
   reason: DenialReason;
+  /** What the refused credential is for, so that the audit finds the refusal under it. Missing: it is not proven, or of many. */
+  tenants?: readonly string[];
   detail?: Readonly<Record<string, unknown>>;
 };
 

@@ -32,8 +32,7 @@ const limitCaller = ({ path, search }: Exchange, principal: Principal, route: Ro
   const caller = narrow.callerFor(route);
   if (narrow.details === undefined) return caller;
   const { tenants, tenantsDisabled } = caller;
-  if (tenants.length === 1 && tenantsDisabled.length === 1 && route.upstream !== ownUpstream)
-    throw apiDisabled(caller.id);
+  if (tenants.length === 1 && tenantsDisabled.length === 1 && route.upstream !== ownUpstream) throw apiDisabled(caller);
   const named = namedTenant({ route, path, search });
   if (named !== undefined && !tenants.includes(named)) throw limitedTo(caller.id, narrow.text);
   return caller;

@@ -36,12 +36,13 @@ export const shownOf = (presented: Presented | undefined, fault: Fault): Present
 
 /** A refused caller is named only when the gateway itself found the key or client behind its credential. */
 export const strangerOf = (presented: Presented | undefined, fault: Fault) => {
-  const callerId = fault instanceof TracedFault ? fault.trace.callerId : null;
+  const { callerId, tenants } = fault instanceof TracedFault ? fault.trace : { callerId: null };
   const shown = shownOf(presented, fault);
   const isKey = shown?.kind === 'api_key';
   return {
     kind: shown === undefined || shown.kind === 'none' || shown.kind === 'refused' ? null : shown.kind,
     credential_id: isKey ? callerId : null,
     client_id: isKey ? null : callerId,
+    tenants: tenants ?? [],
   };
 };

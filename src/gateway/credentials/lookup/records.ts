@@ -17,7 +17,8 @@ type Reach = {
   lostTenant: boolean;
 };
 
-export type KeyRecord = Reach & Omit<KeyRow, 'tenant'>;
+/** `tenant`: the one that the key was issued for, also when it does not reach that one. */
+export type KeyRecord = Reach & Omit<KeyRow, 'tenant'> & { tenant: string };
 
 /** Public key of a client, for its assertions. */
 export type ClientKey = { keyId: string; kty: string; publicKey: KeyObject };
@@ -72,6 +73,7 @@ export const toKeyRecord = (row: KeyRow | undefined): KeyRecord | undefined =>
     ? undefined
     : {
         keyId: row.keyId,
+        tenant: row.tenant.id,
         revoked: row.revoked,
         leakedMs: row.leakedMs,
         expiresMs: row.expiresMs,
