@@ -129,6 +129,48 @@ test('a one-time link has the scheme of the public listener where no origin is s
   }
 });
 
+test('A-708 a change of a contact is found in the audit under each client that it gives or takes away', async () => {
+  const clients: string[] = [];
+  for (const name of ['till', 'app', 'kiosk'])
+    clients.push(
+      (await runJson(['client', 'create', '--name', name, '--restaurant', ...restaurants], env)).client_id ?? '',
+    );
+  const [kept = '', lost = '', gained = ''] = clients.toSorted();
+  const email = ['--email', 'partner@example.com'];
+  const eventsOf = async (client: string) => {
+    const asked = ['audit', 'search', '--client', client];
+    const { events } = (await runJson(asked, env)) as unknown as { events: Record<string, unknown>[] };
+    return events
+      .filter((event) => String(event['event.action']).startsWith('user.'))
+      .map((event) => [event['event.action'], event['orderpass.details']]);
+  };
+  await user('create', ...email, '--role', 'contact', '--client', kept, lost);
+  const both = expect.objectContaining({ clients: [kept, lost] });
+  for (const client of [kept, lost]) expect(await eventsOf(client)).toEqual([['user.created', both]]);
+  await user('set', ...email, '--client', kept, gained);
+  const replaced = expect.objectContaining({
+    clients: [kept, gained],
+    clients_added: [gained],
+    clients_removed: [lost],
+  });
+  expect(await eventsOf(lost)).toEqual([
+    ['user.changed', replaced],
+    ['user.created', both],
+  ]);
+  expect(await eventsOf(gained)).toEqual([['user.changed', replaced]]);
+  expect(await eventsOf(kept)).toEqual([['user.created', both]]);
+  // Another role takes all of them away. A change of none is found under the user alone.
+  await user('set', ...email, '--role', 'support');
+  await user('set', ...email, '--role', 'security');
+  const ended = expect.objectContaining({ role: 'support', clients_removed: [kept, gained].toSorted() });
+  expect(await eventsOf(kept)).toEqual([
+    ['user.changed', ended],
+    ['user.created', both],
+  ]);
+  expect((await eventsOf(gained))[0]).toEqual(['user.changed', ended]);
+  expect(await runCommand(['audit', 'verify'], env)).toMatchObject({ code: 0 });
+});
+
 test('user create creates a contact of API clients that exist, and of nothing else', async () => {
   const [first = ''] = restaurants;
   const { client_id = '' } = await runJson(['client', 'create', '--name', 'Ada', '--restaurant', first], env);

@@ -101,10 +101,9 @@ const invitations = (deps: UsersDeps) => {
         await assertRoom(tx, clients);
         await setClients(tx, id, clients);
         const link = await makeLink(deps, tx, id, now);
-        await record(tx, now, {
-          ...event(actor, { id, email }, 'user.created', { role, restaurants, ...(clients.length > 0 && { clients }) }),
-          tenants: restaurants,
-        });
+        const details = { role, restaurants, ...(clients.length > 0 && { clients }) };
+        const made = { ...event(actor, { id, email }, 'user.created', details), tenants: restaurants };
+        await record(tx, now, ...underClients(made, clients));
         const user = await lockUser(tx, id);
         if (user === undefined) throw new Error('the created user was not found in its own transaction');
         return { ...showUser(user), ...link };
@@ -177,10 +176,18 @@ const accountChanges = (deps: UsersDeps) => {
         if (role !== user.role) await endLink(tx, user.id);
         await setRestaurants(tx, user.id, restaurants);
         await setClients(tx, user.id, clients);
-        const details = { role, restaurants, ...(clients.length > 0 && { clients }) };
+        const removed = user.clients.filter((client) => !clients.includes(client));
+        const details = {
+          role,
+          restaurants,
+          ...(clients.length > 0 && { clients }),
+          ...(added.length > 0 && { clients_added: added }),
+          ...(removed.length > 0 && { clients_removed: removed }),
+        };
         // A restaurant that the user loses has the change in its timeline too.
         const tenants = [...new Set([...user.restaurants, ...restaurants])];
-        await record(tx, now, { ...event(actor, user, 'user.changed', details), tenants });
+        const changed = { ...event(actor, user, 'user.changed', details), tenants };
+        await record(tx, now, ...underClients(changed, [...added, ...removed]));
         return showUser({ ...user, role, restaurants, clients });
       }),
     /** Ends every session and link at once. */
@@ -261,6 +268,10 @@ export const event = (
   actor,
   details: { user_id: user.id, email: user.email, ...more },
 });
+
+/** Once for each client that is given or taken away: an event of the audit names one client, under which it is found. */
+const underClients = (made: StaffEvent, clients: readonly string[]): StaffEvent[] =>
+  clients.length === 0 ? [made] : clients.map((clientId) => ({ ...made, clientId }));
 
 /** The link is a credential: it sets the password once, within a day. It works from the moment when it is stored. */
 const draftLink = ({ box, linkAddress }: UsersDeps, now: Date): OneTimeLink & { digest: Buffer } => {
