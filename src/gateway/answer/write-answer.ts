@@ -55,8 +55,8 @@ export const createWriteAnswer = (deps: {
     }
     all.push('connection', 'close');
     res.writeHead(status, all);
-    if (exchange.awaitsContinue) {
-      // Without 100 Continue the client has sent no body.
+    if (exchange.awaitsContinue || exchange.isBroken) {
+      // Without 100 Continue the client has sent no body, and of a broken one nothing more can be read.
       res.end(content);
       return;
     }
@@ -96,6 +96,8 @@ export const createWriteFault = (deps: {
     deps.write(exchange, { status, headers: faultHeaders(fault, rendered), body: rendered.body });
   };
   return (exchange, thrown) => {
+    // What still waits for a broken body fails too, and the request is refused once.
+    if (exchange.isBroken && exchange.refusal !== undefined) return;
     const fault = deps.toFault(thrown) ?? internalFault(thrown);
     exchange.refusal = fault.code;
     const isSimulated = fault instanceof SimulatedFault;

@@ -85,6 +85,7 @@ export const createBareDoor = (
       log,
       answered: uncounted,
       refused: uncounted,
+      writeFault,
     }),
   };
 };

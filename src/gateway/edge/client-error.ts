@@ -1,6 +1,7 @@
 /**
  * Requests that Node's parser refuses get no request object. They are answered here, on the bare socket, in the dialects of
- * all other refusals. The dialect follows from what can still be read of the request.
+ * all other refusals. The dialect follows from what can still be read of the request. An error inside of a body belongs to the request
+ * of that body, which is refused as any other: with its id, and one line in the access log.
  */
 import { type ServerOptions, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,11 +9,12 @@ import type { Fault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { DialectSettings } from '../answer/dialects.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
-import { faultHeaders, renderFault } from '../answer/write-answer.ts';
+import { faultHeaders, renderFault, type WriteFault } from '../answer/write-answer.ts';
 import { bodyTooLarge, headersTooLarge, malformedRequest, requestTooSlow, uriTooLong } from '../model/faults.ts';
 import { routeWaitMsMax } from '../model/forwarding.ts';
+import { exchangeOf } from '../request/exchange.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
-import { type CurrentResponse, currentResponseOf } from './node-http/responses.ts';
+import { currentResponseOf } from './node-http/responses.ts';
 import { type BrokenHead, readBrokenHead } from './read-broken-head.ts';
 
 const headerBytesMax = 16 * 1024;
@@ -53,6 +55,7 @@ const isLongTarget = (packet: Buffer | undefined): boolean => {
 };
 
 type ClientErrorDeps = Pick<GatewayMetrics, 'answered' | 'refused'> & {
+  writeFault: WriteFault;
   edgeHeaders: EdgeHeaders;
   dialects: DialectSettings;
   requestIds: (given: string | undefined) => string;
@@ -82,7 +85,15 @@ export const createOnClientError = (deps: ClientErrorDeps): OnClientError => {
       current.shouldKeepAlive = false;
       return;
     }
-    refuse(deps, socket, faultFor(error), headOf(current, error.rawPacket));
+    const exchange = current && exchangeOf(current.req);
+    if (current === undefined || exchange === undefined) {
+      refuse(deps, socket, faultFor(error), readBrokenHead(error.rawPacket));
+      return;
+    }
+    exchange.isBroken = true;
+    current.shouldKeepAlive = false;
+    // Another refusal may wait for the audit already; it is the answer then.
+    if (exchange.refusal === undefined) deps.writeFault(exchange, faultFor(error));
   };
 };
 
@@ -113,12 +124,4 @@ const refuse = (deps: ClientErrorDeps, socket: Socket, fault: Fault, head: Broke
     'request',
   );
   socket.end(lines.join('\r\n'));
-};
-
-/** An error inside a body belongs to the request of that body; any other error, to a request that was not parsed. */
-const headOf = (current: CurrentResponse | undefined, packet: Buffer | undefined): BrokenHead => {
-  if (current === undefined) return readBrokenHead(packet);
-  const { req } = current;
-  const [path = '', search = ''] = (req.url ?? '').split(/\?(.*)/s, 2);
-  return { method: req.method ?? '', path, search, req };
 };

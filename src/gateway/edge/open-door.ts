@@ -116,7 +116,10 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
       const allow = allowOf(current.get().routes, exchange);
       return allow === undefined ? noSuchOperation() : methodNotAllowed(allow);
     }),
-    clientErrorHandler: createOnClientError({ edgeHeaders, dialects, requestIds, log, ...metrics }),
+    clientErrorHandler: createOnClientError({
+      ...{ edgeHeaders, dialects, requestIds, log, ...metrics },
+      writeFault: writeHonestFault,
+    }),
     wantsUpgrade: (request) => {
       // The server asks this before any event of the request.
       useOriginForm(request);

@@ -7,7 +7,7 @@ import Koa, { type Middleware } from 'koa';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
 import type { Refused } from '../oauth/oauth-answers.ts';
-import type { Exchange } from '../request/exchange.ts';
+import { type Exchange, exchangeOf } from '../request/exchange.ts';
 import { createServePages, type Page } from './pages.ts';
 import type { Readiness } from './readiness.ts';
 
@@ -34,15 +34,12 @@ export type OwnPaths = {
   serve: (exchange: Exchange) => void;
 };
 
-/** Koa takes a request and a response and nothing else, so the request carries its exchange to the first middleware. */
-type OwnRequest = IncomingMessage & { exchange?: Exchange };
-
 export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
   const app = new Koa();
   // The first middleware logs failures; Koa would print connections that break off.
   app.silent = true;
   app.use(async (ctx, next) => {
-    const { exchange }: OwnRequest = ctx.req;
+    const exchange = exchangeOf(ctx.req);
     if (exchange === undefined) throw new Error('a request bypassed the gateway');
     ctx.state.requestId = exchange.requestId;
     ctx.state.span = exchange.span;
@@ -77,12 +74,8 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
       exchange.path === '/'
         ? leadOf(deps.pages(), exchange.path, exchange.req) !== undefined && !deps.hasRoute(exchange)
         : isOwnPath(exchange.path),
-    serve: (exchange) => {
-      const req: OwnRequest = exchange.req;
-      req.exchange = exchange;
-      // The first middleware catches everything, so nothing is left to reject.
-      void handle(req, exchange.res);
-    },
+    // The first middleware catches everything, so nothing is left to reject.
+    serve: ({ req, res }) => void handle(req, res),
   };
 };
 

@@ -47,6 +47,8 @@ export type Exchange = {
   body: 'none' | 'unread' | 'empty' | 'seen';
   /** The client waits for 100 Continue, which it gets only when its body is read. */
   awaitsContinue: boolean;
+  /** The parser failed inside of the body: nothing more of it can be read, and the refusal is the end of the connection. */
+  isBroken: boolean;
   /** At /auth/check: another proxy asks for the decision, or for the text of a refusal that it has already. */
   asked: 'decision' | 'refusal' | undefined;
   /** Header fields that tell the upstream who calls, as a flat list; set by the last step before forwarding. */
@@ -109,7 +111,7 @@ export const createExchange = (
 ): Exchange => {
   const target = req.url ?? '';
   const mark = target.indexOf('?');
-  return {
+  const exchange: Exchange = {
     req,
     res,
     requestId,
@@ -133,6 +135,7 @@ export const createExchange = (
     tokenInBody: false,
     body: 'none',
     awaitsContinue,
+    isBroken: false,
     asked: undefined,
     identity: noFields,
     answered: false,
@@ -145,4 +148,11 @@ export const createExchange = (
     span: undefined,
     attempt: undefined,
   };
+  (req as OpenedRequest).exchange = exchange;
+  return exchange;
 };
+
+type OpenedRequest = IncomingMessage & { exchange?: Exchange };
+
+/** For Koa and listeners of the server, which get the request without its exchange. Undefined: none was opened. */
+export const exchangeOf = (req: IncomingMessage): Exchange | undefined => (req as OpenedRequest).exchange;

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createCoreHandler, createInternalServer, createMetricsHandler } from '#src/app/listeners/listeners.ts';
+import { searchAudit } from '#src/gateway/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
@@ -363,3 +364,80 @@ test.each(['GET', 'POST'])(
     expect(answer).toContain('{"success":true}');
   },
 );
+
+/** Sends a head and a part of the body, and what breaks it once the request is being served; the answer to its end. */
+const breakBody = async (head: readonly string[], breaking: string, isServed: () => boolean): Promise<Raw> => {
+  const client = connect({ port: door.port, host: '127.0.0.1', allowHalfOpen: true });
+  let answer = '';
+  client.on('data', (chunk) => {
+    answer += chunk.toString('latin1');
+  });
+  client.write([...head, 'Host: x', 'Transfer-Encoding: chunked', '', '5\r\n{"a":\r\n'].join('\r\n'));
+  await until(isServed);
+  if (breaking === '') client.end();
+  else client.write(breaking);
+  await once(client, 'end');
+  client.destroy();
+  return parse(answer);
+};
+
+const bodyBreaks = [
+  { what: 'a wrong chunk', breaking: 'ZZ\r\n' },
+  { what: 'the end of the connection', breaking: '' },
+];
+
+test.each(bodyBreaks)(
+  'A-709 a request whose body breaks by $what has one line in the log, and one id',
+  async ({ breaking }) => {
+    const fields = [...Object.entries(door.asClient), ['Content-Type', 'application/json']];
+    const head = ['POST /api/order/create HTTP/1.1', ...fields.map(([name, value]) => `${name}: ${value}`)];
+    upstream.answer = () => undefined;
+    upstream.seen.length = lines.length = 0;
+    const counted = await Promise.all(['VALIDATION_ERROR', 'REQUEST_TIMEOUT'].map(refusals));
+    const raw = await breakBody(head, breaking, () => upstream.seen.length === 1);
+    const requestId = raw.headers.get('x-request-id') ?? '';
+    expect([raw.status, raw.headers.get('connection'), JSON.parse(raw.body)]).toMatchObject([
+      ...[400, 'close'],
+      { error: 'VALIDATION_ERROR', request_id: requestId },
+    ]);
+    expect(upstream.seen[0]?.headers['x-request-id']).toBe(requestId);
+    const ofRequest = () => lines.filter(({ msg }) => msg === 'request');
+    await until(() => ofRequest().length > 0);
+    const { db } = door.database;
+    const deps = { db, box: createSecretBox(masterKey), clock: systemClock, actor: 'cli:ada' };
+    const found = async () => (await searchAudit(deps, { filter: { requestId }, limit: 10 })).events;
+    await until(async () => (await found()).length > 0);
+    expect(await found()).toMatchObject([{ action: 'request.allowed', clientId: door.asClient['x-client-id'] }]);
+    // Whatever fails behind the refusal, as the reading of the rest, has happened by the end of another request.
+    await sendRequest(door.url, 'GET', '/healthz');
+    await until(() => ofRequest().some(({ path }) => path === '/healthz'));
+    expect(ofRequest().filter(({ path }) => path !== '/healthz')).toMatchObject([
+      {
+        ...{ request_id: requestId, route: 'order.create', status: 400, refusal: 'VALIDATION_ERROR', complete: true },
+        ...{ caller: door.asClient['x-client-id'], upstream: 'ordering' },
+      },
+    ]);
+    expect(await Promise.all(['VALIDATION_ERROR', 'REQUEST_TIMEOUT'].map(refusals))).toEqual([
+      (counted[0] ?? 0) + 1,
+      counted[1],
+    ]);
+  },
+);
+
+test.each(bodyBreaks)('A-709 the same at a path of the gateway itself, by $what', async ({ breaking }) => {
+  lines.length = 0;
+  const before = await Promise.all(['VALIDATION_ERROR', 'REQUEST_TIMEOUT'].map(refusals));
+  const head = ['POST /api/oauth/token HTTP/1.1', 'Content-Type: application/x-www-form-urlencoded'];
+  const invited = [...head, 'X-Request-Id: own-1'];
+  const raw = await breakBody(invited, breaking, () => true);
+  const ofRequest = () => lines.filter(({ request_id }) => request_id === 'own-1');
+  await until(() => ofRequest().length > 0);
+  expect([raw.status, raw.headers.get('x-request-id')]).toEqual([400, 'own-1']);
+  await sendRequest(door.url, 'GET', '/healthz');
+  await until(() => lines.some(({ path }) => path === '/healthz'));
+  expect(ofRequest()).toMatchObject([{ status: 400, refusal: 'VALIDATION_ERROR', complete: true }]);
+  expect(await Promise.all(['VALIDATION_ERROR', 'REQUEST_TIMEOUT'].map(refusals))).toEqual([
+    (before[0] ?? 0) + 1,
+    before[1],
+  ]);
+});
