@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { headLabel, signAnchor } from '#src/gateway/audit/chain/chain.ts';
 import { appendChange, type ExportRequest, exportAudit } from '#src/gateway/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { type Harness, openHarness, read } from '../harness/gateway-harness.ts';
@@ -95,8 +96,15 @@ test('an export reports a gap for events that the retention dropped before the c
   await harness.createTenant();
   await harness.createTenant();
   const { pool } = harness.database;
-  await pool.query('delete from gateway.audit_events where chain = 0 and seq between $1 and $2', [at + 1, at + 2]);
-  await pool.query('update gateway.audit_chains set anchor_seq = $1 where chain = 0', [at + 2]);
+  const { rows } = await pool.query(
+    "delete from gateway.audit_events where chain = 0 and seq between $1 and $2 returning seq, encode(hash, 'hex') as hash",
+    [at + 1, at + 2],
+  );
+  const anchor = { seq: at + 2, hash: String(rows.find(({ seq }) => Number(seq) === at + 2)?.hash) };
+  await pool.query(
+    `update gateway.audit_chains set anchor_seq = $1, anchor_hash = decode($2, 'hex'), anchor_mac = $3 where chain = 0`,
+    [anchor.seq, anchor.hash, signAnchor(harness.box.derive(headLabel), 0, anchor)],
+  );
   expect((await take(cursor)).gaps).toEqual([{ chain: 0, from: at + 1, to: at + 2 }]);
   expect((await take()).gaps).toEqual([]);
   await expect(take('garbage')).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
@@ -178,4 +186,30 @@ test('CSV has one line for each event, quotes cells where necessary, and contain
   expect(line).toContain(`"'=cmd(""x""),1"`);
   expect(line).toContain('"a,""b"""');
   expect(lines.at(-1)).toBe('');
+});
+
+test('A-711 events of a chain whose head was removed, or whose beginning was moved, are exported as not signed', async () => {
+  const { pool } = harness.database;
+  const running = await harness.openDoor();
+  for (let i = 0; i < 3; i += 1) await sendRequest(running.url, 'GET', read);
+  await running.close();
+  const { rows } = await pool.query(
+    'select chain, seq from gateway.audit_chains where closed order by chain desc limit 1',
+  );
+  const chain = Number(rows[0].chain);
+  const ids = Array.from({ length: Number(rows[0].seq) }, (_, index) => `${chain}-${index + 1}`);
+  expect(ids.length).toBeGreaterThanOrEqual(3);
+  const unsigned = (lines: readonly string[]) =>
+    lines
+      .map((text) => JSON.parse(text) as Record<string, unknown>)
+      .filter((event) => String(event['event.id']).startsWith(`${chain}-`))
+      .map((event) => [event['event.id'], event['orderpass.signed']]);
+  const expected = ids.map((id) => [id, false]);
+  await pool.query('update gateway.audit_chains set anchor_seq = seq where chain = $1', [chain]);
+  expect(unsigned((await take()).lines)).toEqual(expected);
+  await pool.query('delete from gateway.audit_chains where chain = $1', [chain]);
+  const first = await take();
+  expect([unsigned(first.lines), first.gaps]).toEqual([expected, []]);
+  const next = await take(first.cursor);
+  expect([unsigned(next.lines), next.gaps]).toEqual([[], []]);
 });

@@ -83,11 +83,16 @@ export const hashesAt = async (
 
 export const placeKey = (chain: number, seq: number): string => `${chain}-${seq}`;
 
-/** Chains that have events but no head, with their first event; at most `limit`. */
-export const listHeadless = async (db: Db, limit: number): Promise<{ chain: number; seq: number }[]> => {
+/** Chains that have events but no head, with their first event; at most `limit`. `after` undefined: from the lowest number. */
+export const listHeadless = async (
+  db: Db,
+  after: number | undefined,
+  limit: number,
+): Promise<{ chain: number; seq: number }[]> => {
+  const first = after === undefined ? sql`` : sql`where chain > ${after}`;
   const { rows } = await sql<{ chain: number; seq: number }>`
     with recursive numbered (chain) as (
-      select (select min(chain) from gateway.audit_events)
+      select (select min(chain) from gateway.audit_events ${first})
       union all
       select (select min(e.chain) from gateway.audit_events e where e.chain > n.chain) from numbered n
       where n.chain is not null

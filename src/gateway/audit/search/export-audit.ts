@@ -5,6 +5,7 @@
 import { Fault } from '#src/contract/fault.ts';
 import { dayMs } from '#src/platform/clock.ts';
 import { changesProcess, headLabel } from '../chain/chain.ts';
+import { firstSeq, listHeadless } from '../chain/chain-store.ts';
 import { checkSignatures } from '../chain/check-chain.ts';
 import { type ChainRow, listChains } from '../chain/event-store.ts';
 import { markSigned } from '../chain/mark-signed.ts';
@@ -44,29 +45,50 @@ export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest)
   if (head !== '') await write(head);
   const positions = new Map<number, number>();
   let end = 0;
-  const key = deps.box.derive(headLabel);
-  for (let chains = await listChains(deps.db, undefined, chainsPage); chains.length > 0; ) {
-    for (const row of chains) {
-      // The number of a forged chain says nothing about the chains that will be opened.
-      const isSigned = checkSignatures(key, row) === undefined;
-      if (isSigned) end = row.chain + 1;
-      // A first export reports no gap for events that were dropped before it.
-      let position = before === undefined ? row.anchorSeq : positionIn(before, row.chain);
-      while (position !== undefined) {
-        const page: ChainPage = await readChain(deps.db, row, position);
-        gaps.push(...page.gaps);
-        if (page.events.length > 0) await write(toText(await markSigned(deps, page.events)));
-        position = page.position;
-        events += page.events.length;
-        if (page.isEnd) break;
-      }
-      if (position !== undefined && !(isSigned && isOver(row, position, deps.clock.now())))
-        positions.set(row.chain, position);
+  for await (const stored of listStored(deps)) {
+    const { chain, head } = stored;
+    // The number of a forged chain says nothing about the chains that will be opened.
+    if (head !== undefined) end = chain + 1;
+    // A first export reports no gap for events that were dropped before it.
+    let position = before === undefined ? stored.anchorSeq : positionIn(before, chain);
+    while (position !== undefined) {
+      const page: ChainPage = await readChain(deps.db, stored, position);
+      gaps.push(...page.gaps);
+      if (page.events.length > 0) await write(toText(await markSigned(deps, page.events)));
+      position = page.position;
+      events += page.events.length;
+      if (page.isEnd) break;
     }
-    chains = await listChains(deps.db, chains.at(-1)?.chain, chainsPage);
+    if (position !== undefined && !(head !== undefined && isOver(head, position, deps.clock.now())))
+      positions.set(chain, position);
   }
   return { events, cursor: writeCursor({ end, positions }), gaps };
 };
+
+/** `head`: undefined where its signatures are wrong, or where it is missing. Then `anchorSeq` is before the first stored event. */
+type StoredChain = { chain: number; anchorSeq: number; head: ChainRow | undefined };
+
+/** Every chain that has a head or events. A writer of the tables, who removes or edits a head, must not keep events from exports. */
+async function* listStored({ db, box }: Pick<AuditReaderDeps, 'db' | 'box'>): AsyncGenerator<StoredChain> {
+  const key = box.derive(headLabel);
+  let heads: ChainRow[] = [];
+  do {
+    heads = await listChains(db, heads.at(-1)?.chain, chainsPage);
+    for (const head of heads) {
+      const { chain, anchorSeq } = head;
+      if (checkSignatures(key, head) === undefined) yield { chain, anchorSeq, head };
+      else yield { chain, anchorSeq: beforeFirst(await firstSeq(db, chain)), head: undefined };
+    }
+  } while (heads.length > 0);
+  let headless: { chain: number; seq: number }[] = [];
+  do {
+    headless = await listHeadless(db, headless.at(-1)?.chain, chainsPage);
+    for (const { chain, seq } of headless) yield { chain, anchorSeq: beforeFirst(seq), head: undefined };
+  } while (headless.length > 0);
+}
+
+/** Numbers begin with 1; a forged one below it has no place in a cursor. */
+const beforeFirst = (seq: number | undefined): number => Math.max(0, (seq ?? 1) - 1);
 
 /** Undefined: the chain has ended and was exported as a whole. */
 const positionIn = ({ end, positions }: Cursor, chain: number): number | undefined =>

@@ -80,7 +80,7 @@ export const verifyAudit = async (
     problems.push({ chain: changesChain, seq: null, problem: auditProblems.chainMissing });
   await claims.compare(() => onProgress(found.events));
   problems.push(...longest(claims.contradictions));
-  for (const { chain, seq } of await listHeadless(db, missingMax)) {
+  for (const { chain, seq } of await listHeadless(db, undefined, missingMax)) {
     problems.push({ chain, seq, problem: auditProblems.noHead });
   }
   // A recorded problem that is still visible is listed once.
