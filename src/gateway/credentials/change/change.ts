@@ -61,9 +61,7 @@ export const noteChange = async (deps: CredentialsDeps, tx: Tx, event: NewAuditE
   await appendChange(tx, deps.box, now, noted);
 };
 
-type StateKind = Exclude<StateChange['kind'], 'token'>;
-
-type NewState = { kind: StateKind; ended?: true } & Pick<StateChange, 'credential' | 'state' | 'reason'>;
+type NewState = { ended?: true } & Pick<StateChange, 'kind' | 'credential' | 'state' | 'reason'>;
 
 /**
  * Adds an event to the audit, and an entry to the history of the credential. `ended`: a credential that is `expiring` ends with this
@@ -85,7 +83,7 @@ export const noteState = async (
 
 export const holderOf = async (
   tx: Tx,
-  kind: Exclude<StateKind, 'client' | 'tokens'>,
+  kind: Exclude<StateChange['kind'], 'client' | 'tokens'>,
   credential: string,
 ): Promise<Pick<NewAuditEvent, 'credential_id' | 'client_id' | 'tenants'>> => {
   const named = { credential_id: credential };
@@ -95,7 +93,7 @@ export const holderOf = async (
   return kind === 'secret' ? { ...named, client_id: holder } : { ...named, tenants: [holder] };
 };
 
-const actionOf = (kind: StateKind, state: StateChange['state']): AuditAction => {
+const actionOf = (kind: StateChange['kind'], state: StateChange['state']): AuditAction => {
   const ends = state === 'revoked' || state === 'expiring';
   switch (kind) {
     case 'client':

@@ -12,7 +12,7 @@ import { insertRevokedToken, isTokenRevoked, renewRevokedToken } from '../lookup
 import { longestTokenSeconds } from '../show/token-end-store.ts';
 import type { CredentialsDeps } from '../state/credentials-deps.ts';
 import { markKeyLeaked, markSecretLeaked, markTokenLeaked, wasReported } from '../state/leak-store.ts';
-import { findHolder, insertStateChange, lockClient, updateTokensNotBefore } from '../state/state-store.ts';
+import { findHolder, lockClient, updateTokensNotBefore } from '../state/state-store.ts';
 import { change, none, noteChange, noteState, revoking, type Tx } from './change.ts';
 
 export type LeakedCredential =
@@ -117,14 +117,7 @@ const endToken = (
       }
       return 'known';
     }
-    await insertStateChange(tx, {
-      kind: 'token',
-      credential: jti,
-      state: 'revoked',
-      reason,
-      actor: report.actor,
-      at: now,
-    });
+    // The audit alone keeps what outlives the token, as where a client revokes it (revoke-token.ts).
     await noteChange(deps, tx, { action: 'token.revoked', reason, ...about });
     await noteReport(deps, tx, report, true, about);
     const state = await raiseTokenEpoch(tx);

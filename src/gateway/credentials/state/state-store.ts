@@ -6,7 +6,7 @@ type Db = Kysely<unknown>;
 type CredentialKind = 'client' | 'secret' | 'client_key' | 'api_key';
 
 export type StateChange = {
-  kind: CredentialKind | 'token' | 'tokens';
+  kind: CredentialKind | 'tokens';
   credential: string;
   state: 'active' | 'quarantined' | 'revoked' | 'expiring';
   reason: string;
@@ -33,7 +33,7 @@ export const findHolder = async (db: Db, kind: 'secret' | 'api_key', id: string)
 
 /**
  * For each credential the last change to each state that it ever had, the newest first. A revocation of the tokens of a client has
- * its id, but changes no state of the client.
+ * its id, but changes no state of the client. Earlier releases added a row of the kind `token` for each revoked token.
  */
 export const findLastChanges = async (db: Db, credentials: readonly string[]): Promise<Map<string, StateChange[]>> => {
   const { rows } = await sql<StateChange>`
