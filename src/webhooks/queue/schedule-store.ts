@@ -25,6 +25,8 @@ export const lockSchedule = async (tx: Kysely<unknown>, endpointUids: readonly s
 
 /**
  * Schedules the next look at each endpoint anew, `lookMs` from now at most. Returns those at which no delivery is due at `now`.
+ * An endpoint that stays due keeps its turn: by the time of its oldest delivery, each new event would move an endpoint with an old
+ * backlog before all others, which would wait until the backlog ends.
  * `alsoWritten`: endpoints whose schedule the transaction writes later. The rows of all are locked first, in the order that every
  * transaction uses. Both statements are sent at once, before those of later calls.
  */
@@ -36,7 +38,7 @@ export const reschedule = async (
   const locked = withCommit(tx, lockSchedule(tx, [...new Set([...endpointUids, ...alsoWritten])]));
   const { rows } = await sql<{ uid: string; isDue: boolean }>`
     update webhooks.ready as known set due_at = least(${new Date(now.getTime() + lookMs)}::timestamptz, (
-      select next_attempt_at from webhooks.deliveries as delivery
+      select greatest(next_attempt_at, least(known.due_at, ${now})) from webhooks.deliveries as delivery
       where state = 'pending' and delivery.endpoint_uid = known.endpoint_uid
         and (lease_until is null or lease_until <= ${now})
       order by delivery.endpoint_uid, next_attempt_at limit 1

@@ -5,6 +5,7 @@ import { updateEndpoint } from '#src/webhooks/endpoints/endpoints.ts';
 import { openLoop } from '#src/webhooks/queue/loop-connection.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { fill } from '../harness/backlog.ts';
 import { type Engine, startEngine, tenant } from '../harness/engine.ts';
 
 let engine: Engine;
@@ -25,23 +26,6 @@ afterEach(async () => {
   for (const receiver of receivers.splice(0)) await receiver.close();
 });
 
-/** Due deliveries of one endpoint, each of an entity of its own. */
-const fill = async (endpointUid: string, count: number, dueInMs = 0): Promise<void> => {
-  const now = engine.clock.now();
-  await sql`
-    insert into outbox.events (id, tenant, kind, event, entity, seq, created, body)
-    select platform.id_bound('evt', ${now}) || ${endpointUid} || lpad(n::text, 8, '0'), ${tenant}, 'customers',
-      'customer.changed', 'cus_' || ${endpointUid} || n, 1, ${now}, '{"backlog":true}'
-    from generate_series(1, ${count}::int) as n`.execute(engine.db);
-  await sql`delete from outbox.waiting`.execute(engine.db);
-  await sql`
-    insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
-      next_attempt_at, created)
-    select tenant, 'dlv_' || id, ${endpointUid}, id, event, kind, entity, seq, position, 'pending',
-      ${new Date(now.getTime() + dueInMs)}::timestamptz, ${now}
-    from outbox.events where id like '%' || ${endpointUid} || '%'`.execute(engine.db);
-};
-
 const states = async (endpointUid: string): Promise<Record<string, number>> => {
   const { rows } = await sql<{ state: string; count: number }>`
     select state, count(*) as count from webhooks.deliveries where endpoint_uid = ${endpointUid} group by state`.execute(
@@ -53,7 +37,7 @@ const states = async (endpointUid: string): Promise<Record<string, number>> => {
 test('A-135 a long backlog is cancelled in pieces after a 410, nothing of it is sent, and other endpoints receive meanwhile', async () => {
   const gone = await open(status(410));
   const { endpointUid: uid } = await engine.addEndpoint(gone.url);
-  await fill(uid, 5_000);
+  await fill(engine, uid, 5_000);
   engine.startWorker();
   await until(async () => (await states(uid)).cancelled === 5_000);
   const sent = gone.received.length;
@@ -72,7 +56,7 @@ test('A-135 a long backlog is cancelled in pieces after a 410, nothing of it is 
 test('an endpoint that is enabled again while its backlog is being cancelled gets later events and no earlier ones', async () => {
   const receiver = await open(status(410));
   const { endpointUid: uid } = await engine.addEndpoint(receiver.url);
-  await fill(uid, 3_000);
+  await fill(engine, uid, 3_000);
   const stop = engine.startWorker();
   await until(() => receiver.received.length > 0);
   await until(async () => {
@@ -109,8 +93,8 @@ test('A-686 an endpoint that was never tried gets its turn while backlogs of kno
 
   const fresh = await open();
   const { endpointUid } = await engine.addEndpoint(fresh.url);
-  await fill(endpointUid, 1);
-  for (const uid of uids) await fill(uid, 500);
+  await fill(engine, endpointUid, 1);
+  for (const uid of uids) await fill(engine, uid, 500);
   await sql`update webhooks.ready set due_at = ${engine.clock.now()}`.execute(engine.db);
   engine.startWorker({ settings: { concurrency_max: 4 } });
   await until(() => fresh.received.length === 1);
@@ -123,7 +107,7 @@ test('a claim beside a backlog of 200,000 reads a few pages by index, and a fres
   const busy = await open(status(204));
   const { endpointUid: uid } = await engine.addEndpoint(busy.url);
   await sql`update webhooks.endpoints set max_per_second = 1 where uid = ${uid}`.execute(engine.db);
-  await fill(uid, 200_000);
+  await fill(engine, uid, 200_000);
   const fresh = await open();
   const { endpointUid: freshUid } = await engine.addEndpoint(fresh.url, { kinds: ['orders'] });
   engine.startWorker();

@@ -1,0 +1,67 @@
+/** More deliveries are due than a worker can send, for as long as each test lasts. */
+import { setTimeout } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { quick } from '#src/webhooks/pacing/concurrency-limit.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { addTried, fill, recordFor } from '../harness/backlog.ts';
+import { type Engine, startEngine } from '../harness/engine.ts';
+
+let engine: Engine;
+const receivers: WebhookReceiver[] = [];
+
+const open = async (...behaviour: Parameters<typeof startReceiver>): Promise<WebhookReceiver> => {
+  const receiver = await startReceiver(...behaviour);
+  receivers.push(receiver);
+  return receiver;
+};
+
+beforeEach(async () => {
+  engine = await startEngine();
+});
+
+afterEach(async () => {
+  await engine.close();
+  for (const receiver of receivers.splice(0)) await receiver.close();
+});
+
+/** Endpoints that answered in time until now, each with deliveries that have been due for a minute. */
+const addBehind = async (url: string, count: number, each: number): Promise<string[]> => {
+  const uids = await addTried(engine, { url, count, endpointClass: quick });
+  for (const uid of uids) await fill(engine, uid, each, -60_000);
+  return uids;
+};
+
+const isAnyWaiting = async (): Promise<boolean> =>
+  (await sql`select from outbox.waiting limit 1`.execute(engine.db)).rows.length > 0;
+
+test('A-687 an endpoint gets its turn while others that are a minute behind get new events', async () => {
+  const busy = await open(async (response) => {
+    await setTimeout(40);
+    response.writeHead(204).end();
+  });
+  const behind = await addBehind(busy.url, 30, 40);
+  const other = await open();
+  const [uid = ''] = await addTried(engine, { url: other.url, count: 1, endpointClass: quick });
+  engine.startWorker({ settings: { concurrency_max: 1 } });
+  let number = 0;
+  let sentBefore: number | undefined;
+  await until(async () => {
+    if (sentBefore === undefined && busy.received.length > 30) {
+      sentBefore = busy.received.length;
+      await fill(engine, uid, 1);
+    }
+    // A third of them at a time: while an event is dispatched, its endpoints are locked, and a claim would serve the others.
+    number += 1;
+    if (!(await isAnyWaiting()))
+      await recordFor(
+        engine,
+        behind.filter((_, index) => index % 3 === number % 3),
+        number,
+      );
+    return other.received.length === 1;
+  });
+  // Each of the others has had its turn five times at most.
+  expect(busy.received.length - (sentBefore ?? 0)).toBeLessThan(150);
+});
