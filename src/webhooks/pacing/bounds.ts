@@ -124,6 +124,8 @@ export const slotting = {
   shortMs: 50,
   /** chosen: slow slots per usual slot; each costs a socket and a body in memory. */
   slowFactor: 4,
+  /** chosen: part of the slow slots that is kept for endpoints that are known as slow, as large as the reserve of usual slots. */
+  keptSlowShare: 8,
   /** chosen: results that may wait to be written per usual slot before attempts keep their slots until then. */
   unwrittenFactor: 2,
   /** chosen: deliveries held ahead for a proven endpoint, per slot that it has while its answers take longer. */

@@ -11,6 +11,8 @@ export type SlotCaps = {
   reserveMax: number;
   /** Slots for attempts to slow receivers. */
   slowSlotsMax: number;
+  /** Of them, those that attempts may move to. */
+  movedMax: number;
   /** Deliveries that are held ahead, without a slot. */
   aheadMax: number;
 };
@@ -18,6 +20,8 @@ export type SlotCaps = {
 export type SlotCounts = {
   /** Slots in use by the class of their endpoint. */
   held: Record<EndpointClass, number>;
+  /** Slow slots in use by attempts that moved to them. */
+  moved: number;
   /** Deliveries held ahead, without a slot. */
   ahead: number;
   /** Slots of the reserve in use; `held` counts them as well. */
@@ -42,6 +46,7 @@ export const capsOf = ({ slotsMax, slowSlotsMax }: { slotsMax: number; slowSlots
   slowSlotsMax,
   unknownMax: Math.ceil(slotsMax * slotting.unknownShare),
   reserveMax: Math.floor(slotsMax / slotting.reserveShare),
+  movedMax: slowSlotsMax - Math.ceil(slowSlotsMax / slotting.keptSlowShare),
   aheadMax: slotsMax * slotting.aheadPerSlot,
 });
 
@@ -63,7 +68,9 @@ export const isFree = (caps: SlotCaps, counts: SlotCounts, endpointClass: Endpoi
 export const isReserveFree = (caps: SlotCaps, counts: SlotCounts): boolean =>
   counts.reserve < caps.reserveMax && usualHeld(counts) < caps.slotsMax;
 
-export const isSlowSlotFree = (caps: SlotCaps, { held }: SlotCounts): boolean => held[slow] < caps.slowSlotsMax;
+/** True when an attempt may move to a slow slot. */
+export const isMoveFree = (caps: SlotCaps, { held, moved }: SlotCounts): boolean =>
+  held[slow] < caps.slowSlotsMax && moved < caps.movedMax;
 
 export const isRoomAhead = (caps: SlotCaps, counts: SlotCounts): boolean => counts.ahead < caps.aheadMax;
 

@@ -5,7 +5,8 @@
  * - Unknown endpoints share half of the slots.
  * - An attempt whose receiver does not answer in time moves to a slow slot, so that its usual slot is free for others. It
  *   moves sooner while slots are short. There are more slow slots than usual ones, and receivers that answer in time never
- *   need one. Receivers that hang therefore delay only each other, and sockets and memory stay bounded.
+ *   need one. Receivers that hang therefore delay only each other, and sockets and memory stay bounded. Some slow slots are
+ *   kept for endpoints that are known as slow: while slots are short, attempts to others would move to every one that is free.
  * - A proven endpoint may hold deliveries ahead, without a slot, so that it does not wait for a claim after each answer.
  */
 import { fastPath, slotting } from './bounds.ts';
@@ -24,10 +25,10 @@ import { createLinkedList, type Entry, type LinkedList } from './linked-list.ts'
 import {
   capsOf,
   isFree,
+  isMoveFree,
   isReserveFree,
   isRoomAhead,
   isShortOf,
-  isSlowSlotFree,
   type Room,
   roomOf,
   type SlotCaps,
@@ -83,6 +84,8 @@ type Held = {
   endpoint: EndpointState;
   kind: EndpointClass | undefined;
   fromReserve: boolean;
+  /** It moved to a slow slot. */
+  isMoved: boolean;
   isAnswered: boolean;
   /** It counts as an attempt in flight of its endpoint. */
   isSending: boolean;
@@ -113,7 +116,7 @@ export const createSlots = (options: SlotsOptions): Slots => {
   const state: State = {
     options,
     caps: capsOf(options),
-    counts: { held: { [quick]: 0, [unknown]: 0, [slow]: 0 }, ahead: 0, reserve: 0 },
+    counts: { held: { [quick]: 0, [unknown]: 0, [slow]: 0 }, moved: 0, ahead: 0, reserve: 0 },
     limit: createConcurrencyLimit(options),
     endpoints: new Map(),
     recent: createLinkedList(),
@@ -181,7 +184,7 @@ const moveLongAttempts = (
     // Once it is removed, the entry leads to no other one.
     next = entry.after;
     const ageMs = nowMs - slot.startedMs;
-    if (ageMs < options.shortMs || !isSlowSlotFree(caps, counts)) return;
+    if (ageMs < options.shortMs || !isMoveFree(caps, counts)) return;
     if (ageMs < options.slowMs && !isWanted(slot.kind)) continue;
     recent.remove(entry);
     slot.recent = undefined;
@@ -189,6 +192,8 @@ const moveLongAttempts = (
     if (ageMs >= options.slowMs && !slot.isAnswered) slot.endpoint.class = slow;
     leaveReserve(state, slot);
     changeKind(state, slot, slow);
+    slot.isMoved = true;
+    counts.moved += 1;
   }
 };
 
@@ -234,6 +239,7 @@ const take = (
     endpoint,
     kind: endpoint.class,
     fromReserve,
+    isMoved: false,
     isAnswered: false,
     isSending: false,
     recent: undefined,
@@ -306,6 +312,7 @@ const release = (state: State, uid: string, slot: Held, result: Parameters<Slot[
   const { counts } = state;
   if (slot.recent !== undefined) state.recent.remove(slot.recent);
   leaveReserve(state, slot);
+  if (slot.isMoved) counts.moved -= 1;
   if (slot.kind === undefined) counts.ahead -= 1;
   else counts.held[slot.kind] -= 1;
   endpoint.taken -= 1;

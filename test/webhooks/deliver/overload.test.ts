@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { quick } from '#src/webhooks/pacing/concurrency-limit.ts';
+import { quick, slow } from '#src/webhooks/pacing/concurrency-limit.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { addTried, fill, recordFor } from '../harness/backlog.ts';
@@ -64,4 +64,18 @@ test('A-687 an endpoint gets its turn while others that are a minute behind get 
   });
   // Each of the others has had its turn five times at most.
   expect(busy.received.length - (sentBefore ?? 0)).toBeLessThan(150);
+});
+
+test('A-688 endpoints that are slow get their turn while attempts to others take long and use every slot that they may', async () => {
+  const hanging = await open(() => undefined);
+  await addBehind(hanging.url, 100, 1);
+  const other = await open();
+  const uids = await addTried(engine, { url: other.url, count: 10, endpointClass: slow });
+  // Longer than the test waits, so that no attempt to a receiver that hangs ends meanwhile.
+  engine.startWorker({ settings: { concurrency_max: 4 }, attemptTimeoutMs: 120_000 });
+  // The usual slots, and those slow slots that are not kept for slow endpoints.
+  await until(() => hanging.received.length === 4 + 14);
+  await recordFor(engine, uids, 1);
+  await until(() => other.received.length === uids.length);
+  expect(hanging.received.length).toBe(4 + 14);
 });
