@@ -42,7 +42,7 @@ export type Claimed = {
 export const claim = async (db: Kysely<unknown>, now: Date, slots: Slots, token: string): Promise<Claimed> => {
   let reserved: Reserved = new Map();
   try {
-    const { leased, ...found } = await inTransaction(db, (tx) => {
+    const { leased, isShort, ...found } = await inTransaction(db, (tx) => {
       // The transaction may be retried.
       release(reserved);
       reserved = new Map();
@@ -52,6 +52,7 @@ export const claim = async (db: Kysely<unknown>, now: Date, slots: Slots, token:
       const slot = reserved.get(delivery.endpointUid)?.pop();
       return slot === undefined ? [] : [{ delivery, slot }];
     });
+    slots.claimed(isShort);
     return { deliveries, ...found };
   } finally {
     release(reserved);
@@ -65,23 +66,31 @@ const release = (reserved: Reserved): void => {
   for (const slots of reserved.values()) for (const slot of slots) slot.release(undefined);
 };
 
+/** `isShort`: every usual slot is in use, and due deliveries may be left. */
+type ClaimedIn = Omit<Claimed, 'deliveries'> & { leased: Leased[]; isShort: boolean };
+
 const claimIn = async (
   tx: Kysely<unknown>,
   { now, token }: { now: Date; token: string },
   slots: Slots,
   reserved: Reserved,
-): Promise<Omit<Claimed, 'deliveries'> & { leased: Leased[] }> => {
+): Promise<ClaimedIn> => {
   const room = slots.room(performance.now());
   const longestDue = await lockDueEndpoints(tx, now, room);
   const { free, freeForUnknown, freeForSlow, full } = room;
   const isRoomForAll = free > 0 && freeForUnknown > 0 && freeForSlow > 0 && full.length === 0;
   const isWhole = async (): Promise<boolean> => isRoomForAll || !(await isMoreDue(tx, now));
-  if (longestDue.length === 0) return { leased: [], nextAt: undefined, isWhole: await isWhole() };
+  if (longestDue.length === 0) {
+    const isNoneLeft = await isWhole();
+    return { leased: [], nextAt: undefined, isWhole: isNoneLeft, isShort: free === 0 && !isNoneLeft };
+  }
   const { admitted, left } = await admit(tx, longestDue, now, room);
+  const freeNow = stillFree(left, room, slots.room(performance.now()));
   const plans = distribute(
     admitted.map(({ endpoint, slotKind }) => ({ ...planOf(endpoint, slots, now), slotKind })),
-    stillFree(left, room, slots.room(performance.now())),
+    freeNow,
   );
+  const usualCount = plans.reduce((sum, { slotKind, count }) => (slotKind === 'slow' ? sum : sum + count), 0);
   for (const { endpoint, slotKind, count } of plans) {
     const taken = Array.from({ length: count }, () => slots.take(endpoint.endpointUid, slotKind === 'reserve'));
     reserved.set(endpoint.endpointUid, taken);
@@ -94,7 +103,12 @@ const claimIn = async (
     { token, now, until: new Date(now.getTime() + claiming.leaseMs) },
   );
   const nextAt = await schedule(tx, plans, due, now);
-  return { leased: await withBodies(tx, plans, due, token), nextAt, isWhole: due.length === 0 && (await isWhole()) };
+  return {
+    leased: await withBodies(tx, plans, due, token),
+    nextAt,
+    isWhole: due.length === 0 && (await isWhole()),
+    isShort: usualCount >= freeNow.usual + freeNow.reserve,
+  };
 };
 
 type Admitted = { endpoint: DueEndpoint; slotKind: SlotKind };

@@ -9,6 +9,8 @@ export type SlotCaps = {
   unknownMax: number;
   /** Of the usual slots, those kept for endpoints that became due last during a flood. */
   reserveMax: number;
+  /** Slots that are kept for the next claim at most, while due deliveries are left for want of slots. */
+  keptMax: number;
   /** Slots for attempts to slow receivers. */
   slowSlotsMax: number;
   /** Of them, those that attempts may move to. */
@@ -26,6 +28,8 @@ export type SlotCounts = {
   ahead: number;
   /** Slots of the reserve in use; `held` counts them as well. */
   reserve: number;
+  /** Free slots that are kept for the next claim. */
+  kept: number;
 };
 
 export type Room = {
@@ -46,6 +50,7 @@ export const capsOf = ({ slotsMax, slowSlotsMax }: { slotsMax: number; slowSlots
   slowSlotsMax,
   unknownMax: Math.ceil(slotsMax * slotting.unknownShare),
   reserveMax: Math.floor(slotsMax / slotting.reserveShare),
+  keptMax: Math.ceil(slotsMax / slotting.reserveShare),
   movedMax: slowSlotsMax - Math.ceil(slowSlotsMax / slotting.keptSlowShare),
   aheadMax: slotsMax * slotting.aheadPerSlot,
 });
@@ -56,17 +61,17 @@ const usualHeld = ({ held }: SlotCounts): number => held[quick] + held[unknown];
 export const isShortOf = (caps: SlotCaps, counts: SlotCounts, endpointClass: EndpointClass | undefined): boolean =>
   usualHeld(counts) >= caps.slotsMax || (endpointClass === unknown && counts.held[unknown] >= caps.unknownMax);
 
-/** True when a slot for this class is free beyond the reserve. */
+/** True when a slot for this class is free beyond the reserve and beyond those that are kept for a claim. */
 export const isFree = (caps: SlotCaps, counts: SlotCounts, endpointClass: EndpointClass): boolean => {
   const reserve = Math.max(0, caps.reserveMax - counts.reserve);
   return (
-    usualHeld(counts) + reserve < caps.slotsMax &&
+    usualHeld(counts) + counts.kept + reserve < caps.slotsMax &&
     (endpointClass !== unknown || counts.held[unknown] + reserve < caps.unknownMax)
   );
 };
 
 export const isReserveFree = (caps: SlotCaps, counts: SlotCounts): boolean =>
-  counts.reserve < caps.reserveMax && usualHeld(counts) < caps.slotsMax;
+  counts.reserve < caps.reserveMax && usualHeld(counts) + counts.kept < caps.slotsMax;
 
 /** True when an attempt may move to a slow slot. */
 export const isMoveFree = (caps: SlotCaps, { held, moved }: SlotCounts): boolean =>

@@ -48,6 +48,11 @@ export type Slots = {
   take(endpointUid: string, fromReserve: boolean): Slot;
   /** The same for the fast path, which leaves the reserve to claims; `Full` where the delivery would have to wait. */
   tryTake(endpoint: Asking): Slot | Full;
+  /**
+   * At the end of a claim. `isShort`: due deliveries were left since no usual slot is free. Slots that become free then go in
+   * turn to deliveries that wait here and to the next claim.
+   */
+  claimed(isShort: boolean): void;
   /** Attempts that ended since the start, of the endpoint in `full`, or of all endpoints. */
   endedCount(full: Full): number;
 };
@@ -109,6 +114,8 @@ type State = {
   full: Set<string>;
   /** Attempts for which no slot was free when they were taken, oldest first. */
   waiting: Waiting[];
+  /** The last claim left due deliveries for want of slots. */
+  isClaimShort: boolean;
   endedCount: number;
 };
 
@@ -116,12 +123,13 @@ export const createSlots = (options: SlotsOptions): Slots => {
   const state: State = {
     options,
     caps: capsOf(options),
-    counts: { held: { [quick]: 0, [unknown]: 0, [slow]: 0 }, moved: 0, ahead: 0, reserve: 0 },
+    counts: { held: { [quick]: 0, [unknown]: 0, [slow]: 0 }, moved: 0, ahead: 0, reserve: 0, kept: 0 },
     limit: createConcurrencyLimit(options),
     endpoints: new Map(),
     recent: createLinkedList(),
     full: new Set(),
     waiting: [],
+    isClaimShort: false,
     endedCount: 0,
   };
   const { caps, counts } = state;
@@ -136,8 +144,16 @@ export const createSlots = (options: SlotsOptions): Slots => {
       const endpoint = updateEndpointState(state.endpoints, asking);
       return Math.max(0, (isPaced ? endpoint.allowed : holdMax(state, endpoint)) - endpoint.taken);
     },
-    take: (uid, fromReserve) => take(state, uid, { fromReserve, isAhead: false }),
+    take: (uid, fromReserve) => {
+      counts.kept = Math.max(0, counts.kept - 1);
+      return take(state, uid, { fromReserve, isAhead: false });
+    },
     tryTake: (asking) => tryTake(state, asking),
+    claimed: (isShort) => {
+      state.isClaimShort = isShort;
+      counts.kept = 0;
+      startWaiting(state, performance.now());
+    },
     endedCount: ({ endpointUid: uid }) =>
       uid === undefined ? state.endedCount : (state.endpoints.get(uid)?.ended ?? 0),
   };
@@ -197,13 +213,19 @@ const moveLongAttempts = (
   }
 };
 
-/** Starts attempts that wait, as far as slots are free. One that waited for `shortMs` may have a slot of the reserve. */
-const startWaiting = ({ waiting, options, caps, counts }: State, nowMs: number): void => {
+/**
+ * Starts attempts that wait, as far as slots are free. One that waited for `shortMs` may have a slot of the reserve. While due
+ * deliveries are left to claims, one slot is kept for the next claim for each attempt that starts. Otherwise events that
+ * arrive faster than they are sent would take every slot, and no claim would find one.
+ */
+const startWaiting = (state: State, nowMs: number): void => {
+  const { waiting, options, caps, counts } = state;
   for (let [first] = waiting; first !== undefined; [first] = waiting) {
     const fromReserve = nowMs - first.sinceMs >= options.shortMs && isReserveFree(caps, counts);
     if (!fromReserve && !isFree(caps, counts, quick)) return;
     waiting.shift();
     first.go(fromReserve);
+    if (state.isClaimShort) counts.kept = Math.min(caps.keptMax, counts.kept + 1);
   }
 };
 
