@@ -269,8 +269,11 @@ type NoticePorts = {
     given: { kinds: readonly string[]; mail: boolean; url: string | undefined; removeUrl: boolean },
     address: string,
   ): Promise<{ kind: 'refused' } | { kind: 'saved'; secret: string | undefined }>;
-  /** A new secret; the former one signs too for a day. Undefined: no address is stored. */
-  rotateSecret(userId: string, address: string): Promise<string | undefined>;
+  /**
+   * A new secret; the former one signs too for a day. `absent`: no address is stored. `overlap_running`: the secret before the present
+   * one signs too, and nothing was changed.
+   */
+  rotateSecret(userId: string, address: string): Promise<{ secret: string } | 'absent' | 'overlap_running'>;
 };
 
 /**

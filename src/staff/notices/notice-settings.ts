@@ -42,6 +42,9 @@ type GivenChoices = { kinds: readonly string[]; mail: boolean; url: string | und
 /** `secret`: made for a new address; it cannot be read again. `refused`: nothing may be posted to the address, and nothing was changed. */
 type Saved = { kind: 'refused' } | { kind: 'saved'; secret: string | undefined };
 
+/** `absent`: no address is stored. `overlap_running`: the secret before the present one signs too, and nothing was changed. */
+type NoticeRotation = { secret: string } | 'absent' | 'overlap_running';
+
 /** The labels under which the address and its secrets are sealed. */
 export const urlLabel = (userId: string): string => `panel-notice-url:${userId}`;
 export const secretLabel = (userId: string): string => `panel-notice-secret:${userId}`;
@@ -97,14 +100,18 @@ export const createNoticeSettings = ({ db, box, clock, record, noticeUrls }: Not
       return { kind: 'saved', secret };
     });
   },
-  /** A new secret; the former one signs too for a day. Undefined: no address is stored. */
-  rotateSecret: (userId: string, address: string): Promise<string | undefined> =>
+  /**
+   * A new secret; the former one signs too for a day. No other rotation is made within that day: it would end the secret that the
+   * receiver may still have.
+   */
+  rotateSecret: (userId: string, address: string): Promise<NoticeRotation> =>
     inTransaction(db, async (tx) => {
       const user = await lockUser(tx, userId);
       const before = await readTarget(tx, userId);
-      if (user === undefined || before.url === undefined) return undefined;
-      const secret = noticeUrls.makeSecret();
+      if (user === undefined || before.url === undefined) return 'absent';
       const now = clock.now();
+      if (before.previousSecretEnds !== undefined && before.previousSecretEnds > now) return 'overlap_running';
+      const secret = noticeUrls.makeSecret();
       await replaceTarget(tx, userId, {
         ...before,
         secret: box.seal(secret, secretLabel(userId)),
@@ -118,6 +125,6 @@ export const createNoticeSettings = ({ db, box, clock, record, noticeUrls }: Not
         address,
         details: { receiver: before.urlOrigin ?? null },
       });
-      return secret;
+      return { secret };
     }),
 });

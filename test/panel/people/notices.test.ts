@@ -386,7 +386,7 @@ test('a user gets at most thirty notices of a kind in an hour, of every restaura
   expect([ofTenant('flood'), ofTenant('quiet')]).toEqual([40, 1]);
 });
 
-test('a notice to an address is signed as Standard Webhooks with a secret that is sealed and shown once, and both secrets sign for a day after a rotation', async () => {
+test('A-713 a notice to an address is signed as Standard Webhooks with a secret that is sealed and shown once, and both secrets sign for a day after a rotation, in which no other one is made', async () => {
   const { id, email, browser } = await makeUser('admin');
   const shown = await sendForm(browser, ['refusals'], { url: 'https://signed.example/hook' });
   const first = secretIn(shown.text);
@@ -438,11 +438,34 @@ test('a notice to an address is signed as Standard Webhooks with a secret that i
   const both = await nextPost();
   expect(both.signatures).toHaveLength(2);
   expect([verifies(first, both), verifies(second, both)]).toEqual([true, true]);
-  panel.pass(24 * 60 * minute);
+
+  // The receiver may have the first secret until the time that the page names.
+  panel.pass(10 * minute);
+  const shownWhile = (await browser.get('/panel/account/notices')).text;
+  expect(shownWhile).toContain('still signs, beside it, until');
+  expect(shownWhile).not.toContain('/panel/account/notices/secret');
+  const kept = await readRow();
+  const repeated = await browser.post('/panel/account/notices/secret', {});
+  expect([repeated.status, repeated.location]).toEqual([303, '/panel/account/notices']);
+  expect((await browser.get('/panel/account/notices')).text).toContain(
+    'role="alert">The secret before the present one',
+  );
+  expect(await readRow()).toEqual(kept);
+  const still = await nextPost();
+  expect([verifies(first, still), verifies(second, still)]).toEqual([true, true]);
+  panel.pass(24 * 60 * minute - 10 * minute);
   const after = await nextPost();
   expect([verifies(first, after), verifies(second, after)]).toEqual([false, true]);
   // The session has ended meanwhile.
   await browser.post('/panel/sign-in', { email, password });
+  const third = secretIn((await browser.post('/panel/account/notices/secret', {})).text);
+
+  // The address, entered again, ends both secrets at once.
+  const fourth = secretIn((await sendForm(browser, ['refusals'], { url: 'https://signed.example/hook' })).text);
+  const alone = await nextPost();
+  expect(alone.signatures).toHaveLength(1);
+  expect([second, third, fourth].map((secret) => verifies(secret, alone))).toEqual([false, false, true]);
+  expect((await browser.get('/panel/account/notices')).text).toContain('/panel/account/notices/secret');
 
   // An address from before notices were signed.
   await panel.database.pool.query('update panel.notice_targets set secret = null where user_id = $1', [id]);

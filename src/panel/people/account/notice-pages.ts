@@ -38,8 +38,12 @@ export const noticePages: readonly Page[] = [
     path: '/account/notices/secret',
     roles,
     handle: async (view) => {
-      const secret = await view.ports.staff.notices.rotateSecret(view.user.id, view.address);
-      return secret === undefined ? redirect(noticesPath) : shownSecret(view, secret);
+      const { ports, user, address, texts } = view;
+      const rotated = await ports.staff.notices.rotateSecret(user.id, address);
+      if (rotated === 'absent') return redirect(noticesPath);
+      if (rotated === 'overlap_running')
+        return redirect(noticesPath, { tone: 'bad', text: texts.notices.overlapBlocks });
+      return shownSecret(view, rotated.secret);
     },
   },
 ];
@@ -113,8 +117,11 @@ const signaturePart = ({ texts, csrfField }: View, { isSigned, previousSecretEnd
   const t = texts.notices;
   return html`<h2>${t.signature}</h2>
 <p>${isSigned ? t.signed : t.unsigned} <a href="${verifyPath}">${t.verify}</a></p>
-${previousSecretEnds !== undefined && html`<p>${t.previousUntil} ${time(previousSecretEnds)}.</p>`}
-<form method="post" action="${noticesPath}/secret">${csrfField}
+${
+  previousSecretEnds === undefined
+    ? html`<form method="post" action="${noticesPath}/secret">${csrfField}
 ${isSigned && html`<p class="hint">${t.rotateText}</p>`}
-<button>${t.rotate}</button></form>`;
+<button>${t.rotate}</button></form>`
+    : html`<p>${t.previousUntil} ${time(previousSecretEnds)}.</p><p>${t.overlapBlocks}</p>`
+}`;
 };

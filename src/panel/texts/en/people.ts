@@ -94,6 +94,8 @@ export const notices = {
   verify: 'How to verify the signature',
   rotate: 'Create a new secret',
   rotateText: 'The present secret signs beside the new one for 24 hours; give the new one to your receiver meanwhile.',
+  overlapBlocks:
+    'The secret before the present one still signs, so no other one is created. If the present one is lost or leaked, enter the address again: it gets a new secret, and both of these end at once.',
   secretTitle: 'The secret is ready',
   secretFor: 'Secret that signs your notices',
   secretText: 'Copy it now: it is not shown again. Your receiver verifies the signature of every notice with it.',

@@ -98,6 +98,8 @@ export const notices: Texts['notices'] = {
   rotate: 'Crea un nuovo segreto',
   rotateText:
     'Per 24 ore il segreto attuale firma insieme a quello nuovo: nel frattempo configura quello nuovo nel ricevitore.',
+  overlapBlocks:
+    'Il segreto precedente firma ancora, quindi non se ne crea un altro. Se quello attuale è andato perso o è finito in altre mani, inserisci di nuovo l’indirizzo: riceve un nuovo segreto e questi due smettono subito di firmare.',
   secretTitle: 'Il segreto è pronto',
   secretFor: 'Segreto che firma i tuoi avvisi',
   secretText: 'Copialo ora: non verrà più mostrato. Il ricevitore lo usa per verificare la firma di ogni avviso.',
