@@ -1,6 +1,7 @@
 /**
- * A form that shows all of a thing and saves all of it would restore what another user took away after it was opened. So it
- * carries a digest of the stored values that it was made from, and is not saved when they are others now.
+ * A form that shows all of a thing and saves all of it would restore what another user took away after it was opened, and one that
+ * ends a quarantine would end a later one, whose reason its user did not read. So it carries a digest of the stored values that it was
+ * made from, and is not saved when they are others now.
  */
 import { createHash } from 'node:crypto';
 import { type Answer, redirect } from './answer.ts';
@@ -8,7 +9,7 @@ import { type Html, html } from './html.ts';
 import type { View } from './page.ts';
 
 /** The part of the thing that the form is about; a page may have a form for each. */
-type Part = 'access' | 'scopes' | 'limits' | 'addresses' | 'factor' | 'endpoint';
+type Part = 'access' | 'scopes' | 'limits' | 'addresses' | 'factor' | 'endpoint' | 'state';
 
 const nameOf = (part: Part): string => `${part}_before`;
 

@@ -11,8 +11,9 @@ export type ApiKey = {
   id: string;
   name: string;
   state: 'active' | 'quarantined' | 'revoked' | 'expired';
-  /** The reason of the last change of the state. */
+  /** Reason and time of the last change of the state. */
   reason: string | null;
+  changed: Date | null;
   created: Date;
   expires: Date | null;
   calls5m: number;

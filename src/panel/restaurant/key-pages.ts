@@ -2,6 +2,7 @@
 import { Fault } from '#src/contract/fault.ts';
 import { hourMs } from '#src/platform/clock.ts';
 import { fragment, notFound, page, redirect } from '../page/answer.ts';
+import { answerOutdated, basisField } from '../page/form-basis.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { readChoice, readCursor } from '../page/read-query.ts';
@@ -114,6 +115,8 @@ const withRotatableKey = (use: Parameters<typeof withLiveKey>[0]) =>
 
 const overlapDefault = 24;
 
+const stateOf = ({ state, reason, changed }: ApiKey): readonly unknown[] => [state, reason, changed];
+
 /** The last day of the old key for the new one, unless the old one ends within the overlap: its end says nothing about the new one. */
 const offeredDay = (view: View, { expires }: ApiKey, timeZone: string): string => {
   if (expires === null || expires.getTime() <= view.now.getTime() + overlapDefault * hourMs) return '';
@@ -133,7 +136,7 @@ const formToRotate = async (view: View, key: ApiKey, problem?: string) => {
   return page({
     title: t.rotateTitle(key.name),
     status: problem === undefined ? 200 : 422,
-    body: html`<p>${key.state === 'quarantined' ? t.rotateQuarantined : t.rotateText}</p><form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.id}/rotate`)}" class="narrow">${view.csrfField}
+    body: html`<p>${key.state === 'quarantined' ? t.rotateQuarantined : t.rotateText}</p><form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.id}/rotate`)}" class="narrow" autocomplete="off">${view.csrfField}${basisField(view, 'state', stateOf(key))}
 <label>${t.overlap}<select name="overlap">${overlaps.map(
       (hours) => html`<option value="${hours}"${hours === chosen && html` selected`}>${t.overlaps[hours]}</option>`,
     )}</select></label>
@@ -147,6 +150,9 @@ const rotateKey = withRotatableKey(async (view, restuid, key) => {
   const t = view.texts.restaurant.keys;
   const hours = overlaps.find((one) => String(one) === view.form.get('overlap'));
   if (hours === undefined) throw new Refusal('VALIDATION_ERROR', t.problems.overlap);
+  const path = pathOfRestaurant(restuid, `/keys/${encodeURIComponent(key.id)}/rotate`);
+  const outdated = answerOutdated(view, 'state', stateOf(key), path);
+  if (outdated !== undefined) return outdated;
   const lastDay = lastDayIn(view.form);
   try {
     const made = await view.ports.restaurant.keys.rotate(view.actor, restuid, key.id, {
@@ -192,7 +198,7 @@ const formToLift = (view: View, restuid: string, key: ApiKey, problem?: string) 
     title: t.liftTitle(key.name),
     status: problem === undefined ? 200 : 422,
     body: html`<p>${t.liftText(key.reason ?? '')}</p>
-<form method="post" action="${back}/${encodeURIComponent(key.id)}/reactivate" class="card narrow">${view.csrfField}
+<form method="post" action="${back}/${encodeURIComponent(key.id)}/reactivate" class="card narrow" autocomplete="off">${view.csrfField}${basisField(view, 'state', stateOf(key))}
 <label>${t.liftReason}<input name="reason" required maxlength="${reasonMax}" autocomplete="off" value="${view.form.get('reason')}"${note.attributes}></label>
 ${note.line}
 <div class="row"><button class="primary">${t.lift}</button><a class="button" href="${back}">${cancel}</a></div></form>`,
@@ -203,6 +209,9 @@ const liftQuarantine = withLiveKey(async (view, restuid, key) => {
   const t = view.texts.restaurant.keys;
   const reason = (view.form.get('reason') ?? '').trim();
   if (reason === '' || reason.length > reasonMax) return formToLift(view, restuid, key, t.problems.reason);
+  const path = pathOfRestaurant(restuid, `/keys/${encodeURIComponent(key.id)}/reactivate`);
+  const outdated = answerOutdated(view, 'state', stateOf(key), path);
+  if (outdated !== undefined) return outdated;
   await view.ports.restaurant.keys.reactivate(view.actor, restuid, key.id, reason);
   return redirect(pathOfRestaurant(restuid, '/keys'), { tone: 'good', text: t.lifted(key.name) });
 });

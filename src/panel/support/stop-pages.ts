@@ -1,5 +1,6 @@
 /** Actions that quarantine, reactivate and disable a client. */
 import { type Answer, page, redirect } from '../page/answer.ts';
+import { answerOutdated } from '../page/form-basis.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { confirmChange, isConfirmed } from '../view/confirm-page.ts';
@@ -7,7 +8,7 @@ import { message } from '../view/layout.ts';
 import { showClient } from './client-pages.ts';
 import { clientPath } from './client-table.ts';
 import { supportRoles } from './roles.ts';
-import { reasonLengthMax } from './stop-section.ts';
+import { reasonLengthMax, stateOf } from './stop-section.ts';
 
 export const stopPages: readonly Page[] = [
   {
@@ -32,7 +33,10 @@ const setState = async (view: View, action: 'quarantine' | 'reactivate'): Promis
   const reason = (form.get('reason') ?? '').trim();
   const t = texts.support.client;
   if (reason === '' || reason.length > reasonLengthMax) return showClient(view, { [action]: t.reasonProblem });
-  const { name } = await ports.support.showClient(clientId);
+  const client = await ports.support.showClient(clientId);
+  const { name } = client;
+  const outdated = action === 'reactivate' && answerOutdated(view, 'state', stateOf(client), clientPath(clientId));
+  if (outdated) return outdated;
   if (action === 'quarantine' && !isConfirmed(view))
     return confirmChange(view, {
       title: t.quarantineAsk(name),

@@ -1,4 +1,4 @@
-/** Forms that show all of a thing and save all of it, sent after another user changed the thing. */
+/** Forms of the panel that are sent after another user changed what they show. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
@@ -142,4 +142,48 @@ test('A-685 a form that was open while another user changed the same is not save
     await save(action, hiddenIn(shown, action), late);
     expect(await ask(path), name).toMatch(saved);
   }
+});
+
+test('A-715 a form that lifts a quarantine, or rotates a key, ends no quarantine that was set after it was opened', async () => {
+  const [restaurant = ''] = harness.restaurants;
+  const { client_id = '' } = await harness.command('client', 'create', '--name', 'Till', '--restaurant', restaurant);
+  const { key_id = '' } = await harness.command('key', 'create', '--restaurant', restaurant, '--name', 'Till');
+  const client = `/clients/${client_id}`;
+  const key = `/restaurants/${restaurant}/keys/${key_id}`;
+  const quarantine = async (reason: string): Promise<void> => {
+    await harness.command('client', 'quarantine', '--client-id', client_id, '--reason', reason);
+    await harness.command('key', 'quarantine', '--key-id', key_id, '--reason', reason);
+  };
+  const unquarantined = hiddenIn(await ask(`${key}/rotate`), `${key}/rotate`);
+  await quarantine('calls in a loop');
+  const lifts = [
+    { page: client, action: `${client}/reactivate` },
+    { page: `${key}/reactivate`, action: `${key}/reactivate` },
+  ];
+  const opened = await Promise.all(lifts.map(async ({ page, action }) => hiddenIn(await ask(page), action)));
+  const reason: Fields = [['reason', 'the loop ended']];
+  for (const [index, { action }] of lifts.entries())
+    expect(await ask(action, [...(opened[index] ?? []), ...reason])).toContain('Till may call again.');
+
+  // A form that lifts what is lifted already records no second lift.
+  expect.soft(await ask(`${client}/reactivate`, [...(opened[0] ?? []), ...reason])).toContain('Nothing was saved.');
+
+  await quarantine('the secret is public');
+  for (const [index, { page, action }] of lifts.entries()) {
+    expect.soft(await ask(action, [...(opened[index] ?? []), ...reason])).toContain('Nothing was saved.');
+    expect.soft(await ask(page)).toContain('the secret is public');
+  }
+  const rotation: Fields = [
+    ['overlap', '24'],
+    ['expires', ''],
+  ];
+  expect.soft(await ask(`${key}/rotate`, [...unquarantined, ...rotation])).toContain('Nothing was saved.');
+
+  // The forms that are shown now show the later reason, and end it.
+  for (const { page, action } of lifts) {
+    await ask(action, [...hiddenIn(await ask(page), action), ...reason]);
+    expect(await ask(page)).not.toContain('the secret is public');
+  }
+  const shown = await ask(`${key}/rotate`, [...hiddenIn(await ask(`${key}/rotate`), `${key}/rotate`), ...rotation]);
+  expect(shown).toContain('id="secret-value"');
 });
