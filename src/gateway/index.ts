@@ -126,6 +126,7 @@ export { readNames } from './credentials/show/name-store.ts';
 export { pageClients, pageGrants } from './credentials/show/page-clients.ts';
 export { readBounds } from './credentials/show/show-bounds.ts';
 export { createKeyViews } from './credentials/show/show-keys.ts';
+export { lockCredential } from './credentials/state/limit-store.ts';
 export { attachDoor } from './edge/attach-door.ts';
 export { gatewayServerOptions } from './edge/client-error.ts';
 export type { DoorHandlers } from './edge/front.ts';

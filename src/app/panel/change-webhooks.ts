@@ -56,12 +56,12 @@ export const createWebhookChanges = ({ installation, settings, ownOrigins, onSto
         changes.create(request, wanted),
       );
     },
-    update: async (actor, restuid, uid, fields) => {
+    update: async (actor, restuid, uid, fields, check) => {
       const params = parseParameters(updateParams(kinds), { uid, ...valuesOf(fields) }, []);
       await changes.checkTargetsOf(requestOf(restuid), uid, params);
       const wanted = endpointChangesOf(params, inOrder(params.kinds));
       await change(actor, restuid, { operation: 'webhook/update', ...withoutSecrets(params) }, (request) =>
-        changes.update(request, uid, wanted),
+        changes.update(request, uid, wanted, check),
       );
     },
     setLogin: async (actor, restuid, uid, login) => {

@@ -2,6 +2,7 @@
 import { createCredentials, readBounds, readNetworks, reportCallerUsage } from '#src/gateway/index.ts';
 import type { LimitPorts } from '#src/panel/index.ts';
 import type { PortDeps } from './port-deps.ts';
+import { underLock } from './under-lock.ts';
 
 const days = 30;
 
@@ -16,11 +17,15 @@ export const createLimitPorts = ({ installation, settings }: PortDeps): LimitPor
       return { ...usage, ...(await readBounds(db, kind, id)) };
     },
     readAllowIp: readNetworks,
-    setLimits: async (actor, kind, id, limits) => {
-      await createCredentials({ db, box, clock, actor }).setLimits(kind, id, limits);
-    },
-    setAllowIp: async (actor, kind, id, networks) => {
-      await createCredentials({ db, box, clock, actor }).setAllowIp(kind, id, networks);
-    },
+    setLimits: (actor, kind, id, limits, check) =>
+      underLock(db, kind, id, async (tx) => {
+        check(await readBounds(tx, kind, id));
+        await createCredentials({ db, box, clock, actor }).setLimits(kind, id, limits, tx);
+      }),
+    setAllowIp: (actor, kind, id, networks, check) =>
+      underLock(db, kind, id, async (tx) => {
+        check(await readBounds(tx, kind, id));
+        await createCredentials({ db, box, clock, actor }).setAllowIp(kind, id, networks, tx);
+      }),
   };
 };

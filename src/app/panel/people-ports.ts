@@ -16,9 +16,9 @@ export const createPeoplePorts = ({ installation }: Pick<PortDeps, 'installation
         await assertAll(given.restaurants);
         return users.create(actor, given);
       },
-      set: async (...[actor, email, given]: Parameters<typeof users.set>) => {
+      set: async (...[actor, email, given, check]: Parameters<typeof users.set>) => {
         await assertAll(given.restaurants);
-        return users.set(actor, email, given);
+        return users.set(actor, email, given, check);
       },
     },
   };

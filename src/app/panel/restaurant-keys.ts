@@ -7,6 +7,7 @@ import type { KeyPorts } from '#src/panel/index.ts';
 import { parseParameters } from '#src/platform/http/validate.ts';
 import { date } from '#src/platform/http/values.ts';
 import type { Installation } from '../installation/installation.ts';
+import { underLock } from './under-lock.ts';
 
 type KeyDeps = { installation: Installation; credentialsOf: (actor: string) => Credentials };
 
@@ -41,9 +42,13 @@ export const createKeyPorts = ({ installation, credentialsOf }: KeyDeps): KeyPor
       await views.require(restuid, keyId);
       await credentialsOf(actor).revokeApiKey(keyId);
     },
-    reactivate: async (actor, restuid, keyId, reason) => {
+    reactivate: async (actor, restuid, keyId, reason, check) => {
       await views.require(restuid, keyId);
-      await credentialsOf(actor).reactivate('api_key', keyId, reason);
+      await underLock(store.db, 'key', keyId, async (tx) => {
+        const stored = await createKeyViews({ db: tx, clock }).find(restuid, keyId);
+        if (stored !== undefined) check(stored);
+        await credentialsOf(actor).reactivate('api_key', keyId, reason, tx);
+      });
     },
   };
 };

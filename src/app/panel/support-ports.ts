@@ -17,6 +17,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createWholeRestaurant } from '../admin/create-restaurant.ts';
 import { findRestaurants, withAccess } from './find-restaurants.ts';
 import type { PortDeps } from './port-deps.ts';
+import { underLock } from './under-lock.ts';
 
 const limit = 25;
 const useWrittenMs = 15_000;
@@ -62,10 +63,12 @@ const clientPorts = ({ store, box, clock }: Installation, routeTable: () => Rout
   const { db } = store;
   const scopesNow = (): string[] => routeTable().scopes.map(({ name }) => name);
   const by = (actor: string) => createCredentials({ db, box, clock, actor, scopes: scopesNow() });
+  const show = (reading: typeof db, clientId: string) =>
+    createCredentials({ db: reading, box, clock, actor: 'panel', scopes: scopesNow() }).showClient(clientId);
   return {
     listClients: ({ text, restaurant, live }, cursor) =>
       pageClients(db, { search: text, tenant: restaurant, live, cursor, limit }),
-    showClient: (clientId) => by('panel').showClient(clientId),
+    showClient: (clientId) => show(db, clientId),
     addedBy: (clientId, actor) => by('panel').showAddedBy(clientId, actor),
     listGrants: async (clientId, after) => {
       const { tenants, next } = await pageGrants(db, clientId, { after, limit });
@@ -77,13 +80,21 @@ const clientPorts = ({ store, box, clock }: Installation, routeTable: () => Rout
     retireSecret: (actor, clientId, secretId, force) => by(actor).retireClientSecret(clientId, secretId, force),
     disableClient: (actor, clientId) => by(actor).disableClient(clientId),
     quarantine: (actor, clientId, reason) => by(actor).quarantine('client', clientId, reason),
-    reactivate: (actor, clientId, reason) => by(actor).reactivate('client', clientId, reason),
+    reactivate: (actor, clientId, reason, check) =>
+      underLock(db, 'client', clientId, async (tx) => {
+        check(await show(tx, clientId));
+        await by(actor).reactivate('client', clientId, reason, tx);
+      }),
     grant: (actor, clientId, restuids) =>
       inTransaction(db, async (tx) => {
         for (const restuid of restuids) await by(actor).grantTenant(clientId, restuid, tx);
       }),
     withdraw: (actor, clientId, restuid) => by(actor).withdrawTenant(clientId, restuid),
-    setScopes: (actor, clientId, wanted) => by(actor).setClientScopes(clientId, wanted),
+    setScopes: (actor, clientId, wanted, check) =>
+      underLock(db, 'client', clientId, async (tx) => {
+        check(await show(tx, clientId));
+        await by(actor).setClientScopes(clientId, wanted, tx);
+      }),
     shrinkScopes: (actor, clientId, unused) =>
       shrinkClientScopes({ db, box, clock, actor, scopes: scopesNow() }, clientId, unused),
     clientUse: (actor, clients, days) =>

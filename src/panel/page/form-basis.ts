@@ -4,9 +4,9 @@
  * made from, and is not saved when they are others now.
  */
 import { createHash } from 'node:crypto';
-import { type Answer, redirect } from './answer.ts';
 import { type Html, html } from './html.ts';
 import type { View } from './page.ts';
+import { Refusal } from './refusal.ts';
 
 /** The part of the thing that the form is about; a page may have a form for each. */
 type Part = 'access' | 'scopes' | 'limits' | 'addresses' | 'factor' | 'endpoint' | 'state';
@@ -26,17 +26,27 @@ const digestOf = (stored: readonly unknown[]): string =>
 export const basisField = ({ form }: Pick<View, 'form'>, part: Part, stored: readonly unknown[]): Html =>
   html`<input type="hidden" name="${nameOf(part)}" value="${form.get(nameOf(part)) ?? digestOf(stored)}">`;
 
+/** The values of a form were changed after it was opened. The panel answers with the form at `path`, which has the values of now. */
+export class OutdatedForm extends Refusal {
+  readonly path: string;
+
+  constructor(text: string, path: string) {
+    super('CONFLICT', text);
+    this.path = path;
+  }
+}
+
 /**
- * What answers a form whose values were changed after it was opened, up to now: the form at `path` with the values of now. Undefined: they
- * are as they were, or the form is one of a release that sent no digest.
+ * Throws OutdatedForm when the stored values are others than those that the form was made from; a form of a release that sent no digest
+ * is never outdated. A change calls it again under the lock of what it changes: of two forms that are sent at the same moment both
+ * pass a comparison before.
  */
-export const answerOutdated = (
+export const assertAsShown = (
   { form, texts }: Pick<View, 'form' | 'texts'>,
   part: Part,
   stored: readonly unknown[],
   path: string,
-): Answer | undefined => {
+): void => {
   const before = form.get(nameOf(part));
-  if (before === null || before === digestOf(stored)) return undefined;
-  return redirect(path, { tone: 'bad', text: texts.frame.changedMeanwhile });
+  if (before !== null && before !== digestOf(stored)) throw new OutdatedForm(texts.frame.changedMeanwhile, path);
 };

@@ -22,7 +22,10 @@ export type LimitedCaller = {
   elsewhere: { calls: number; last: Date; address: string } | null;
 };
 
-/** Throws Faults: NOT_FOUND, and VALIDATION_ERROR whose errors name the fields. */
+/** Refuses a change by throwing; it gets what is stored under the lock of the credential. */
+export type CheckBounds = (stored: Pick<LimitedCaller, 'limits' | 'allowIp'>) => void;
+
+/** Throws Faults: NOT_FOUND, and VALIDATION_ERROR whose errors name the fields; and what a check throws. */
 export type LimitPorts = {
   /** Units of a caller without limits of its own. */
   defaults: { minute: number; burst: number };
@@ -30,7 +33,19 @@ export type LimitPorts = {
   /** The canonical form of the networks, which `setAllowIp` stores. */
   readAllowIp(networks: readonly string[]): readonly string[];
   /** Null removes a limit. */
-  setLimits(actor: string, kind: LimitedKind, id: string, limits: Record<LimitName, number | null>): Promise<void>;
+  setLimits(
+    actor: string,
+    kind: LimitedKind,
+    id: string,
+    limits: Record<LimitName, number | null>,
+    check: CheckBounds,
+  ): Promise<void>;
   /** Null: every address. */
-  setAllowIp(actor: string, kind: LimitedKind, id: string, networks: readonly string[] | null): Promise<void>;
+  setAllowIp(
+    actor: string,
+    kind: LimitedKind,
+    id: string,
+    networks: readonly string[] | null,
+    check: CheckBounds,
+  ): Promise<void>;
 };

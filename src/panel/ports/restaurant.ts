@@ -71,8 +71,14 @@ export type KeyPorts = {
     how: { overlapHours: number; lastDay: string | undefined; refuseQuarantined: boolean },
   ): Promise<NewKey>;
   revoke(actor: string, restuid: string, keyId: string): Promise<void>;
-  /** Ends its quarantine. */
-  reactivate(actor: string, restuid: string, keyId: string, reason: string): Promise<void>;
+  /** Ends its quarantine. `check` refuses it by throwing; it gets what is stored under the lock of the key. */
+  reactivate(
+    actor: string,
+    restuid: string,
+    keyId: string,
+    reason: string,
+    check: (stored: ApiKey) => void,
+  ): Promise<void>;
 };
 
 export type EventKind = 'customers' | 'orders' | 'loyaltylog' | 'menu';
@@ -123,6 +129,12 @@ export type WebhookEndpoint = {
   created: Date;
 };
 
+/** What the form of an endpoint shows of it. */
+export type EditedEndpoint = Pick<
+  WebhookEndpoint,
+  'url' | 'description' | 'kinds' | 'signatureHeader' | 'signature' | 'v1a' | 'maxPerSecond' | 'digest'
+>;
+
 /** The fields as the user typed them; null clears a value. */
 export type EndpointFields = {
   url: string;
@@ -167,7 +179,14 @@ export type EndpointPorts = {
   find(restuid: string, uid: string): Promise<WebhookEndpoint | undefined>;
   /** The secret is shown once. Throws CONFLICT when there are too many endpoints. */
   create(actor: string, restuid: string, fields: EndpointFields): Promise<{ uid: string; secret: string }>;
-  update(actor: string, restuid: string, uid: string, fields: EndpointFields): Promise<void>;
+  /** Throws what `check` throws, which gets what is stored under the lock of the endpoint. */
+  update(
+    actor: string,
+    restuid: string,
+    uid: string,
+    fields: EndpointFields,
+    check: (stored: EditedEndpoint) => void,
+  ): Promise<void>;
   /** What it logs in with at its receiver, in place of what it had; null removes it. */
   setLogin(actor: string, restuid: string, uid: string, login: EndpointLogin | null): Promise<void>;
   /** Disabling cancels the pending deliveries. */

@@ -189,8 +189,16 @@ type UserPorts = {
   makeLink(actor: string, email: string): Promise<MadeLink>;
   /** Creates an account with its first link. Throws CONFLICT when there is one with this email. */
   create(actor: string, user: { email: string; role: Role; restaurants: readonly string[] }): Promise<MadeLink>;
-  /** Sets role and restaurants, which hold from the user's next request. Throws CONFLICT for the last administrator. */
-  set(actor: string, email: string, access: { role: Role; restaurants: readonly string[] }): Promise<unknown>;
+  /**
+   * Sets role and restaurants, which hold from the user's next request. Throws CONFLICT for the last administrator, and what `check`
+   * throws, which gets what is stored under the lock of the account.
+   */
+  set(
+    actor: string,
+    email: string,
+    access: { role: Role; restaurants: readonly string[] },
+    check: (stored: ListedUser) => void,
+  ): Promise<unknown>;
   /** Disables the account and ends its sessions and its link at once. */
   disable(actor: string, email: string): Promise<unknown>;
   enable(actor: string, email: string): Promise<unknown>;
@@ -233,7 +241,8 @@ type MailPorts = {
 /** The roles that need a second factor. */
 type FactorPolicyPorts = {
   read(): Promise<Role[]>;
-  set(actor: string, roles: readonly string[]): Promise<void>;
+  /** Throws what `check` throws, which gets what is stored under the lock of the roles. */
+  set(actor: string, roles: readonly string[], check: (stored: readonly Role[]) => void): Promise<void>;
 };
 
 type NoticeKind =

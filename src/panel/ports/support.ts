@@ -120,9 +120,12 @@ export type ClientUse = {
 /** The cursor of the next page; null on the last page. */
 type Next = { next: string | null };
 
+/** Refuses a change by throwing; it gets what is stored under the lock of the client. */
+type CheckClient = (stored: ShownClient) => void;
+
 /**
  * Throws Faults: NOT_FOUND for unknown ids, VALIDATION_ERROR for invalid values, CONFLICT when the state does not allow
- * it.
+ * it; and what a check throws.
  */
 export type SupportPorts = {
   /** Newest first. `search`: the beginning of a uid, or words of the name. */
@@ -146,11 +149,11 @@ export type SupportPorts = {
   retireSecret: (actor: string, clientId: string, secretId: string, force: boolean) => Promise<void>;
   disableClient: (actor: string, clientId: string) => Promise<void>;
   quarantine: (actor: string, clientId: string, reason: string) => Promise<void>;
-  reactivate: (actor: string, clientId: string, reason: string) => Promise<void>;
+  reactivate: (actor: string, clientId: string, reason: string, check: CheckClient) => Promise<void>;
   grant: (actor: string, clientId: string, restuids: readonly string[]) => Promise<void>;
   withdraw: (actor: string, clientId: string, restuid: string) => Promise<void>;
   /** Null means all. */
-  setScopes: (actor: string, clientId: string, scopes: readonly string[] | null) => Promise<void>;
+  setScopes: (actor: string, clientId: string, scopes: readonly string[] | null, check: CheckClient) => Promise<void>;
   /** Takes the named scopes away and no others, and returns those that are left. */
   shrinkScopes: (actor: string, clientId: string, unused: readonly string[]) => Promise<readonly string[]>;
   /** In the order of `clients`. The reading is recorded in the audit before the result is returned. */

@@ -5,6 +5,8 @@ import type { Role } from '../ports/role.ts';
 import {
   askAboutAddresses,
   askAboutLimits,
+  checkAddresses,
+  checkLimits,
   type LimitProblems,
   limitProblemsOf,
   limitsView,
@@ -25,15 +27,17 @@ export const keyLimitPages: readonly Page[] = [
     path: limitsPath,
     roles: limitRoles,
     handle: (view) =>
-      save(view, askAboutLimits, (id) => view.ports.limits.setLimits(view.actor, 'key', id, readLimitsForm(view.form))),
+      save(view, askAboutLimits, (id, path) =>
+        view.ports.limits.setLimits(view.actor, 'key', id, readLimitsForm(view.form), checkLimits(view, path)),
+      ),
   },
   {
     method: 'POST',
     path: `${limitsPath}/addresses`,
     roles: restaurantRoles,
     handle: (view) =>
-      save(view, askAboutAddresses, (id) =>
-        view.ports.limits.setAllowIp(view.actor, 'key', id, readAddressForm(view.form)),
+      save(view, askAboutAddresses, (id, path) =>
+        view.ports.limits.setAllowIp(view.actor, 'key', id, readAddressForm(view.form), checkAddresses(view, path)),
       ),
   },
 ];
@@ -57,14 +61,18 @@ const show = async (view: View, problems: LimitProblems = {}): Promise<Answer> =
 };
 
 /** `ask`: makes the page that asks first, where the change takes something away. */
-const save = async (view: View, ask: typeof askAboutLimits, change: (id: string) => Promise<void>): Promise<Answer> => {
+const save = async (
+  view: View,
+  ask: typeof askAboutLimits,
+  change: (id: string, path: string) => Promise<void>,
+): Promise<Answer> => {
   const key = await findKey(view);
   if (key === undefined) return notFound();
   const path = keyLimitsPath(view.params.restaurant ?? '', key.id);
   try {
     const asked = ask(view, { caller: await view.ports.limits.show('key', key.id), path });
     if (asked !== undefined) return asked;
-    await change(key.id);
+    await change(key.id, path);
   } catch (error) {
     const problems = limitProblemsOf(view, error);
     if (problems === undefined) throw error;

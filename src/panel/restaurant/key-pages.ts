@@ -2,7 +2,7 @@
 import { Fault } from '#src/contract/fault.ts';
 import { hourMs } from '#src/platform/clock.ts';
 import { fragment, notFound, page, redirect } from '../page/answer.ts';
-import { answerOutdated, basisField } from '../page/form-basis.ts';
+import { assertAsShown, basisField } from '../page/form-basis.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { readChoice, readCursor } from '../page/read-query.ts';
@@ -150,14 +150,13 @@ const rotateKey = withRotatableKey(async (view, restuid, key) => {
   const t = view.texts.restaurant.keys;
   const hours = overlaps.find((one) => String(one) === view.form.get('overlap'));
   if (hours === undefined) throw new Refusal('VALIDATION_ERROR', t.problems.overlap);
-  const path = pathOfRestaurant(restuid, `/keys/${encodeURIComponent(key.id)}/rotate`);
-  const outdated = answerOutdated(view, 'state', stateOf(key), path);
-  if (outdated !== undefined) return outdated;
+  assertAsShown(view, 'state', stateOf(key), pathOfRestaurant(restuid, `/keys/${encodeURIComponent(key.id)}/rotate`));
   const lastDay = lastDayIn(view.form);
   try {
     const made = await view.ports.restaurant.keys.rotate(view.actor, restuid, key.id, {
       ...{ overlapHours: hours, lastDay },
-      refuseQuarantined: !liftRoles.includes(view.user.role),
+      // Also a quarantine that began at this moment, which the form does not name.
+      refuseQuarantined: key.state !== 'quarantined' || !liftRoles.includes(view.user.role),
     });
     const end = lastDay === undefined ? t.rotatedNoEnd : t.rotatedEnd(lastDay);
     return shownKey(view, restuid, key.name, made, hours > 0 ? [t.rotatedText, end] : [end]);
@@ -210,9 +209,9 @@ const liftQuarantine = withLiveKey(async (view, restuid, key) => {
   const reason = (view.form.get('reason') ?? '').trim();
   if (reason === '' || reason.length > reasonMax) return formToLift(view, restuid, key, t.problems.reason);
   const path = pathOfRestaurant(restuid, `/keys/${encodeURIComponent(key.id)}/reactivate`);
-  const outdated = answerOutdated(view, 'state', stateOf(key), path);
-  if (outdated !== undefined) return outdated;
-  await view.ports.restaurant.keys.reactivate(view.actor, restuid, key.id, reason);
+  const check = (stored: ApiKey) => assertAsShown(view, 'state', stateOf(stored), path);
+  check(key);
+  await view.ports.restaurant.keys.reactivate(view.actor, restuid, key.id, reason, check);
   return redirect(pathOfRestaurant(restuid, '/keys'), { tone: 'good', text: t.lifted(key.name) });
 });
 

@@ -10,6 +10,8 @@ import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { assertTopics, eventsPath, streamUrlOf } from '../live/page-topics.ts';
+import { type Answer, redirect } from '../page/answer.ts';
+import { OutdatedForm } from '../page/form-basis.ts';
 import type { Page, View } from '../page/page.ts';
 import { panelPath } from '../page/page-path.ts';
 import type { PublicPage } from '../page/public-page.ts';
@@ -188,8 +190,17 @@ const answerSignedIn = (page: Page, deps: PanelAppDeps, { writeAnswer }: WriteAn
     const { user } = sessionOf(ctx);
     if (ctx.method === 'GET' && !isHtmx(ctx))
       ctx.state.streamUrl = await streamUrlOf(deps.watch, page, user, { restaurant, client });
-    await writeAnswer(ctx, await page.handle(viewOf(ctx, deps)));
+    await writeAnswer(ctx, await handle(page, viewOf(ctx, deps)));
   };
+};
+
+const handle = async (page: Page, view: View): Promise<Answer> => {
+  try {
+    return await page.handle(view);
+  } catch (thrown) {
+    if (!(thrown instanceof OutdatedForm)) throw thrown;
+    return redirect(thrown.path, { tone: 'bad', text: thrown.publicText });
+  }
 };
 
 const visitorOf = (ctx: PanelContext, { readSource }: PanelAppDeps): Visitor => ({

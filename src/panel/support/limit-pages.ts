@@ -4,6 +4,8 @@ import type { Page, View } from '../page/page.ts';
 import {
   askAboutAddresses,
   askAboutLimits,
+  checkAddresses,
+  checkLimits,
   type LimitProblems,
   limitProblemsOf,
   limitsView,
@@ -29,7 +31,7 @@ export const limitPages: readonly Page[] = [
     roles: supportRoles,
     handle: (view) =>
       save(view, askAboutLimits, (id) =>
-        view.ports.limits.setLimits(view.actor, 'client', id, readLimitsForm(view.form)),
+        view.ports.limits.setLimits(view.actor, 'client', id, readLimitsForm(view.form), checkLimits(view, pathOf(id))),
       ),
   },
   {
@@ -38,7 +40,13 @@ export const limitPages: readonly Page[] = [
     roles: supportRoles,
     handle: (view) =>
       save(view, askAboutAddresses, (id) =>
-        view.ports.limits.setAllowIp(view.actor, 'client', id, readAddressForm(view.form)),
+        view.ports.limits.setAllowIp(
+          view.actor,
+          'client',
+          id,
+          readAddressForm(view.form),
+          checkAddresses(view, pathOf(id)),
+        ),
       ),
   },
 ];

@@ -1,8 +1,9 @@
 /** Actions that quarantine, reactivate and disable a client. */
 import { type Answer, page, redirect } from '../page/answer.ts';
-import { answerOutdated } from '../page/form-basis.ts';
+import { assertAsShown } from '../page/form-basis.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
+import type { ShownClient } from '../ports/support.ts';
 import { confirmChange, isConfirmed } from '../view/confirm-page.ts';
 import { message } from '../view/layout.ts';
 import { showClient } from './client-pages.ts';
@@ -30,24 +31,28 @@ export const stopPages: readonly Page[] = [
 const setState = async (view: View, action: 'quarantine' | 'reactivate'): Promise<Answer> => {
   const { params, form, ports, actor, texts } = view;
   const clientId = params.client ?? '';
+  const path = clientPath(clientId);
   const reason = (form.get('reason') ?? '').trim();
   const t = texts.support.client;
   if (reason === '' || reason.length > reasonLengthMax) return showClient(view, { [action]: t.reasonProblem });
   const client = await ports.support.showClient(clientId);
   const { name } = client;
-  const outdated = action === 'reactivate' && answerOutdated(view, 'state', stateOf(client), clientPath(clientId));
-  if (outdated) return outdated;
-  if (action === 'quarantine' && !isConfirmed(view))
+  if (action === 'reactivate') {
+    const check = (stored: ShownClient) => assertAsShown(view, 'state', stateOf(stored), path);
+    check(client);
+    await ports.support.reactivate(actor, clientId, reason, check);
+    return redirect(path, { tone: 'good', text: t.reactivated(name) });
+  }
+  if (!isConfirmed(view))
     return confirmChange(view, {
       title: t.quarantineAsk(name),
       body: html`<p>${t.quarantineAskText(name)}</p><p>${t.quarantineAskReason} ${reason}</p>`,
-      action: `${clientPath(clientId)}/quarantine`,
+      action: `${path}/quarantine`,
       submit: t.quarantine,
-      back: `${clientPath(clientId)}#stop`,
+      back: `${path}#stop`,
     });
-  await ports.support[action](actor, clientId, reason);
-  const text = (action === 'quarantine' ? t.quarantined : t.reactivated)(name);
-  return redirect(clientPath(clientId), { tone: 'good', text });
+  await ports.support.quarantine(actor, clientId, reason);
+  return redirect(path, { tone: 'good', text: t.quarantined(name) });
 };
 
 const askDisable = async ({ params, ports, texts, csrfField }: View, problem?: string): Promise<Answer> => {

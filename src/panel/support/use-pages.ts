@@ -2,7 +2,7 @@
 
 import { newsLink, newsSlot } from '../live/news.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
-import { answerOutdated, basisField } from '../page/form-basis.ts';
+import { assertAsShown, basisField } from '../page/form-basis.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { readChoice } from '../page/read-query.ts';
@@ -206,11 +206,12 @@ const saveScopes = async (view: View): Promise<Answer> => {
   const scopes = readScopes(form);
   if (scopes?.length === 0) return showScopes(view, texts.support.scopeChoice.problem);
   const client = await ports.support.showClient(params.client ?? '');
-  const outdated = answerOutdated(view, 'scopes', basisOf(client), `${clientPath(client.clientId)}/scopes`);
-  if (outdated !== undefined) return outdated;
+  const check = (stored: ShownClient) =>
+    assertAsShown(view, 'scopes', basisOf(stored), `${clientPath(client.clientId)}/scopes`);
+  check(client);
   const lost = lostScopes(view, client, scopes);
   if (!isConfirmed(view, lost)) return askToLose(view, client, lost);
-  await ports.support.setScopes(actor, client.clientId, scopes);
+  await ports.support.setScopes(actor, client.clientId, scopes, check);
   return redirect(usePath(client.clientId), { tone: 'good', text: texts.support.scopes.saved(client.name) });
 };
 

@@ -1,10 +1,10 @@
 /** The limits of one client or key: what it used of them, a chart, and the forms that change them. */
 import { Fault } from '#src/contract/fault.ts';
 import type { Answer } from '../page/answer.ts';
-import { answerOutdated, basisField } from '../page/form-basis.ts';
+import { assertAsShown, basisField } from '../page/form-basis.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { LimitedCaller, LimitName } from '../ports/limits.ts';
+import type { CheckBounds, LimitedCaller, LimitName } from '../ports/limits.ts';
 import { timeChart, utcValue } from './bar-chart.ts';
 import { confirmChange, isConfirmed } from './confirm-page.ts';
 import { fieldNote } from './field.ts';
@@ -93,7 +93,20 @@ ${quota !== undefined && html`<p class="hint">${t.quotaOfDay(t.number(quota), Ma
   })}</details></div>`;
 };
 
-const limitsOf = ({ limits }: LimitedCaller): readonly unknown[] => limitNames.map((name) => [name, limits[name]]);
+const limitsOf = ({ limits }: Pick<LimitedCaller, 'limits'>): readonly unknown[] =>
+  limitNames.map((name) => [name, limits[name]]);
+
+/** Throws OutdatedForm; for the change of the limits, which calls it under the lock of the credential. */
+export const checkLimits =
+  (view: View, path: string): CheckBounds =>
+  (stored) =>
+    assertAsShown(view, 'limits', limitsOf(stored), path);
+
+/** The same for the networks. */
+export const checkAddresses =
+  (view: View, path: string): CheckBounds =>
+  ({ allowIp }) =>
+    assertAsShown(view, 'addresses', allowIp ?? [], path);
 
 type Forms = Pick<Shown, 'caller' | 'path' | 'problems'>;
 
@@ -149,12 +162,10 @@ export const readLimitsForm = (form: URLSearchParams): Record<LimitName, number 
 type Asked = Pick<Shown, 'caller' | 'path'>;
 
 /**
- * What answers instead of the change: the form again when it is outdated, or the page that asks before a quota is saved of which
- * more is used already. Undefined: the change is made.
+ * The page that asks before a quota is saved of which more is used already. Undefined: the change is made. Throws OutdatedForm.
  */
 export const askAboutLimits = (view: View, { caller, path }: Asked): Answer | undefined => {
-  const outdated = answerOutdated(view, 'limits', limitsOf(caller), path);
-  if (outdated !== undefined) return outdated;
+  checkLimits(view, path)(caller);
   const given = readLimitsForm(view.form);
   const t = view.texts.limits;
   const spent = (['day', 'month'] as const).flatMap((name) => {
@@ -177,11 +188,10 @@ export const askAboutLimits = (view: View, { caller, path }: Asked): Answer | un
 
 /**
  * The same for networks: the page asks before calls from others are refused, and not when the form refuses no more than now.
- * Throws a Fault for a list that is not valid.
+ * Throws OutdatedForm, and a Fault for a list that is not valid.
  */
 export const askAboutAddresses = (view: View, { caller, path }: Asked): Answer | undefined => {
-  const outdated = answerOutdated(view, 'addresses', caller.allowIp ?? [], path);
-  if (outdated !== undefined) return outdated;
+  checkAddresses(view, path)(caller);
   const given = readAddressForm(view.form);
   if (given === null) return undefined;
   const networks = view.ports.limits.readAllowIp(given);

@@ -2,7 +2,7 @@
 import { Fault } from '#src/contract/fault.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { EndpointFields, WebhookEndpoint } from '../ports/restaurant.ts';
+import type { EditedEndpoint, EndpointFields, WebhookEndpoint } from '../ports/restaurant.ts';
 import { kinds } from '../restaurant/notification-pages.ts';
 import { fieldNote } from '../view/field.ts';
 
@@ -45,7 +45,7 @@ export const fieldsOf = (endpoint: WebhookEndpoint): EndpointFields => ({
 });
 
 /** The stored values that the form shows. */
-export const editedOf = (endpoint: WebhookEndpoint): readonly unknown[] => {
+export const editedOf = (endpoint: EditedEndpoint): readonly unknown[] => {
   const { url, description, kinds: chosen, signatureHeader, signature, v1a, maxPerSecond, digest } = endpoint;
   return Object.entries({ url, description, chosen, signatureHeader, signature, v1a, maxPerSecond, digest });
 };

@@ -1,10 +1,10 @@
 /** Webhook endpoints of a restaurant: listed, added, shown and edited. */
 import { fragment, notFound, page, redirect } from '../page/answer.ts';
-import { answerOutdated, basisField } from '../page/form-basis.ts';
+import { assertAsShown, basisField } from '../page/form-basis.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { readCursor } from '../page/read-query.ts';
-import type { EndpointFields, PanelRestaurant, WebhookEndpoint } from '../ports/restaurant.ts';
+import type { EditedEndpoint, EndpointFields, PanelRestaurant, WebhookEndpoint } from '../ports/restaurant.ts';
 import { knownKinds } from '../restaurant/notification-pages.ts';
 import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from '../restaurant/paths.ts';
 import { deliveriesTopic } from '../restaurant/topics.ts';
@@ -102,11 +102,11 @@ const showEditForm = withEndpoint((view, restuid, endpoint) =>
 
 const updateEndpoint = withEndpoint(async (view, restuid, endpoint) => {
   const path = `${pathOfEndpoint(restuid, endpoint.uid)}/edit`;
-  const outdated = answerOutdated(view, 'endpoint', editedOf(endpoint), path);
-  if (outdated !== undefined) return outdated;
+  const check = (stored: EditedEndpoint) => assertAsShown(view, 'endpoint', editedOf(stored), path);
+  check(endpoint);
   const fields = readEndpointForm(view.form);
   try {
-    await view.ports.restaurant.endpoints.update(view.actor, restuid, endpoint.uid, fields);
+    await view.ports.restaurant.endpoints.update(view.actor, restuid, endpoint.uid, fields, check);
   } catch (error) {
     const problems = problemsOf(view, error);
     if (problems === undefined) throw error;

@@ -10,11 +10,12 @@ type FactorPolicyDeps = { db: Kysely<unknown>; clock: Clock; record: RecordEvent
 
 export const createFactorPolicy = ({ db, clock, record }: FactorPolicyDeps) => ({
   read: (): Promise<Role[]> => readRequiredRoles(db),
-  /** Holds from the next request of each user. */
-  set: (actor: string, given: readonly string[]): Promise<void> =>
+  /** Holds from the next request of each user. `check` refuses the change by throwing; it gets the roles of now, under their lock. */
+  set: (actor: string, given: readonly string[], check?: (stored: readonly Role[]) => void): Promise<void> =>
     inTransaction(db, async (tx) => {
       const to = [...new Set(given.filter(isRole))].sort();
       const from = await replaceRequiredRoles(tx, to);
+      check?.(from);
       if (from.join() === to.join()) return;
       const details = { from, to };
       await record(tx, clock.now(), { action: 'user.factor_policy_changed', outcome: 'success', actor, details });

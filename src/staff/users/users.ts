@@ -154,7 +154,8 @@ const accountChanges = (deps: UsersDeps) => {
   return {
     /**
      * Members that are not named keep their value. Sessions continue, because each request reads the role again. Another
-     * role ends the unused link: who saw it for the former role must not sign in with the new one.
+     * role ends the unused link: who saw it for the former role must not sign in with the new one. `check` refuses the change by
+     * throwing; it gets the account of now, under its lock.
      */
     set: (
       actor: string,
@@ -164,8 +165,10 @@ const accountChanges = (deps: UsersDeps) => {
         restaurants?: readonly string[] | undefined;
         clients?: readonly string[] | undefined;
       },
+      check?: (stored: ShownUser) => void,
     ): Promise<ShownUser> =>
       changeAccess(deps, email, async (tx, user, { now, isLastAdmin }) => {
+        check?.(showUser(user));
         const role = given.role === undefined ? user.role : checkRole(given.role);
         const restaurants = checkRestaurants(role, given.restaurants ?? (role === 'owner' ? user.restaurants : []));
         if (role !== 'admin' && isLastAdmin) throw lastAdmin(user);

@@ -5,7 +5,7 @@
 import type { Kysely } from 'kysely';
 import { Fault, validationFault } from '#src/contract/fault.ts';
 import { type EndpointAuth, sealAuth } from '../auth/endpoint-auth.ts';
-import type { Viewer } from '../endpoints/endpoint.ts';
+import type { Endpoint, Viewer } from '../endpoints/endpoint.ts';
 import { findEndpoint } from '../endpoints/endpoint-store.ts';
 import {
   addEndpoint,
@@ -49,8 +49,8 @@ export type ChangeEndpoints = {
     request: Request,
     endpoint: Omit<NewEndpoint, 'tenant'> & Required<Pick<NewEndpoint, 'kinds'>>,
   ): Promise<{ uid: string; secret: string }>;
-  /** Throws NOT_FOUND and VALIDATION_ERROR. */
-  update(request: Request, uid: string, changes: WantedChanges): Promise<void>;
+  /** Throws NOT_FOUND and VALIDATION_ERROR. `check` refuses the change by throwing; it gets the endpoint of now, under its lock. */
+  update(request: Request, uid: string, changes: WantedChanges, check?: (stored: Endpoint) => void): Promise<void>;
   /** Throws NOT_FOUND. */
   remove(request: Request, uid: string): Promise<void>;
   /** Returns the new secret. Throws NOT_FOUND, and CONFLICT while an overlap runs. */
@@ -85,7 +85,9 @@ export const createChangeEndpoints = (deps: ChangeEndpointsDeps): ChangeEndpoint
       const { endpoint, secret } = await addEndpoint({ ...deps, db, kinds: wanted.kinds }, { ...wanted, tenant });
       return { uid: endpoint.uid, secret };
     },
-    update: async ({ db, viewer, now }, uid, { auth, ...others }) => {
+    update: async ({ db, viewer, now }, uid, { auth, ...others }, check) => {
+      const stored = check && (await findEndpoint(db, viewer, uid, { lock: true }));
+      if (stored !== undefined) check?.(stored);
       const changes = { ...others, ...(auth === undefined ? undefined : sealAuth(deps.box, uid, auth)) };
       if ((await updateEndpoint(db, viewer, uid, changes, now, deps.signatureHeader)) === undefined) throw noEndpoint();
     },

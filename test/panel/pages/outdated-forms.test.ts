@@ -1,5 +1,6 @@
 /** Forms of the panel that are sent after another user changed what they show. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
 import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
 let harness: PanelHarness;
@@ -186,4 +187,50 @@ test('A-715 a form that lifts a quarantine, or rotates a key, ends no quarantine
   }
   const shown = await ask(`${key}/rotate`, [...hiddenIn(await ask(`${key}/rotate`), `${key}/rotate`), ...rotation]);
   expect(shown).toContain('id="secret-value"');
+});
+
+/** Runs `requests` together, after each of them has compared its form and waits to change what is stored. */
+const together = async <T>(requests: readonly (() => Promise<T>)[]): Promise<T[]> => {
+  const { pool } = harness.database;
+  const holder = await pool.connect();
+  try {
+    await holder.query('begin');
+    // Reads go on, locks of rows and changes wait.
+    await holder.query(
+      `lock table gateway.clients, gateway.api_keys, panel.users, panel.second_factor_roles, webhooks.endpoints in exclusive mode`,
+    );
+    const answers = Promise.all(requests.map((request) => request()));
+    await until(async () => {
+      const { rows } = await pool.query(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows.length >= requests.length;
+    });
+    await holder.query('commit');
+    return await answers;
+  } finally {
+    holder.release(true);
+  }
+};
+
+test('A-717 of two forms that are sent at the same moment, one is saved, and the other is shown again', async () => {
+  const factor = '/users/second-factor';
+  await save(factor, hiddenIn(await ask(factor), factor), []);
+  const [restaurant = ''] = harness.restaurants;
+  const { client_id = '' } = await harness.command('client', 'create', '--name', 'Till', '--restaurant', restaurant);
+  const { key_id = '' } = await harness.command('key', 'create', '--restaurant', restaurant, '--name', 'Till');
+  await harness.command('client', 'quarantine', '--client-id', client_id, '--reason', 'calls in a loop');
+  await harness.command('key', 'quarantine', '--key-id', key_id, '--reason', 'calls in a loop');
+  const lift = { meanwhile: several('reason', 'it ended'), late: several('reason', 'a new release') };
+  const key = `/restaurants/${restaurant}/keys/${key_id}/reactivate`;
+  const forms: Record<string, Pick<Case, 'path' | 'action' | 'meanwhile' | 'late'>> = {
+    ...(await cases()),
+    'quarantine of a client': { path: `/clients/${client_id}`, action: `/clients/${client_id}/reactivate`, ...lift },
+    'quarantine of a key': { path: key, ...lift },
+  };
+  for (const [name, { path, action = path, meanwhile, late }] of Object.entries(forms)) {
+    const opened = hiddenIn(await ask(path), action);
+    const answers = await together([meanwhile, late].map((fields) => () => save(action, opened, fields)));
+    expect.soft(answers.filter((answer) => answer.includes('Nothing was saved.')).length, name).toBe(1);
+  }
 });

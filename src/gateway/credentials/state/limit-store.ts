@@ -16,6 +16,11 @@ const tables = {
   key: { table: sql.table('gateway.api_keys'), id: sql.ref('key_id') },
 } as const;
 
+/** Keeps others from changing the client or key until the transaction ends. */
+export const lockCredential = async (tx: Db, kind: LimitedKind, id: string): Promise<void> => {
+  await sql`select 1 from ${tables[kind].table} where ${tables[kind].id} = ${id} for no key update`.execute(tx);
+};
+
 /** Locked to the end of the transaction. Undefined: there is no such credential. */
 export const lockLimits = async (tx: Db, kind: LimitedKind, id: string): Promise<Limited | undefined> =>
   (

@@ -1,6 +1,6 @@
 /** Role and restaurants of an account. A change holds from the next request of that user. */
 import { type Answer, notFound, page, redirect } from '../../page/answer.ts';
-import { answerOutdated, basisField } from '../../page/form-basis.ts';
+import { assertAsShown, basisField } from '../../page/form-basis.ts';
 import { html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
 import { Refusal } from '../../page/refusal.ts';
@@ -51,12 +51,13 @@ const save = async (view: View): Promise<Answer> => {
   if (form.has(findField)) return showForm(view, user, given);
   const problems = accessProblems(given, texts);
   if (given.role === undefined || Object.keys(problems).length > 0) return showForm(view, user, given, problems);
-  const outdated = answerOutdated(view, 'access', basisOf(user), `${userPath(user.userId)}/access`);
-  if (outdated !== undefined) return outdated;
+  const check = (stored: ListedUser) =>
+    assertAsShown(view, 'access', basisOf(stored), `${userPath(user.userId)}/access`);
+  check(user);
   const asked = await askToTake(view, user, given.role, savedRestaurants(given));
   if (asked !== undefined) return asked;
   const access = { role: given.role, restaurants: savedRestaurants(given) };
-  await ports.staff.users.set(actor, user.email, access);
+  await ports.staff.users.set(actor, user.email, access, check);
   return redirect(userPath(user.userId), { tone: 'good', text: texts.users.accessSaved(user.email) });
 };
 

@@ -1,9 +1,9 @@
 /** The roles whose users need a second factor. */
 import { type Answer, page, redirect } from '../../page/answer.ts';
-import { answerOutdated, basisField } from '../../page/form-basis.ts';
+import { assertAsShown, basisField } from '../../page/form-basis.ts';
 import { html } from '../../page/html.ts';
 import type { Page, View } from '../../page/page.ts';
-import { roles as allRoles } from '../../ports/role.ts';
+import { roles as allRoles, type Role } from '../../ports/role.ts';
 import { confirmChange, isConfirmed } from '../../view/confirm-page.ts';
 import { usersPath } from './paths.ts';
 
@@ -26,8 +26,8 @@ const save = async (view: View): Promise<Answer> => {
   const t = texts.factor;
   const given = form.getAll('role');
   const before = await ports.staff.factorPolicy.read();
-  const outdated = answerOutdated(view, 'factor', before, factorPath);
-  if (outdated !== undefined) return outdated;
+  const check = (stored: readonly Role[]) => assertAsShown(view, 'factor', stored, factorPath);
+  check(before);
   const added = allRoles.filter((role) => given.includes(role) && !before.includes(role));
   if (added.length > 0 && !isConfirmed(view))
     return confirmChange(view, {
@@ -37,7 +37,7 @@ const save = async (view: View): Promise<Answer> => {
       submit: texts.users.save,
       back: factorPath,
     });
-  await ports.staff.factorPolicy.set(actor, given);
+  await ports.staff.factorPolicy.set(actor, given, check);
   return redirect(usersPath, { tone: 'good', text: t.saved });
 };
 
