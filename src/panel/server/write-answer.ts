@@ -72,6 +72,12 @@ export const createWriteAnswer = ({ assets, flashes, pages, publicPages, watch, 
     // From here the stream writes to the response.
     ctx.respond = false;
   };
+  /** A download ends when the user loses the session or the role, and when a second factor becomes required. It counts as use. */
+  const mayDownload = async (ctx: PanelContext): Promise<boolean> => {
+    const { role } = sessionOf(ctx).user;
+    const current = await ports.staff.sessions.find(ctx.cookies.get(sessionCookie), true);
+    return current?.needsFactor === false && current.user.role === role;
+  };
   const writeAnswer = async (ctx: PanelContext, answer: Answer): Promise<void> => {
     const { live } = ctx.state;
     switch (answer.kind) {
@@ -83,7 +89,7 @@ export const createWriteAnswer = ({ assets, flashes, pages, publicPages, watch, 
         if (answer.flash !== undefined && live !== undefined) await flashes.keep(live.session.id, answer.flash);
         return writeRedirect(ctx, answer.to, answer.cookies);
       case 'file':
-        return writeFile(ctx, answer);
+        return writeFile(ctx, answer, () => mayDownload(ctx));
       case 'events':
         return ctx.method === 'GET' ? openStream(ctx) : writeHtml(ctx, html``, 200);
       case 'notFound':

@@ -28,10 +28,14 @@ export const writeEmpty = (ctx: PanelContext, status: number): void => {
   ctx.remove('content-type');
 };
 
-/** Resolves when the file is sent, or the client has left. Rejects when the body fails; the head has been sent then. */
+/**
+ * Resolves when the file is sent, the client has left, or `mayGoOn` says no before a part of the body: then the connection breaks off,
+ * or the client would take the part for the whole. Rejects when the body fails; the head has been sent then.
+ */
 export const writeFile = async (
   ctx: PanelContext,
   { name, type, body }: Extract<Answer, { kind: 'file' }>,
+  mayGoOn: () => Promise<boolean>,
 ): Promise<void> => {
   const safe = name.replaceAll(/[^\w.-]/g, '_');
   ctx.set({ 'content-type': type, 'content-disposition': `attachment; filename="${safe}"` });
@@ -44,11 +48,20 @@ export const writeFile = async (
   ctx.respond = false;
   ctx.flushHeaders();
   if (ctx.method === 'HEAD') ctx.res.end();
-  else await pipeline(Readable.from(body), ctx.res).catch(unlessClientLeft);
+  else await pipeline(Readable.from(whileAllowed(body, mayGoOn)), ctx.res).catch(unlessEnded);
 };
 
-const unlessClientLeft = (error: NodeJS.ErrnoException): void => {
-  if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+class NotAllowed extends Error {}
+
+async function* whileAllowed<T>(body: AsyncIterable<T>, mayGoOn: () => Promise<boolean>): AsyncGenerator<T> {
+  for await (const part of body) {
+    if (!(await mayGoOn())) throw new NotAllowed('the download may not go on');
+    yield part;
+  }
+}
+
+const unlessEnded = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE' && !(error instanceof NotAllowed)) throw error;
 };
 
 /** `ctx.cookies.set` would write Expires instead of Max-Age, and refuse Secure behind a proxy that ends TLS. */

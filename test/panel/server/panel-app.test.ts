@@ -33,6 +33,10 @@ const sessionOf = (role: 'owner' | 'support'): LiveSession => ({
 const logged: string[] = [];
 const handled: string[] = [];
 let generatorsEnded = 0;
+/** The session as it is while a download goes on. */
+let later: LiveSession | undefined;
+/** Lets the download `/paged` go on. */
+const waiting: (() => void)[] = [];
 
 beforeEach(() => {
   logged.length = 0;
@@ -67,6 +71,15 @@ const pages: readonly Page[] = [
     yield 'a,b\n';
     yield 'c,d\n';
   }),
+  downloads('/paged', async function* () {
+    try {
+      yield 'a,b\n';
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      yield 'c,d\n';
+    } finally {
+      generatorsEnded += 1;
+    }
+  }),
   downloads('/fails-first', async function* () {
     if (handled.length >= 0) throw new Error('the store went away');
     yield '';
@@ -98,7 +111,11 @@ let message: string | undefined;
 const staff = {
   sessions: {
     find: async (token: string | undefined) =>
-      token === 'owner' || token === 'support' ? { ...sessionOf(token), hasMessage: message !== undefined } : undefined,
+      token === 'later'
+        ? later
+        : token === 'owner' || token === 'support'
+          ? { ...sessionOf(token), hasMessage: message !== undefined }
+          : undefined,
     takeMessage: async () => {
       const taken = message;
       message = undefined;
@@ -254,3 +271,27 @@ test('a client that leaves a download ends its reading, and nothing is logged', 
   await ask('');
   expect(logged).toEqual([]);
 });
+
+const changes: [meanwhile: string, session: LiveSession | undefined, isWhole: boolean][] = [
+  ['nothing changes', sessionOf('support'), true],
+  ['the session ends', undefined, false],
+  ['the user gets another role', sessionOf('owner'), false],
+  ['the session needs a second factor', { ...sessionOf('support'), needsFactor: true }, false],
+];
+
+test.each(changes)(
+  'A-718 a download while %s: goes on, or breaks off before its next part',
+  async (_meanwhile, session, isWhole) => {
+    later = sessionOf('support');
+    const reader = (await ask('/paged', {}, 'later')).body?.getReader();
+    const read = async (): Promise<string> => Buffer.from((await reader?.read())?.value ?? []).toString();
+    expect(await read()).toBe('a,b\n');
+    await until(() => waiting.length > 0);
+    later = session;
+    waiting.pop()?.();
+    if (isWhole) expect([await read(), await read()]).toEqual(['c,d\n', '']);
+    else await expect(read()).rejects.toThrow();
+    await until(() => generatorsEnded === 1);
+    expect(logged).toEqual([]);
+  },
+);
