@@ -323,6 +323,36 @@ test('a fast delivery that waits behind a receiver that hangs gets a slot of the
   expect(begun).toEqual(uids);
 });
 
+test('while a claim has left due deliveries, slots that become free go in turn to fast deliveries and to the next claim', async () => {
+  const slots = createSlots({ slotsMax: 16, slowSlotsMax: 8, perEndpointMax: 2, slowMs: 60_000, shortMs: 60_000 });
+  const begun: number[] = [];
+  const taken = Array.from({ length: 20 }, (_, index) => {
+    const slot = slots.tryTake({ endpointUid: `whe_${index}`, endpointClass: quick, recoveredMs: 0 });
+    if ('isFull' in slot) throw new Error(`${index} has no slot`);
+    void slot.waitForSlot(new AbortController().signal).then(() => begun.push(index));
+    return slot;
+  });
+  await Promise.resolve();
+  // Two slots are the reserve.
+  expect(begun).toHaveLength(14);
+  const begunAfter = async (act: () => void): Promise<number> => {
+    act();
+    await Promise.resolve();
+    return begun.length;
+  };
+  const end = (index: number) => (): void => taken[index]?.release({ tookMs: 5, failed: false });
+  expect(await begunAfter(end(0))).toBe(15);
+  expect(await begunAfter(() => slots.claimed(true))).toBe(15);
+  expect(await begunAfter(end(1))).toBe(16);
+  expect(await begunAfter(end(2))).toBe(16);
+  expect(await begunAfter(end(3))).toBe(17);
+  expect(await begunAfter(end(4))).toBe(17);
+  // No more than an eighth of all slots is kept, beside the reserve.
+  expect(await begunAfter(end(5))).toBe(18);
+  expect(slots.room(performance.now())).toMatchObject({ free: 4 });
+  expect(await begunAfter(() => slots.claimed(false))).toBe(20);
+});
+
 test('an attempt that takes long loses its slot to a fast delivery', async () => {
   const slots = createSlots({ slotsMax: 8, slowSlotsMax: 10, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
   const over = new AbortController();
