@@ -273,10 +273,15 @@ test('A-003 every answer of the core leaves with the request id of the caller an
     await call('GET', '/orders/get?uid=ord_absent', { ...client, 'x-request-id': 'abc-1' }),
     await call('GET', '/orders/list?page=0', { ...bearer, 'x-request-id': 'abc-1' }),
   ];
-  for (const { headers, json } of answers) {
+  // An error repeats the id in its body.
+  expect(answers.map(({ status, json }) => [status, json.success, json.request_id])).toEqual([
+    [200, true, undefined],
+    [404, false, 'abc-1'],
+    [400, undefined, 'abc-1'],
+  ]);
+  for (const { headers } of answers) {
     expect(headers.get('x-request-id')).toBe('abc-1');
     expect(headers.get('x-api-version')).toBe('1.0.0');
-    if (json.request_id !== undefined) expect(json.request_id).toBe('abc-1');
     expect([...headers.keys()].filter((name) => name.startsWith('x-orderpass-'))).toEqual([]);
   }
 });
