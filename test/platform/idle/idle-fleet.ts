@@ -24,6 +24,8 @@ export type CountingServer = {
   count(): Promise<Counts>;
   /** process -> connections now. */
   connections(): Promise<Map<string, number>>;
+  /** The same by the name of each, which is that of the pool or of a session outside of it. */
+  namedConnections(): Promise<{ process: string; name: string; count: number }[]>;
   stop(): Promise<void>;
 };
 
@@ -66,6 +68,14 @@ export const startCountingServer = async (): Promise<CountingServer> => {
         [database],
       );
       return new Map(rows.map((row) => [row.process, row.count]));
+    },
+    namedConnections: async () => {
+      const { rows } = await own.query<{ process: string; name: string; count: number }>(
+        `select usename as process, application_name as name, count(*)::integer as count from pg_stat_activity
+         where datname = $1 group by 1, 2 order by 1, 2`,
+        [database],
+      );
+      return rows;
     },
     stop: async () => {
       await own.end();
