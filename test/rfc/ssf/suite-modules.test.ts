@@ -19,6 +19,8 @@ import {
 
 let stand: TlsStand;
 let suite: SuiteReceiver;
+/** Of another client, with a stream of its own. */
+let beside: SuiteReceiver;
 /** Its changes are the events; those of the suite's own client would end the token of the run. */
 let subject: string;
 const page = '../secure/signals-conformance';
@@ -31,16 +33,21 @@ beforeAll(async () => {
     NODE_EXTRA_CA_CERTS: caFile,
   }));
   const run = (args: string[]) => runJson(args, stand.env);
-  const [, made, , other] = await runFence(page, 'clients.sh', run, (placeholder, [restaurant, own]) =>
-    placeholder === 'rst_…' ? restaurant?.restuid : own?.client_id,
+  const [restaurant, made, , other] = await runFence(page, 'clients.sh', run, (placeholder, [first, own]) =>
+    placeholder === 'rst_…' ? first?.restuid : own?.client_id,
   );
+  const restuid = String(restaurant?.restuid);
   const { client_id = '', client_secret = '' } = made ?? {};
   subject = String(other?.client_id);
   suite = await openSuiteReceiver(stand, { client_id, client_secret });
+  const second = ['client', 'create', '--name', 'Beside', '--restaurant', restuid, '--scope', 'ssf.manage ssf.read'];
+  const { client_id: id = '', client_secret: secret = '' } = await run(second);
+  beside = await openSuiteReceiver(stand, { client_id: id, client_secret: secret });
 });
 
 afterAll(async () => {
   await suite?.close();
+  await beside?.close();
   await stand?.close();
 });
 
@@ -170,11 +177,22 @@ test('A-626 stream-verification-poll-only, ack-only, set-errs, long-poll: as RFC
   await module.remove();
 });
 
+/** Two later events of other streams are pushed, one after the other: an earlier one that were not held would have been pushed too. */
+const pushBeside = async (): Promise<void> => {
+  for (let pushed = 0; pushed < 2; pushed += 1) {
+    const module = await beside.begin('push');
+    await module.verify();
+    await module.receiveUntil((events) => events.length > 0);
+    await module.remove();
+  }
+};
+
 test.each(deliveries)('A-626 paused-stream-holds-events, disabled-stream-drops-events (%s)', async (delivery) => {
   const module = await suite.begin(delivery);
   await module.setStatus('paused');
   const held = await module.verify();
   if (delivery === 'poll') expect((await module.poll({ maxEvents: 10, returnImmediately: true })).sets).toEqual({});
+  else await pushBeside();
   expect(suite.pushes).toEqual([]);
   await module.setStatus('enabled');
   const [first] = await module.receiveUntil((events) => events.length > 0);
