@@ -1,11 +1,24 @@
 /** What the audit knows of a credential that the OAuth endpoints refused, or that revoked a token there. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createFingerprint } from '#src/gateway/audit/event/fingerprint.ts';
 import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
 import { readTrace, searchAudit } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
 import { type Harness, openHarness, pick, postToken, tokenOf } from '../harness/gateway-harness.ts';
 import { type OidcIssuer, startOidcIssuer } from '../harness/oidc-issuer.ts';
+
+/** The audit of the gateway takes no further event, as with 200,000 that wait. */
+const audit = vi.hoisted(() => ({ isFull: false }));
+
+vi.mock('#src/gateway/audit/record/waiting-events.ts', async (read) => {
+  const { createWaitingEvents } = await read<typeof import('#src/gateway/audit/record/waiting-events.ts')>();
+  return {
+    createWaitingEvents: (...given: Parameters<typeof createWaitingEvents>) => {
+      const events = createWaitingEvents(...given);
+      return { ...events, isFull: () => audit.isFull || events.isFull() };
+    },
+  };
+});
 
 let harness: Harness;
 let issuer: OidcIssuer;
@@ -122,4 +135,18 @@ test('A-759 a revocation by its client has request, address and secret; a use of
   // What is recorded together is one event with its number.
   const counts = (await find({ client: clientId, action: 'request.allowed' })).map(({ count }) => count);
   expect(Math.max(...counts)).toBeGreaterThan(1);
+});
+
+test('A-719 a use of the revocation endpoint that revokes nothing is refused while the audit has no room for it', async () => {
+  const client = await harness.createClient([await harness.createTenant()]);
+  const revoke = (id: string) => send({ ...pick(client), token: 'abc' }, id, '/api/oauth/revoke');
+  audit.isFull = true;
+  try {
+    expect(await revoke('full-1')).toEqual([503, 'temporarily_unavailable']);
+  } finally {
+    audit.isFull = false;
+  }
+  expect(await revoke('full-2')).toEqual([200, undefined]);
+  await until(async () => (await find({ requestId: 'full-2' })).length > 0);
+  expect(await find({ requestId: 'full-1' })).toEqual([]);
 });
