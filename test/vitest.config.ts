@@ -74,14 +74,17 @@ const fromOutside = ['test/cli/**/*.test.ts', 'test/panel/**/*.test.ts', 'test/s
 const isFromOutside = (file: string): boolean => /^test\/(cli|panel|stories)\//.test(file);
 const onlyLong = process.env.TEST_LONG === 'only';
 const programs = onlyLong ? long.filter(isFromOutside) : fromOutside;
-const parts = onlyLong ? long.filter((file) => !isFromOutside(file)) : ['test/**/*.test.ts'];
+const parts = onlyLong ? [] : ['test/**/*.test.ts'];
 
+const longParts = long.filter((file) => !isFromOutside(file));
 /** These replace a module or the HTTP client of Node, which would last in the process for the next file. */
 const replacing = [
   'test/gateway/audit/http-sink.test.ts',
   'test/ordering/orders/address-resolver.test.ts',
   'test/platform/embedded/master-key-file.test.ts',
 ];
+/** Each has a process of its own. Long files gain little from a shared one. */
+const isolated = [...replacing, ...longParts];
 
 /** Each process would otherwise compile the dependencies of the program anew. */
 const execArgv = ['--import', new URL('../src/cli/compile-cache.mjs', import.meta.url).href];
@@ -112,10 +115,10 @@ export default defineConfig({
     teardownTimeout: common.teardownTimeout,
     projects: [
       // One process for many files, which loads what they need once: a third of what these files cost otherwise.
-      { test: { ...shared, name: 'parts', include: parts, exclude: [...excluded, ...fromOutside, ...replacing] } },
+      { test: { ...shared, name: 'parts', include: parts, exclude: [...excluded, ...fromOutside, ...isolated] } },
       // The same, and one browser in it.
       { test: { ...shared, name: 'programs', include: programs, exclude: excluded } },
-      { test: { ...common, name: 'replacing', include: onlyLong ? [] : replacing, exclude: excluded } },
+      { test: { ...common, name: 'isolated', include: onlyLong ? longParts : isolated, exclude: excluded } },
     ],
   },
 });
