@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { codeFile, filesBelow, textOf } from './architecture/source.ts';
 
 /**
  * Files that take a minute or more each: crashes, attacks, rolled and replaced processes, operations of the store, costs that are
@@ -78,11 +79,10 @@ const parts = onlyLong ? [] : ['test/**/*.test.ts'];
 
 const longParts = long.filter((file) => !isFromOutside(file));
 /** These replace a module or the HTTP client of Node, which would last in the process for the next file. */
-const replacing = [
-  'test/gateway/audit/http-sink.test.ts',
-  'test/ordering/orders/address-resolver.test.ts',
-  'test/platform/embedded/master-key-file.test.ts',
-];
+const replacing = filesBelow('test', codeFile).filter(
+  (file) =>
+    file.endsWith('.test.ts') && !isFromOutside(file) && /\bvi\.(?:mock|doMock)\(|from 'nock'/.test(textOf(file)),
+);
 /** Each has a process of its own. Long files gain little from a shared one. */
 const isolated = [...replacing, ...longParts];
 
