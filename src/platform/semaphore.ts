@@ -29,7 +29,7 @@ type Waiter = { name: string; finish: (held: boolean) => void };
 /**
  * One semaphore that several names share. A name may hold all of it while no other name waits; what is released goes to the name that
  * holds least, and among these to the one that has waited for longest. In a full queue a caller takes the turn of the newest
- * waiter of the name with most of them, unless its own name has as many.
+ * waiter of the name with most of them, where its own name has fewer by two or more.
  */
 export const createSharedSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): Semaphores => {
   const held = new Map<string, number>();

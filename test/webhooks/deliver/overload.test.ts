@@ -64,8 +64,8 @@ test('A-687 an endpoint gets its turn while others that are a minute behind get 
       );
     return other.received.length === 1;
   });
-  // Each of the others has had its turn five times at most.
-  expect(busy.received.length - (sentBefore ?? 0)).toBeLessThan(150);
+  // Each of the others has had its turn once; a few more, since a locked endpoint is passed over.
+  expect(busy.received.length - (sentBefore ?? 0)).toBeLessThan(50);
 });
 
 test('A-688 endpoints that are slow get their turn while attempts to others take long and use every slot that they may', async () => {
@@ -99,5 +99,5 @@ test('A-689 a delivery that has to be claimed gets its turn while new events for
   await dueAt(new Date(engine.clock.now().getTime() - lookMs));
   const sentBefore = busy.received.length;
   await until(() => other.received.length === 1);
-  expect(busy.received.length - sentBefore).toBeLessThan(200);
+  expect(busy.received.length - sentBefore).toBeLessThan(100);
 });
