@@ -86,13 +86,13 @@ export const attempt = async (deps: AttemptDeps, task: Task): Promise<void> => {
 /** While the database is away the lease ends by itself. */
 const tryReturnLease = async (deps: AttemptDeps, delivery: Leased, nextAttemptAt: Date): Promise<void> => {
   try {
-    await returnLease(deps.db, delivery, nextAttemptAt);
+    await returnLease(deps.db, delivery, nextAttemptAt, deps.clock.now());
   } catch (error) {
     if (deps.identity.isHeld() || !isTransient(error)) throw error;
   }
 };
 
-/** Nothing counts as an attempt, and another worker may make one from `nextAttemptAt` on. */
+/** Nothing counts as an attempt, and a worker may make one from `nextAttemptAt` on. */
 type Unsent = { result?: never; nextAttemptAt: Date; error?: unknown };
 type Sent = { result: SendResult; started: Date } | Unsent;
 
@@ -106,7 +106,7 @@ const waitAndSend = async (deps: AttemptDeps, task: Task): Promise<Sent> => {
     const result = await deps.send(delivery, headers, delivery.body, sending);
     mayFollow = result.failure === null;
     // The end of this worker cut the attempt: it does not count, and the next one has the same number.
-    return sending.aborted && result.status === null ? { nextAttemptAt: started } : { result, started };
+    return sending.aborted && result.status === null ? { nextAttemptAt: delivery.dueAt } : { result, started };
   } finally {
     slot.answered(mayFollow);
   }
@@ -118,7 +118,8 @@ const untilReady = async (deps: AttemptDeps, task: Task): Promise<Ready | (Unsen
   const { delivery, slot } = task;
   const held = deps.held.hold(delivery.endpoint);
   try {
-    await slot.waitForSlot(deps.stopping);
+    // A claim decides when its endpoint may have a slot.
+    if (!(await slot.waitForSlot(deps.stopping))) return { nextAttemptAt: delivery.dueAt };
     const start = deps.starts.waitForStart();
     if (start !== undefined) await start;
     const started = deps.clock.now();
@@ -148,8 +149,8 @@ const refusedNow = (
   // After a long wait the attempt could outlast its lease, and another worker would send the delivery as well.
   const isLate = performance.now() - leasedMs > claiming.startMsMax;
   const isEnding = deps.stopping.aborted || sending.aborted || !deps.identity.isHeld();
-  // A claim decides what is sent to the endpoint as it is now.
-  if (isEnding || isLate || held.isEarlier) return { nextAttemptAt: started };
+  // A claim decides what is sent to the endpoint as it is now. The delivery keeps its turn before the backlog of the endpoint.
+  if (isEnding || isLate || held.isEarlier) return { nextAttemptAt: delivery.dueAt };
   if (deps.isWithheld(delivery)) return { nextAttemptAt: new Date(started.getTime() + claiming.withheldRetryMs) };
   return undefined;
 };

@@ -1,8 +1,9 @@
 /** The decisions of one claim: how many deliveries of each endpoint, and when to look at it again. Pure. */
 import { breaking, claiming, scheduling } from '../pacing/bounds.ts';
 import { failuresToHold } from '../pacing/breaker.ts';
+import { slow } from '../pacing/concurrency-limit.ts';
 import { allowedNow, nextAllowed, pacedAfter, rateOf } from '../pacing/rate.ts';
-import type { Room, Slots } from '../pacing/slots.ts';
+import type { PlannedShares, Room, Slots } from '../pacing/slots.ts';
 import type { Ahead, DueEndpoint, ScheduleEntry } from '../queue/claim-store.ts';
 
 /** Which slots an endpoint may have. `reserve`: those kept for endpoints that became due last during a flood. */
@@ -13,9 +14,9 @@ export type Plan = {
   slotKind: SlotKind;
   /**
    * off: the endpoint is disabled or its backlog is being cancelled. paced: its rate is used up. full: it has no free slot.
-   * held: the breaker holds it. open: none of these.
+   * held: the breaker holds it. leaving: its host or tenant leaves the free slots to others. open: none of these.
    */
-  state: 'off' | 'paced' | 'full' | 'held' | 'open';
+  state: 'off' | 'paced' | 'full' | 'held' | 'leaving' | 'open';
   /** How many deliveries to lease, of those that were due at `before`. */
   count: number;
   before: Date;
@@ -41,6 +42,7 @@ export const planOf = (endpoint: DueEndpoint, slots: Slots, now: Date): Omit<Pla
     endpointUid: endpoint.endpointUid,
     endpointClass: endpoint.class,
     recoveredMs: endpoint.recovered?.getTime() ?? 0,
+    target: endpoint,
     isPaced: maxPerSecond !== null,
   });
   if (remaining === 0) return { ...none, state: 'full' };
@@ -58,22 +60,30 @@ export const planOf = (endpoint: DueEndpoint, slots: Slots, now: Date): Omit<Pla
  * Gives each endpoint one delivery, then each a second one, until the slots are used up. Leaves out endpoints that get none
  * for want of slots: they stay due.
  */
-export const distribute = (plans: readonly Plan[], free: FreeSlots): Plan[] => {
+export const distribute = (plans: readonly Plan[], free: FreeSlots, mayHave: PlannedShares): Plan[] => {
   const left = { ...free };
   const given = plans.map(() => 0);
+  const leaving = new Set<number>();
   for (let isGiven = true; isGiven; ) {
     isGiven = false;
-    for (const [index, { count, slotKind }] of plans.entries()) {
+    for (const [index, { count, slotKind, endpoint }] of plans.entries()) {
       const had = given[index] ?? 0;
-      if (had >= count || left[slotKind] === 0) continue;
+      if (had >= count || left[slotKind] === 0 || leaving.has(index)) continue;
+      if (!mayHave(endpoint.endpointUid, slotKind === 'slow' ? 'slow' : 'usual')) {
+        leaving.add(index);
+        continue;
+      }
       left[slotKind] -= 1;
       given[index] = had + 1;
       isGiven = true;
     }
   }
   return plans
-    .map((one, index) => ({ ...one, count: given[index] ?? 0 }))
-    .filter(({ state, count }) => count > 0 || state === 'off' || state === 'paced');
+    .map((one, index): Plan => {
+      const count = given[index] ?? 0;
+      return { ...one, count, state: count === 0 && leaving.has(index) ? 'leaving' : one.state };
+    })
+    .filter(({ state, count }) => count > 0 || state === 'off' || state === 'paced' || state === 'leaving');
 };
 
 /** True when the endpoint was leased fewer deliveries than planned, so that the time of its next one is needed. */
@@ -82,7 +92,7 @@ export const needsAhead = ({ state, count }: Plan, leasedCount: number): boolean
 
 /** When to look at an endpoint again. `ahead`: its next delivery, where `needsAhead`. */
 export const nextEntry = (
-  { endpoint, state, gate }: Plan,
+  { endpoint, slotKind, state, gate }: Plan,
   leasedCount: number,
   ahead: Ahead | undefined,
   now: Date,
@@ -91,7 +101,12 @@ export const nextEntry = (
   const rate = maxPerSecond === null ? undefined : rateOf(maxPerSecond);
   const paced =
     rate === undefined || leasedCount === 0 ? endpoint.paced : pacedAfter(rate, endpoint.paced, now, leasedCount);
-  const lookAt = (dueAt: Date | null): ScheduleEntry => ({ endpointUid, dueAt, paced, gate });
+  const lookAt = (dueAt: Date | null): ScheduleEntry => ({ endpointUid, dueAt, paced, gate, class: endpoint.class });
+  if (state === 'leaving') {
+    // It counts as slow until it answers, so that claims find the endpoints of others. A slow one goes behind those of others.
+    const dueAt = slotKind === 'slow' ? new Date(now.getTime() + claiming.sharingLookMs) : endpoint.dueAt;
+    return { endpointUid, dueAt, paced: endpoint.paced, gate: endpoint.gate, class: slow };
+  }
   if (cancelling) return lookAt(new Date(now.getTime() + claiming.cancellingLookMs));
   if (!enabled) return lookAt(null);
   const allowed = rate === undefined || paced === null ? now : later(nextAllowed(rate, paced), now);

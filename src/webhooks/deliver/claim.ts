@@ -36,6 +36,8 @@ export type Claimed = {
   nextAt: Date | undefined;
   /** True when no due delivery was left for want of a slot. */
   isWhole: boolean;
+  /** Endpoints were passed over, and others may be due behind them. */
+  isPassing: boolean;
 };
 
 /** Leases as many due deliveries as there are slots, under the token. A claim that fails leases nothing and takes no slot. */
@@ -82,14 +84,22 @@ const claimIn = async (
   const isWhole = async (): Promise<boolean> => isRoomForAll || !(await isMoreDue(tx, now));
   if (longestDue.length === 0) {
     const isNoneLeft = await isWhole();
-    return { leased: [], nextAt: undefined, isWhole: isNoneLeft, isShort: free === 0 && !isNoneLeft };
+    return {
+      leased: [],
+      nextAt: undefined,
+      isWhole: isNoneLeft,
+      isPassing: false,
+      isShort: free === 0 && !isNoneLeft,
+    };
   }
   const { admitted, left } = await admit(tx, longestDue, now, room);
   const freeNow = stillFree(left, room, slots.room(performance.now()));
   const plans = distribute(
     admitted.map(({ endpoint, slotKind }) => ({ ...planOf(endpoint, slots, now), slotKind })),
     freeNow,
+    slots.planShares(),
   );
+  const isPassing = plans.some(({ state }) => state === 'leaving');
   const usualCount = plans.reduce((sum, { slotKind, count }) => (slotKind === 'slow' ? sum : sum + count), 0);
   for (const { endpoint, slotKind, count } of plans) {
     const taken = Array.from({ length: count }, () => slots.take(endpoint.endpointUid, slotKind === 'reserve'));
@@ -106,7 +116,8 @@ const claimIn = async (
   return {
     leased: await withBodies(tx, plans, due, token),
     nextAt,
-    isWhole: due.length === 0 && (await isWhole()),
+    isWhole: due.length === 0 && !isPassing && (await isWhole()),
+    isPassing,
     isShort: usualCount >= freeNow.usual + freeNow.reserve,
   };
 };

@@ -55,19 +55,19 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
       if (ended === undefined) wakeSoon(gapLeftMs());
     },
   });
-  /** One claim; the attempts start at once. Returns true when it leased deliveries. */
+  /** One claim; the attempts start at once. Returns true when the next claim need not wait for an event. */
   const claimOnce = async (loop: Loop): Promise<boolean> => {
     const startedMs = performance.now();
     const now = deps.clock.now();
     claimedMs = startedMs;
     // Deliveries that become due while the claim runs are left to the next one.
     mayBeDue = false;
-    const { deliveries, nextAt, isWhole } = await claim(loop.db, now, sender.slots, sender.leaseToken());
+    const { deliveries, nextAt, isWhole, isPassing } = await claim(loop.db, now, sender.slots, sender.leaseToken());
     if (!isWhole) mayBeDue = true;
     if (dueAt === undefined || dueAt <= now || (nextAt !== undefined && nextAt < dueAt)) dueAt = nextAt;
     ended = deliveries.length === 0 ? undefined : 0;
     for (const { delivery, slot } of deliveries) sender.start(delivery, slot, startedMs);
-    return deliveries.length > 0;
+    return deliveries.length > 0 || isPassing;
   };
   /** Also while claims follow one another, since other loops rely on it. */
   const lookOnce = async (loop: Loop): Promise<void> => {

@@ -99,7 +99,8 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
   const reserve = (deliveryUid: string, endpoint: DueEndpoint): Full | undefined => {
     const { endpointUid, class: endpointClass, recovered } = endpoint;
     if (open.due.has(endpointUid)) return { isFull: true, endpointUid, isBrief: endpointClass === quick };
-    const slot = sender.slots.tryTake({ endpointUid, endpointClass, recoveredMs: recovered?.getTime() ?? 0 });
+    const recoveredMs = recovered?.getTime() ?? 0;
+    const slot = sender.slots.tryTake({ endpointUid, endpointClass, recoveredMs, target: endpoint });
     if ('isFull' in slot) return slot;
     slots.set(deliveryUid, slot);
     return undefined;
@@ -107,7 +108,9 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
   /** Undefined where the delivery is left to a claim. */
   const leasedOf = (one: NewDelivery): Leased | undefined => {
     const endpoint = open.endpoints.get(one.endpointUid);
-    return one.leased && endpoint !== undefined && slots.has(one.uid) ? leasedWith(endpoint, one, token) : undefined;
+    return one.leased && endpoint !== undefined && slots.has(one.uid)
+      ? leasedWith(endpoint, one, now, token)
+      : undefined;
   };
   const signAhead = createSignAhead(sender, leasedOf);
   return {
@@ -152,9 +155,25 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
   };
 };
 
-const leasedWith = (endpoint: DueEndpoint, { uid, endpointUid, event }: NewDelivery, leaseToken: string) => {
+const leasedWith = (
+  endpoint: DueEndpoint,
+  { uid, endpointUid, event }: NewDelivery,
+  dueAt: Date,
+  leaseToken: string,
+): Leased => {
   const { tenant, id: eventId, kind, entity, body } = event;
-  return leasedTo(endpoint, { tenant, uid, endpointUid, eventId, kind, entity, body, attemptsCount: 0, leaseToken });
+  return leasedTo(endpoint, {
+    tenant,
+    uid,
+    endpointUid,
+    eventId,
+    kind,
+    entity,
+    body,
+    attemptsCount: 0,
+    dueAt,
+    leaseToken,
+  });
 };
 
 type OpenEndpoints = {

@@ -25,7 +25,13 @@ import {
   writeWarned,
 } from '../queue/attempt-store.ts';
 import type { DueEndpoint } from '../queue/claim-store.ts';
-import { type EntityQueue, lockEntityQueues, releaseNext, yieldToEarlier } from '../queue/entity-queue-store.ts';
+import {
+  type EndedQueue,
+  type EntityQueue,
+  lockEntityQueues,
+  releaseNext,
+  yieldToEarlier,
+} from '../queue/entity-queue-store.ts';
 import { type Loop, openLoop } from '../queue/loop-connection.ts';
 import { lockSchedule } from '../queue/schedule-store.ts';
 import { type AttemptResult, healthChangesOf, scheduleChangesOf } from './endpoint-health.ts';
@@ -199,7 +205,7 @@ const writeAll = async (
     batch,
     written.filter((one) => one.followed),
   );
-  await withCommit(tx, releaseNext(tx, followed.map(entityQueueOf), now));
+  await withCommit(tx, releaseNext(tx, followed.map(endedQueueOf), now));
   const counted = resultsOf(batch, written);
   const isReleased = followed.length > 0;
   if (counted.length === 0) return { failing: [], isReleased };
@@ -224,6 +230,15 @@ const changesSchedule = ({ attempt, endpoint, endpointClass }: AttemptResult): b
   attempt.failure !== null || endpoint.class !== endpointClass || endpoint.failuresCount >= failuresToHold;
 
 const entityQueueOf = ({ attempt: { delivery } }: AttemptResult): EntityQueue => delivery;
+
+/**
+ * The next delivery keeps the turn only after a success. After a failure the breaker may hold the endpoint, and it lets deliveries
+ * pass that have been due for long.
+ */
+const endedQueueOf = ({ attempt: { delivery, state } }: AttemptResult): EndedQueue => {
+  const { endpointUid, kind, entity, dueAt } = delivery;
+  return state === 'succeeded' ? { endpointUid, kind, entity, turn: dueAt } : delivery;
+};
 
 /** The results of the deliveries. */
 const resultsOf = (batch: readonly AttemptResult[], deliveries: readonly Written[]): AttemptResult[] => {

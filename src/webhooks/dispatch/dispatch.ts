@@ -15,6 +15,7 @@ import {
   dispatchQueues,
   lockDispatch,
   markDispatched,
+  mayBeOvertaken,
   type QueueFloor,
 } from '#src/platform/db/outbox/outbox-queue.ts';
 import { inTransaction, isUniqueViolation, withCommit } from '#src/platform/db/transaction.ts';
@@ -68,7 +69,7 @@ export const createDispatch = (deps: DispatchDeps): Dispatch => {
         if (hints.lost !== undefined) throw hints.lost;
         const visit = visits[turn % visits.length] as Visit;
         turn += 1;
-        const { taken, isRest, isMore, isToClaim, ahead } = await dispatchOnce(deps, hints.db, {
+        const { taken, isRest, isMore, isInTurn, isToClaim, ahead } = await dispatchOnce(deps, hints.db, {
           ...visit,
           findRecipients,
         });
@@ -76,6 +77,7 @@ export const createDispatch = (deps: DispatchDeps): Dispatch => {
         if (taken > 0) tookMs = performance.now();
         visit.ahead = ahead;
         visit.isRest = isRest;
+        visit.isInTurn = isInTurn;
         visit.limit = isRest ? Math.max(batchMin, taken * 2) : batchMax;
         if (isRest) await deps.fastPath?.waitForSlots();
         else if (visits.every((one) => !one.isRest)) deps.fastPath?.stopWaiting();
@@ -105,6 +107,8 @@ type Visit = {
   ahead: readonly ClaimedEvent[];
   /** Some of its events wait for slots of the fast path. */
   isRest: boolean;
+  /** The last batch was full, so the next events are taken of all groups of tenants in turn. */
+  isInTurn: boolean;
 };
 
 const firstVisit = (queue: DispatchQueue): Visit => ({
@@ -113,6 +117,7 @@ const firstVisit = (queue: DispatchQueue): Visit => ({
   limit: batchMax,
   ahead: [],
   isRest: false,
+  isInTurn: false,
 });
 
 type Dispatched = {
@@ -122,6 +127,8 @@ type Dispatched = {
   isRest: boolean;
   /** True when the queue may hold more events. */
   isMore: boolean;
+  /** Of `Visit`. */
+  isInTurn: boolean;
   /** True when deliveries have to be claimed. */
   isToClaim: boolean;
   /** The next events, as far as they were read already. */
@@ -178,6 +185,7 @@ const nothing: Made = {
   taken: 0,
   isRest: false,
   isMore: false,
+  isInTurn: false,
   isToClaim: false,
   made: Promise.resolve([]),
   inserted: Promise.resolve(0),
@@ -190,13 +198,14 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch, now: Date, fast: Fa
   const { isHeld, events, isAhead, recipients } = await begin(tx, batch, now);
   if (isHeld && floor.isDue(performance.now())) await withCommit(tx, floor.look(tx, performance.now()));
   if (!isHeld || events.length === 0) return nothing;
-  if (recipients === undefined) return { ...nothing, isMore: true };
+  if (recipients === undefined) return { ...nothing, isMore: true, isInTurn: batch.isInTurn };
   await fast?.begin(tx, recipients.subscribed);
   const isAnyDue = fast?.isAnyDue() ?? false;
   const { planned, taken } = planDeliveries(recipients, fast);
   const isRest = taken < events.length;
   const isMore = isAhead || events.length === limit;
-  if (taken === 0) return { ...nothing, isRest, isMore, isToClaim: isAnyDue, ahead: Promise.resolve(events) };
+  const isInTurn = isMore && mayBeOvertaken(events[0], now);
+  if (taken === 0) return { ...nothing, isRest, isMore, isInTurn, isToClaim: isAnyDue, ahead: Promise.resolve(events) };
   const positions = events.slice(0, taken).map(({ position }) => position);
   await withCommit(tx, markDispatched(tx, positions, { areNew }));
   const { unsettled, made } = fast?.settle(tx, planned) ?? { unsettled: none, made: Promise.resolve(planned) };
@@ -206,13 +215,15 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch, now: Date, fast: Fa
   await withCommit(tx, markFollowed(tx, planned.filter(({ first }) => !first).map(entityQueueOf)));
   // A delivery that existed may be finished already. Then only this releases what was inserted behind it.
   if (!areNew) await withCommit(tx, releaseNext(tx, planned.map(entityQueueOf), now));
-  const ahead = isMore && !isRest ? claimEvents(tx, queue, { limit: batchMax, floor: floor.get() }) : undefined;
+  const ahead =
+    isMore && !isRest ? claimEvents(tx, queue, { limit: batchMax, floor: floor.get(), isInTurn }) : undefined;
   if (ahead !== undefined) await withCommit(tx, ahead);
   fast?.sign(planned);
   return {
     taken,
     isRest,
     isMore,
+    isInTurn,
     isToClaim: isAnyDue || !areNew,
     made,
     inserted,
@@ -235,13 +246,13 @@ type Begun = {
  */
 const begin = async (
   tx: Kysely<unknown>,
-  { queue, ahead, limit, floor, findRecipients, areNew }: Batch,
+  { queue, ahead, limit, floor, isInTurn, findRecipients, areNew }: Batch,
   now: Date,
 ): Promise<Begun> => {
   if (ahead.length < batchMin) {
     const [isHeld, events] = await Promise.all([
       lockDispatch(tx, queue),
-      claimEvents(tx, queue, { limit, floor: floor.get() }),
+      claimEvents(tx, queue, { limit, floor: floor.get(), isInTurn }),
     ]);
     const recipients = isHeld && events.length > 0 ? await findRecipients(tx, events, now, areNew) : undefined;
     return { isHeld, events, isAhead: false, recipients };

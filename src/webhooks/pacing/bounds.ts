@@ -81,6 +81,8 @@ export const claiming = {
   withheldRetryMs: 1_000,
   /** chosen: how often an endpoint is looked at while its backlog is being cancelled. */
   cancellingLookMs: 1_000,
+  /** chosen: how often a slow endpoint is looked at while others of its host or tenant hold as many slots as they may. */
+  sharingLookMs: 2_000,
   /** chosen: an endpoint due for longer shows a flood; then the reserve serves endpoints that became due since. */
   floodMs: 500,
   /** chosen: as long as an attempt may take (15 s, interface 12.4) and some more: its answer decides for the held deliveries. */
@@ -136,6 +138,16 @@ export const slotting = {
   reserveShare: 8,
   /** chosen: endpoints that never answered share at most this part of the slots. */
   unknownShare: 0.5,
+} as const;
+
+/**
+ * Shares of hosts and tenants, in parts of the slots for slow receivers (`group-shares.ts`). chosen: a host that hangs leaves a quarter of
+ * these slots, and a tenant whose hosts all hang an eighth, so attempts to others can still move to slow slots.
+ */
+export const sharing = {
+  host: { leavesFrom: 1 / 4, leftByUsual: 1 / 2, leftBySlow: 1 / 4 },
+  /** Of several hosts. One that hangs alone keeps its tenant below this. */
+  tenant: { leavesFrom: 1 / 2, leftByUsual: 1 / 4, leftBySlow: 1 / 8 },
 } as const;
 
 /** Concurrency of one endpoint. */

@@ -3,6 +3,7 @@
  * halves with each failure. The maximum depends on how long the last answer took.
  */
 import { concurrency } from './bounds.ts';
+import { type Groups, noGroups, type Target } from './group-shares.ts';
 
 /** The class of an endpoint by its last answer, as the store keeps it. `unknown`: the endpoint was never tried. */
 export const quick = 0;
@@ -18,6 +19,8 @@ export type EndpointState = {
   taken: number;
   /** Attempts in flight. */
   sending: number;
+  /** Held deliveries that the limit allows to start and that wait for a slot. */
+  asking: number;
   /** Held deliveries that wait until an attempt of this endpoint was answered. */
   waiting: (() => void)[];
   class: EndpointClass;
@@ -25,16 +28,23 @@ export type EndpointState = {
   recoveredMs: number;
   /** Attempts that ended. */
   ended: number;
+  /** The target that `groups` are of. */
+  target: Target | undefined;
+  /** The endpoints with which it shares slots. */
+  groups: Groups;
 };
 
 export const newEndpointState = (endpointClass: EndpointClass, recoveredMs: number): EndpointState => ({
   allowed: 1,
   taken: 0,
   sending: 0,
+  asking: 0,
   waiting: [],
   class: endpointClass,
   recoveredMs,
   ended: 0,
+  target: undefined,
+  groups: noGroups,
 });
 
 export type ConcurrencyLimit = {

@@ -8,7 +8,7 @@ import type { ClaimedDelivery } from './claim-store.ts';
 import { bringForward } from './schedule-store.ts';
 
 export type AttemptRecord = {
-  delivery: Pick<ClaimedDelivery, 'eventId' | 'uid' | 'leaseToken' | 'endpointUid' | 'kind' | 'entity'>;
+  delivery: Pick<ClaimedDelivery, 'eventId' | 'uid' | 'leaseToken' | 'endpointUid' | 'kind' | 'entity' | 'dueAt'>;
   uid: string;
   started: Date;
   ended: Date;

@@ -18,6 +18,8 @@ export type ClaimedDelivery = {
   entity: string;
   body: string;
   attemptsCount: number;
+  /** Since when it was due as its lease was taken: its turn among the deliveries of its endpoint. */
+  dueAt: Date;
   leaseToken: string;
   url: string;
   secret: Buffer;
@@ -33,6 +35,7 @@ export type ClaimedDelivery = {
 /** An endpoint that is due, with its settings and its health. */
 export type DueEndpoint = Pick<
   ClaimedDelivery,
+  | 'tenant'
   | 'endpointUid'
   | 'url'
   | 'secret'
@@ -69,7 +72,7 @@ const lockOf = (
   order by class ${sql.raw(sequence)}, due_at ${sql.raw(sequence)} limit ${limit} for no key update skip locked`;
 
 const described = sql`
-  select turn.endpoint_uid as "endpointUid", endpoint.xmin::text as version, class, due_at as "dueAt", paced, gate, recovered, enabled,
+  select tenant, turn.endpoint_uid as "endpointUid", endpoint.xmin::text as version, class, due_at as "dueAt", paced, gate, recovered, enabled,
     cancel_through is not null or withheld_through is not null as cancelling, max_per_second as "maxPerSecond",
     coalesce(failures_count, 0) as "failuresCount",
     health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",
@@ -126,7 +129,7 @@ type LeaseShare = { endpointUid: string; count: number; before: Date };
 type Lease = { token: string; now: Date; until: Date };
 export type LeasedDelivery = Pick<
   ClaimedDelivery,
-  'tenant' | 'uid' | 'endpointUid' | 'eventId' | 'kind' | 'entity' | 'attemptsCount'
+  'tenant' | 'uid' | 'endpointUid' | 'eventId' | 'kind' | 'entity' | 'attemptsCount' | 'dueAt'
 > & {
   /** Null when the outbox has the body. */
   body: string | null;
@@ -163,7 +166,8 @@ export const leaseDue = async (
     where delivery.event_id = chosen.event_id and delivery.uid = chosen.uid and delivery.next_attempt_at <= ${lease.now}
       and (delivery.lease_until is null or delivery.lease_until <= ${lease.now})
     returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",
-      delivery.kind, delivery.entity, delivery.attempts_count as "attemptsCount", delivery.body`.execute(tx);
+      delivery.kind, delivery.entity, delivery.attempts_count as "attemptsCount", delivery.next_attempt_at as "dueAt",
+      delivery.body`.execute(tx);
   return rows;
 };
 
@@ -194,30 +198,38 @@ export const lookAhead = async (tx: Kysely<unknown>, endpointUids: readonly stri
 };
 
 /** When to look at an endpoint next. `dueAt`: null for not before it gets a new delivery. */
-export type ScheduleEntry = { endpointUid: string; dueAt: Date | null; paced: Date | null; gate: Date | null };
+export type ScheduleEntry = {
+  endpointUid: string;
+  dueAt: Date | null;
+  paced: Date | null;
+  gate: Date | null;
+  class: EndpointClass;
+};
 
 /** Saves the schedule of endpoints that the caller has locked. */
 export const saveSchedule = async (tx: Kysely<unknown>, turns: readonly ScheduleEntry[]): Promise<void> => {
   if (turns.length === 0) return;
   await sql`
-    update webhooks.ready as known set due_at = coalesce(turn.due_at, 'infinity'), paced = turn.paced, gate = turn.gate
+    update webhooks.ready as known
+    set due_at = coalesce(turn.due_at, 'infinity'), paced = turn.paced, gate = turn.gate, class = turn.class
     from unnest(${turns.map(({ endpointUid }) => endpointUid)}::text[], ${turns.map(({ dueAt }) => dueAt)}::timestamptz[],
-      ${turns.map(({ paced }) => paced)}::timestamptz[], ${turns.map(({ gate }) => gate)}::timestamptz[])
-      as turn (endpoint_uid, due_at, paced, gate)
+      ${turns.map(({ paced }) => paced)}::timestamptz[], ${turns.map(({ gate }) => gate)}::timestamptz[],
+      ${turns.map((turn) => turn.class)}::smallint[]) as turn (endpoint_uid, due_at, paced, gate, class)
     where known.endpoint_uid = turn.endpoint_uid`.execute(tx);
 };
 
-/** Returns a lease without an attempt. */
+/** Returns a lease without an attempt. A time that has passed keeps the turn of the delivery; its endpoint keeps its own. */
 export const returnLease = async (
   db: Kysely<unknown>,
   delivery: Pick<ClaimedDelivery, 'eventId' | 'uid' | 'leaseToken'>,
   nextAttemptAt: Date,
+  now: Date,
 ): Promise<void> => {
   await sql`
     with returned as (
       update webhooks.deliveries set lease_token = null, lease_until = null, next_attempt_at = ${nextAttemptAt}
       where event_id = ${delivery.eventId} and uid = ${delivery.uid} and lease_token = ${delivery.leaseToken}
         and state = 'pending'
-      returning endpoint_uid, next_attempt_at
+      returning endpoint_uid, greatest(next_attempt_at, ${now}) as next_attempt_at
     ) ${bringForward('returned')}`.execute(db);
 };

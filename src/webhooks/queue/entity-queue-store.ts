@@ -4,7 +4,7 @@
  * next.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { textArray } from '#src/platform/db/binary-array.ts';
+import { textArray, timestampArray } from '#src/platform/db/binary-array.ts';
 import type { FeedEvent } from '#src/platform/db/outbox/event-feed.ts';
 import { newId } from '#src/platform/ids.ts';
 import { bringForward, lockSchedule } from './schedule-store.ts';
@@ -14,7 +14,7 @@ export type EntityQueue = { endpointUid: string; kind: string; entity: string };
 export const entityQueueName = ({ endpointUid, kind, entity }: EntityQueue): string =>
   JSON.stringify([endpointUid, kind, entity]);
 
-const distinctQueues = (queues: readonly EntityQueue[]): EntityQueue[] => [
+const distinctQueues = <T extends EntityQueue>(queues: readonly T[]): T[] => [
   ...new Map(queues.map((queue) => [entityQueueName(queue), queue])).values(),
 ];
 
@@ -57,27 +57,43 @@ export const findUnfinishedQueues = async (
   return new Set(rows.map(entityQueueName));
 };
 
+/** `turn`: since when the delivery that has ended was due. Without it the next one is due now. */
+export type EndedQueue = EntityQueue & { turn?: Date };
+
+const unnestEnded = (all: readonly EndedQueue[], now: Date): RawBuilder<unknown> => {
+  const queues = distinctQueues(all);
+  const of = (name: keyof EntityQueue): Buffer => textArray(queues.map((queue) => queue[name]));
+  const turns = timestampArray(queues.map(({ turn = now }) => turn));
+  return sql`unnest(${of('endpointUid')}::text[], ${of('kind')}::text[], ${of('entity')}::text[], ${turns}::timestamptz[])
+      as queue (endpoint_uid, kind, entity, turn)`;
+};
+
 /**
  * Makes the first waiting delivery of each queue pending where none is pending. Call with the locks of the queues, in a
  * statement of its own, because it has to see what the statements before it have written. `madeAfter`: only deliveries
  * that were made after it.
+ *
+ * Of the deliveries of an endpoint the one that has been due for longest is sent first. The released one counts as due since it was
+ * made, or since the turn of the one before it where that came later: if it were due only now, each delivery of the queue would
+ * wait for the whole backlog of the endpoint. The endpoint keeps its own turn, as it does when a delivery is inserted.
  */
 export const releaseNext = async (
   tx: Kysely<unknown>,
-  queues: readonly EntityQueue[],
+  queues: readonly EndedQueue[],
   now: Date,
   madeAfter?: Date,
 ): Promise<void> => {
   if (queues.length === 0) return;
   await sql`
     with released as (
-    update webhooks.deliveries as delivery set state = 'pending', next_attempt_at = ${now}
-    from ${unnestQueues(queues)}
+    update webhooks.deliveries as delivery set state = 'pending',
+      next_attempt_at = least(${now}, greatest(queue.turn, head.created))
+    from ${unnestEnded(queues, now)}
     cross join lateral (select event_id, uid, state, created from ${unfinishedInQueue} ${inSequence} limit 1) as head
     where delivery.event_id = head.event_id and delivery.uid = head.uid and delivery.state = 'waiting'
       and head.state = 'waiting' and (${madeAfter ?? null}::timestamptz is null or head.created > ${madeAfter ?? null})
       and not exists (select from ${unfinishedInQueue} and unfinished.state = 'pending')
-    returning delivery.endpoint_uid, delivery.next_attempt_at
+    returning delivery.endpoint_uid, ${now}::timestamptz as next_attempt_at
     ) ${bringForward('released')}`.execute(tx);
 };
 

@@ -28,6 +28,9 @@ const answerMs = 2_000;
 
 export const sinceMs = (startedMs: number): number => Math.round(performance.now() - startedMs);
 
+/** chosen: as many as the gateway passes over. Each costs the worker some microseconds, and a receiver could send them without an end. */
+const informationalMax = 100;
+
 const enough = new Error('the attempt is over');
 
 /** A response that has begun. */
@@ -39,6 +42,7 @@ export const post = ({ client }: Connection, { path, headers, body, limit, start
     let rest: NodeJS.Timeout | undefined;
     let isSettled = false;
     let controller: Dispatcher.DispatchController | undefined;
+    let informationalCount = 0;
     const settle = (reusable: boolean, error?: unknown): void => {
       isSettled = true;
       if (rest !== undefined) clearTimeout(rest);
@@ -63,7 +67,11 @@ export const post = ({ client }: Connection, { path, headers, body, limit, start
           if (limit.isOver) started.abort(enough);
         },
         onResponseStart: (_controller, status, fields) => {
-          if (status < 200) return;
+          if (status < 200) {
+            informationalCount += 1;
+            if (informationalCount > informationalMax) controller?.abort(enough);
+            return;
+          }
           const retryAfter = fields['retry-after'];
           const asked = typeof retryAfter === 'string' ? retryAfter : undefined;
           begun = { status, retryAfter: asked, firstByteMs: sinceMs(startedMs), chunks: [], bytes: 0 };

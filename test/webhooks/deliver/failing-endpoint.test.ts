@@ -147,3 +147,23 @@ test('A-507 a success that ends a hold of the breaker locks the schedule of its 
   });
   await until(async () => (await engine.deliveries())[0]?.state === 'succeeded');
 });
+
+test('the delivery after an exhausted one is due from then on, so that the breaker holds it however old its event is', async () => {
+  for (const number of [1, 2]) await engine.record({ entity: 'cus_1', seq: number });
+  const stop = engine.startWorker();
+  await until(async () => (await engine.deliveries()).length === 2 && (await attemptsMade()) === 1);
+  await stop();
+  const now = engine.clock.now();
+  const before = new Date(now.getTime() - hour);
+  await sql`
+    update webhooks.deliveries set created = ${before}, attempts_count = case when state = 'pending' then 14 else 0 end,
+      next_attempt_at = case when state = 'pending' then ${before}::timestamptz end`.execute(engine.db);
+  await sql`update webhooks.endpoint_health set failures_count = 25`.execute(engine.db);
+  await sql`
+    update webhooks.ready set due_at = ${now}, gate = ${new Date(now.getTime() + hour)}`.execute(engine.db);
+  engine.startWorker();
+  await until(async () => (await engine.deliveries())[0]?.state === 'exhausted');
+  const [, next] = await engine.deliveries();
+  expect(next).toMatchObject({ state: 'pending', attempts_count: 0 });
+  expect(next?.next_attempt_at?.getTime()).toBeGreaterThanOrEqual(now.getTime());
+});

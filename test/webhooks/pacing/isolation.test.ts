@@ -62,6 +62,34 @@ test('after the status a response holds its slot for two seconds at most, howeve
   expect(attempt?.response).toMatch(/^\.{1,60}$/);
 });
 
+test('A-823 a receiver that sends informational answers without an end is cut after 100 of them, and fewer are passed over', async () => {
+  const hint = { link: '</hook>; rel=preload' };
+  let isClosed = false;
+  const endless = await open((response) => {
+    const hints = setInterval(() => response.writeEarlyHints(hint), 1);
+    response.on('close', () => {
+      clearInterval(hints);
+      isClosed = true;
+    });
+  });
+  const few = await open((response) => {
+    for (let count = 0; count < 100; count += 1) response.writeEarlyHints(hint);
+    response.writeHead(204).end();
+  });
+  await engine.addEndpoint(endless.url, { kinds: ['customers'] });
+  await engine.addEndpoint(few.url, { kinds: ['customers'] });
+  engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  const attempts = async () =>
+    (await Promise.all((await engine.deliveries()).map(({ uid }) => engine.attempts(uid)))).flat();
+  await until(async () => (await attempts()).length === 2);
+  expect((await attempts()).map(({ status: code, failure }) => [code, failure]).toSorted()).toEqual([
+    [null, 'reset'],
+    [204, null],
+  ]);
+  await until(() => isClosed);
+});
+
 test('the stored text of a binary response has at most 16 KiB', async () => {
   const binary = await open((response) => void response.writeHead(500).end(Buffer.alloc(100_000, 0xff)));
   const zeros = await open((response) => void response.writeHead(500).end(Buffer.alloc(100_000)));
@@ -204,4 +232,76 @@ test('only an endpoint that answers promptly has more than eight attempts at onc
   expect([20, 20, 20, 20, 20, 20].map((tookMs) => allowedAfter('a', tookMs))).toEqual([2, 4, 8, 16, 32, 32]);
   expect(allowedAfter('a', 300)).toBe(8);
   expect([300, 300, 300, 300, 300].map((tookMs) => allowedAfter('b', tookMs))).toEqual([2, 4, 8, 8, 8]);
+});
+
+/** Slots for 16 attempts, two of them the reserve, and endpoints that may have eight attempts at once, or later `perEndpointMax`. */
+const startProven = async (perEndpointMax: number) => {
+  const slots = createSlots({ slotsMax: 16, slowSlotsMax: 8, perEndpointMax, slowMs: 60_000, shortMs: 60_000 });
+  const begun: { uid: string; slot: Slot }[] = [];
+  let endedCount = 0;
+  const take = (endpointUid: string): void => {
+    const slot = slots.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
+    if ('isFull' in slot) throw new Error(`${endpointUid} has no slot`);
+    void slot.waitForSlot(never).then(() => begun.push({ uid: endpointUid, slot }));
+  };
+  /** The oldest attempt is answered, and its result is written. */
+  const end = async (): Promise<void> => {
+    const { slot } = begun[endedCount] ?? {};
+    endedCount += 1;
+    slot?.answered();
+    slot?.release({ tookMs: 5, failed: false });
+    await Promise.resolve();
+  };
+  for (const uid of ['a', 'a', 'a', 'b', 'b', 'b']) {
+    take(uid);
+    await Promise.resolve();
+    await end();
+  }
+  return { slots, take, end, begun, inFlight: () => begun.length - endedCount };
+};
+
+test('A-725 deliveries that are held ahead start in turn with attempts of other endpoints and with those of the next claim', async () => {
+  const { slots, take, end, begun, inFlight } = await startProven(8);
+  for (const [uid, count] of [
+    ['a', 32],
+    ['b', 26],
+    ['c', 1],
+  ] as const)
+    for (let index = 0; index < count; index += 1) take(uid);
+  await Promise.resolve();
+  expect(inFlight()).toBe(14);
+  // Two of b were taken before that of c, and each has its turn with one of a.
+  for (let count = 0; count < 6; count += 1) await end();
+  expect(begun.at(-1)?.uid).toBe('c');
+  for (let count = 0; count < 20; count += 1) {
+    await end();
+    expect(inFlight()).toBe(14);
+  }
+  expect(slots.room(performance.now()).free).toBe(2);
+  // A claim left due deliveries: an eighth of all slots is kept for the next one, beside the reserve.
+  slots.claimed(true);
+  for (let count = 0; count < 8; count += 1) await end();
+  expect(slots.room(performance.now()).free).toBe(4);
+  slots.claimed(false);
+  await Promise.resolve();
+  for (let left = 59 - 34; left > 0; left -= 1) {
+    expect(inFlight()).toBe(Math.min(left, 14));
+    await end();
+  }
+  expect(slots.room(performance.now())).toMatchObject({ free: 16, full: [] });
+});
+
+test('A-725 an endpoint whose limit rises starts what is held ahead for it only as far as slots are free', async () => {
+  const { slots, take, end, inFlight } = await startProven(64);
+  for (let count = 0; count < 40; count += 1) take('a');
+  await Promise.resolve();
+  expect(inFlight()).toBe(8);
+  await end();
+  await end();
+  expect(inFlight()).toBeLessThanOrEqual(14);
+  for (let left = 38; left > 0; left -= 1) {
+    await end();
+    expect(inFlight()).toBeLessThanOrEqual(14);
+  }
+  expect(slots.room(performance.now())).toMatchObject({ free: 16, full: [] });
 });

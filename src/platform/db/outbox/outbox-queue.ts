@@ -5,6 +5,8 @@
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { RecordedEvent } from '#src/contract/event.ts';
+import { minuteMs } from '../../clock.ts';
+import { idFloor } from '../../ids.ts';
 import { bigintArray, integerArray, smallintArray } from '../binary-array.ts';
 import type { WeeklyTable } from './partitions.ts';
 
@@ -60,6 +62,15 @@ const waitingOf = ({ groups }: DispatchQueue, floor: number, limit: number): Raw
           where waiting.tenant_group = wanted.tenant_group and position >= ${floor} order by position limit ${limit}
         ) as of_group)`;
 
+/** The first `limit` rows when the groups take turns: the first one of each group, then the second ones. */
+const waitingInTurn = ({ groups }: DispatchQueue, floor: number, limit: number): RawBuilder<unknown> => sql`(
+    select of_group.* from unnest(${smallintArray(groups)}::smallint[]) as wanted (tenant_group) cross join lateral (
+      select position, event_id, row_number() over (order by position) as turn from (
+        select position, event_id from outbox.waiting
+        where waiting.tenant_group = wanted.tenant_group and position >= ${floor} order by position limit ${limit}
+      ) as first_ones
+    ) as of_group order by turn, position limit ${limit})`;
+
 /** For a statement of a worker: true when an event waits in any queue, from the position `floor` on. */
 export const isAnyWaiting = (floor: number): RawBuilder<boolean> =>
   sql`exists (select from outbox.waiting where position >= ${floor})`;
@@ -68,21 +79,33 @@ export const isAnyWaiting = (floor: number): RawBuilder<boolean> =>
  * The oldest undispatched events of a queue, in the order of recording, from the position `floor` on. It may be pipelined
  * behind `lockDispatch` in the same transaction: without the lock it reads nothing. Mark the events whose deliveries are
  * inserted in the same transaction, and of each entity none before an earlier one.
+ *
+ * `isInTurn`: the groups of tenants have the same share, and only the events of each tenant are in the order of recording.
  */
 export const claimEvents = async (
   tx: Kysely<unknown>,
   queue: DispatchQueue,
-  { limit, floor }: { limit: number; floor: number },
+  { limit, floor, isInTurn = false }: { limit: number; floor: number; isInTurn?: boolean },
 ): Promise<ClaimedEvent[]> => {
   const { rows } = await sql<ClaimedEvent>`
     select waiting.position, event.id, event.tenant, event.kind, event.event, event.entity, event.seq,
       event.previous_seq as "previousSeq", event.body
-    from ${waitingOf(queue, floor, limit)} as waiting
+    from ${isInTurn ? waitingInTurn(queue, floor, limit) : waitingOf(queue, floor, limit)} as waiting
       cross join lateral (select * from outbox.events where id = waiting.event_id limit 1) as event
     where (select ${isLocked(queue)})
-    order by waiting.position limit ${limit}`.execute(tx);
+    order by ${isInTurn ? sql`waiting.turn, ` : sql``}waiting.position limit ${limit}`.execute(tx);
   return rows;
 };
+
+/**
+ * Release 1.0.0 searches the feed of all tenants by time, and takes it for granted that no event comes before one that was recorded
+ * ten minutes earlier. Half of that time is left to transactions that take long.
+ */
+const overtakenMsMax = 5 * minuteMs;
+
+/** Whether the groups of tenants may be served in turn, so that events overtake the oldest one of the queue. */
+export const mayBeOvertaken = (oldest: Pick<ClaimedEvent, 'id'> | undefined, now: Date): boolean =>
+  oldest !== undefined && oldest.id >= idFloor('evt', now.getTime() - overtakenMsMax);
 
 /**
  * Counts which of these events are undispatched. Call it under `lockDispatch`, for events that an earlier transaction read.
