@@ -6,6 +6,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import {
   attachDoor,
+  type ConnectionBound,
   createRedirectDoor,
   createStartingDoor,
   type DoorHandlers,
@@ -37,6 +38,8 @@ type PublicListenerOptions = {
   createServer: CreateServer | undefined;
   /** The port opens with `serve`: other processes have it too, and take the requests meanwhile. The port is a fixed one. */
   opensLate: boolean;
+  /** Of the port and the plain port together. */
+  bound: ConnectionBound;
 };
 
 /**
@@ -46,13 +49,14 @@ type PublicListenerOptions = {
 export const openPublicListener = async (
   settings: Settings,
   log: Logger,
-  { createServer = createPlainServer, opensLate }: PublicListenerOptions,
+  { createServer = createPlainServer, opensLate, bound }: PublicListenerOptions,
 ): Promise<PublicListener> => {
   let door: DoorHandlers | undefined;
   const server = createServer({
     ...gatewayServerOptions,
     shouldUpgradeCallback: (request: IncomingMessage) => door?.wantsUpgrade(request) ?? false,
   });
+  bound.watch(server);
   const ports: Listener[] = [];
   const close = async (graceMs: number): Promise<void> => {
     await Promise.all(ports.map((port) => port.close(graceMs)));
@@ -67,7 +71,7 @@ export const openPublicListener = async (
   const openRest = async (): Promise<void> => {
     try {
       if (first === undefined) ports.push(await listen(server, settings.host, settings.port));
-      const redirect = await openRedirect(settings, origin, log);
+      const redirect = await openRedirect(settings, origin, log, bound);
       if (redirect !== undefined) ports.push(redirect);
     } catch (error) {
       await close(0);
@@ -91,11 +95,17 @@ export const openPublicListener = async (
 };
 
 /** The plain port: it redirects or refuses, and no request passes it. */
-const openRedirect = (settings: Settings, origin: string, log: Logger): Promise<Listener | undefined> => {
+const openRedirect = (
+  settings: Settings,
+  origin: string,
+  log: Logger,
+  bound: ConnectionBound,
+): Promise<Listener | undefined> => {
   const { redirect_port: port } = settings.tls;
   if (port === undefined) return Promise.resolve(undefined);
   const door = createRedirectDoor({ settings: settings.gateway, origin, log });
   const server = createPlainServer({ ...gatewayServerOptions, shouldUpgradeCallback: door.wantsUpgrade });
+  bound.watch(server);
   attachDoor(server, () => door);
   return listen(server, settings.host, port);
 };

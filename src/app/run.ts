@@ -24,6 +24,7 @@ import { allMigrations } from './installation/migrations.ts';
 import { orderingDeps } from './installation/ordering-deps.ts';
 import { retryWhileFull } from './installation/retry-while-full.ts';
 import { startInternal } from './internal-listener.ts';
+import { boundPublicConnections } from './listeners/bound-connections.ts';
 import { clientAuthoritiesOf, openCertificates } from './listeners/certificates.ts';
 import type { Listener } from './listeners/listeners.ts';
 import { openNotices } from './panel/notices/open-notices.ts';
@@ -171,6 +172,7 @@ const startGateway = async (
   const listener = await openPublicListener(settings, installation.log, {
     createServer: certificates.createPublicServer,
     opensLate: supervising !== undefined,
+    bound: boundPublicConnections(context.metrics, installation.log),
   });
   drain.onBegin(listener.announceEnd);
   closers.add(() => listener.close(graceMs));

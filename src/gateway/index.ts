@@ -40,6 +40,7 @@ import { openDoor, type PublicDoor } from './edge/open-door.ts';
 import { bodyOf, type Page } from './edge/pages.ts';
 import { createReadiness, type Readiness } from './edge/readiness.ts';
 import { openLeakReports } from './incident/leak/open-leak-reports.ts';
+import { createChangeTurns } from './limits/change-turns.ts';
 import { createLimits } from './limits/limits.ts';
 import { methodNotAllowed } from './model/faults.ts';
 import { turnedOnPaths } from './model/route-path.ts';
@@ -65,7 +66,7 @@ import { type CompiledRoutes, compileRoutes } from './routing/route-table.ts';
 import { upstreamNames } from './upstream/addresses/resolve-upstreams.ts';
 import { createSharedUpstreams, type SharedUpstreams } from './upstream/addresses/shared-upstreams.ts';
 import { openUpstreams } from './upstream/open-upstreams.ts';
-import type { TunnelCount } from './upstream/upgrade.ts';
+import { createTunnels, type Tunnels } from './upstream/tunnels.ts';
 import { createAnswerSelf } from './whoami/answer-self.ts';
 import { createDenialLog, type DenialLog } from './whoami/denial-log.ts';
 import { createRequestLists, type RequestLists } from './whoami/requests/list-requests.ts';
@@ -130,6 +131,7 @@ export { lockCredential } from './credentials/state/limit-store.ts';
 export { attachDoor } from './edge/attach-door.ts';
 export { gatewayServerOptions } from './edge/client-error.ts';
 export type { DoorHandlers } from './edge/front.ts';
+export { type ConnectionBound, createConnectionBound } from './edge/node-http/bound-connections.ts';
 export type { Page } from './edge/pages.ts';
 export { createRedirectDoor } from './edge/redirect-door.ts';
 export { createStartingDoor } from './edge/starting-door.ts';
@@ -240,7 +242,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
   const audit = await openAudit({ ...deps, background });
-  const known = { ...deps, ...defaultsOf(deps), limits, audit, keys, kv };
+  const known = { ...deps, ...defaultsOf(deps), limits, audit, keys, kv, inChangeTurn: createChangeTurns() };
   const access = openAccess({
     ...known,
     pool: deps.sessions ?? deps.pool,
@@ -254,7 +256,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const { requestLog } = logs;
   const answers = openAnswers({ ...deps, ...requestLog, refused, auditRefusal: access.decisions.refuse });
   const sharedUpstreams = createSharedUpstreams(deps.origin, log);
-  const tunnels = { open: 0 };
+  const tunnels = createTunnels(settings.upgrades_max);
   const mcp = await openMcp(settings, deps.origin);
   const shared = { ...deps, ...logs, access, answers, metrics, sharedUpstreams, tunnels, mcp };
   const prepare = (table: RouteTable): Prepared => {
@@ -353,7 +355,7 @@ type SharedParts = Omit<GatewayDeps, 'metrics'> & {
   requestLog: OpenedRequestLog;
   requestLists: RequestLists;
   sharedUpstreams: SharedUpstreams;
-  tunnels: TunnelCount;
+  tunnels: Tunnels;
   mcp: Mcp | undefined;
 };
 
@@ -400,6 +402,7 @@ const serveTable = (shared: SharedParts, described: RouteTable) => {
     authenticate,
     inspectToken,
     identifyCaller: accessSteps.identifyCaller,
+    recheckCaller,
     pipeline: createPipeline(stepsFor('plain', steps), answers.writeFault),
     authCheck: openAuthCheck({ settings, steps: stepsFor('check', steps), identifyTo, answers }),
     mcp: shared.mcp && { toolSet: shared.mcp.describe(documentOf(pages), table), steps: accessSteps },

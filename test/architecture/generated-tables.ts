@@ -66,6 +66,7 @@ const processes = [
   ['src/gateway', 'gateway'],
   ['src/platform/http/tls', 'each, with TLS'],
   ['src/platform/http', 'core'],
+  ['src/app/listeners', 'gateway'],
   ['src/app/processes', 'gateway, with several processes'],
   ['src/app/probes', 'each'],
   ['src/app/settings', 'each'],

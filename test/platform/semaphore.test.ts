@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSemaphore, createSemaphores, createSharedSemaphore } from '#src/platform/semaphore.ts';
+import { createSemaphore, createSemaphores, createSharedSemaphore } from '#src/platform/sharing/semaphore.ts';
 
 const never = new AbortController().signal;
 
@@ -80,4 +80,19 @@ test('what a name releases goes to the name that holds least, and in a full queu
   second?.();
   await settled();
   expect(came.slice(4)).toEqual(['b1', 'a3', 'a4']);
+});
+
+test('of names that hold the same, the one whose last turn is longest ago is next, however many of another one wait', async () => {
+  const shared = createSharedSemaphore({ atOnceMax: 1, waitingMax: 10, waitMsMax: 60_000 });
+  const came: string[] = [];
+  const end = await shared.acquire('many', never);
+  const served = ['many', 'many', 'many', 'few', 'few'].map(async (name) => {
+    const release = await shared.acquire(name, never);
+    came.push(name);
+    await settled();
+    release?.();
+  });
+  end?.();
+  await Promise.all(served);
+  expect(came).toEqual(['many', 'few', 'many', 'few', 'many']);
 });

@@ -63,13 +63,18 @@ const withPooler = (env: Record<string, string>): Record<string, string> => {
 const environmentOf = (env: Record<string, string>, folder: string): Record<string, string> =>
   withFolder(folder === root ? withPooler(env) : env);
 
-/** Starts the program and waits until it says where it listens. `folder`: a checkout with another release of it. */
+/**
+ * Starts the program and waits until it says where it listens. `folder`: a checkout with another release of it. `through`: a command
+ * that becomes the program, such as one that sets limits of the system.
+ */
 export const startProgram = async (
   env: Record<string, string>,
   folder = root,
   flags: readonly string[] = [],
+  through: readonly string[] = [],
 ): Promise<RunningProgram> => {
-  const child = spawn(process.execPath, [launcherIn(folder), 'start', ...flags], {
+  const [command = process.execPath, ...args] = [...through, process.execPath, launcherIn(folder), 'start', ...flags];
+  const child = spawn(command, args, {
     cwd: folder,
     env: { ...plainEnv(), PORT: '0', ...environmentOf(env, folder) },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -241,6 +241,7 @@ test('A-777 refusals of the OAuth endpoints are counted as those of operations, 
 
 test('a request whose caller leaves before the answer of the core is none of its answers', async () => {
   const client = await newClient();
+  await runJson(['client', 'limits', '--client-id', client.client_id, '--concurrency', '1'], env);
   const name = (status: string): string =>
     `orderpass_core_requests_total{operation="/api/orders/list",status="${status}"}`;
   const count = 'orderpass_core_request_duration_seconds_count{operation="/api/orders/list"}';
@@ -254,7 +255,11 @@ test('a request whose caller leaves before the answer of the core is none of its
     await holder.query('begin; lock table ordering.orders in access exclusive mode');
     const leaving = openRequest(['GET /api/orders/list HTTP/1.1', ...headersOf(client)]);
     await until(async () => (await waiting()) > 0);
+    const another = () => ask(byHeaders(client), '/api/menu/categories');
+    await until(async () => (await another()) === 429);
     leaving.destroy();
+    // The gateway has seen that the caller left, and the core answers what it got later.
+    await until(async () => (await another()) === 200);
   } finally {
     await holder.query('rollback');
     holder.release();

@@ -8,8 +8,8 @@ import type { Context } from 'koa';
 import { Fault } from '#src/contract/fault.ts';
 import { requestIdHeader } from '#src/contract/headers.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { createSharedSemaphore } from '#src/platform/semaphore.ts';
 import { pause } from '#src/platform/supervisor.ts';
+import { type Admitted, createLargeBodies } from './large-bodies.ts';
 import type { ImportSettings } from './messages.ts';
 import { type Child, endOf, startChild, stopChild } from './start-child.ts';
 
@@ -27,16 +27,12 @@ const idleMsMax = 300_000;
  */
 const startWaitMsMax = 20_000;
 
-/** A smaller body is read quickly, so its request does not wait for a slot. */
+/** A smaller body takes little memory, so its request does not wait. */
 const largeBytes = 256 * 1024;
-const largeAtOnceMax = 2;
-const waitingMax = 32;
-const waitMsMax = 20_000;
 
 export const createImportProcess = (settings: ImportSettings, { log }: { log: Logger }): ImportProcess => {
   const agent = new Agent({ keepAlive: true });
-  // Callers share it, so that the imports of one leave a turn for those of the others.
-  const slots = createSharedSemaphore({ atOnceMax: largeAtOnceMax, waitingMax, waitMsMax });
+  const largeBodies = createLargeBodies();
   let child: Child | undefined;
   let running = 0;
   let idle: NodeJS.Timeout | undefined;
@@ -64,7 +60,7 @@ export const createImportProcess = (settings: ImportSettings, { log }: { log: Lo
     if (ending !== undefined) await stopChild(ending);
   };
 
-  const forward = async (ctx: Context, closed: Closed): Promise<void> => {
+  const forward = async (ctx: Context, closed: Closed, large?: Admitted): Promise<void> => {
     clearTimeout(idle);
     running += 1;
     closed.push(() => {
@@ -77,10 +73,14 @@ export const createImportProcess = (settings: ImportSettings, { log }: { log: Lo
       const port = await portInTime(child);
       if (ctx.res.closed) return;
       if (port === undefined) throw unreachable(new Error('the import process is still starting'));
-      answer = await ask(ctx, { port, agent, closed });
+      answer = await ask(ctx, { port, agent, closed, large });
+      // The work is done. A client that reads its answer slowly holds no slot for the bodies of others.
+      large?.leave();
     } catch (error) {
+      // The failure is that of its connection, and nothing that the log should have.
+      if (ctx.res.closed) return;
       if (error instanceof Fault) throw error;
-      if (!ctx.res.closed) await endOf(child);
+      await endOf(child);
       throw unreachable(error);
     }
     ctx.status = answer.statusCode ?? 502;
@@ -93,14 +93,11 @@ export const createImportProcess = (settings: ImportSettings, { log }: { log: Lo
     serve: async (ctx, caller) => {
       const closed = whenClosed(ctx);
       if (!isLarge(ctx.req)) return forward(ctx, closed);
-      const release = await slots.acquire(caller.id, ctx.state.signal as AbortSignal);
-      if (release === undefined) {
-        if (ctx.res.closed) return;
-        throw unreachable(new Error('too many large requests at once'));
-      }
-      if (ctx.res.closed) return release();
-      closed.push(release);
-      await forward(ctx, closed);
+      const large = await largeBodies.admit(caller.id, ctx.state.signal as AbortSignal);
+      if (ctx.res.closed) return large?.leave();
+      if (large === undefined) throw tooManyLarge();
+      closed.push(large.leave);
+      await forward(ctx, closed, large);
     },
     close: async () => {
       clearTimeout(idle);
@@ -145,6 +142,8 @@ const unreachable = (cause: unknown): Fault =>
     cause,
   });
 
+const tooManyLarge = (): Fault => unreachable(new Error('too many large requests at once'));
+
 /** RFC 9110 section 7.6.1. */
 const hopByHop = new Set([
   'connection',
@@ -157,19 +156,25 @@ const hopByHop = new Set([
   'expect',
 ]);
 
+type Asking = { port: number; agent: Agent; closed: Closed; large: Admitted | undefined };
+
 /** Resolves with the head of the answer. The bodies of request and answer are piped. */
-const ask = (
-  ctx: Context,
-  { port, agent, closed }: { port: number; agent: Agent; closed: Closed },
-): Promise<IncomingMessage> =>
+const ask = (ctx: Context, { port, agent, closed, large }: Asking): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const headers = Object.fromEntries(Object.entries(ctx.req.headers).filter(([name]) => !hopByHop.has(name)));
     headers[requestIdHeader] = String(ctx.state.requestId);
+    // The end of a body with a length comes with its last byte, that of a chunked one when the request ends.
+    if (large !== undefined) delete headers['content-length'];
     const { method, url: path } = ctx.req;
     const asked = request({ host: '127.0.0.1', port, agent, method, path, headers });
     asked.once('response', resolve);
     asked.on('error', reject);
     // A caller that goes away aborts its request.
     closed.push(() => asked.destroy());
-    ctx.req.pipe(asked);
+    ctx.req.pipe(asked, { end: large === undefined });
+    if (large === undefined) return;
+    ctx.req.once('end', async () => {
+      if (await large.mayEnd()) asked.end();
+      else asked.destroy(tooManyLarge());
+    });
   });

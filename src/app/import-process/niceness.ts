@@ -4,13 +4,13 @@
  * each session has a niceness of its own. Every backend of PostgreSQL is a session.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 
 /**
- * A tenth of the share of a core that other processes get under load: an import takes a little longer, and other requests do
- * not.
+ * Below the program, which may have been started with a niceness of its own. It leaves a tenth of the share of a core that other
+ * processes get under load: an import takes a little longer, and other requests do not.
  */
-const niceness = 10;
+const below = (niceness: number): number => Math.min(19, niceness + 10);
 
 /**
  * Lowers this process. On Linux a priority belongs to a thread, and V8 has threads before the first line of a program runs.
@@ -33,7 +33,7 @@ export const lowerOther = (pid: number): void => {
  */
 const lower = (id: number): boolean => {
   try {
-    setPriority(id, niceness);
+    setPriority(id, below(getPriority(process.ppid)));
     return true;
   } catch {
     return false;
@@ -47,17 +47,20 @@ const againMs = 130;
 const lowerSession = (pid: number | 'self', parent: number, tries = 1): void => {
   const [own, others] = [groupOf(pid), groupOf(parent)];
   // In the session of its parent it would lower the processes that must go first.
-  if (own === undefined || others === undefined || own === others) return;
+  if (own === undefined || others === undefined || own.name === others.name) return;
   try {
-    writeFileSync(`/proc/${pid}/autogroup`, String(niceness));
+    writeFileSync(`/proc/${pid}/autogroup`, String(below(others.niceness)));
   } catch (error) {
     const isBusy = (error as NodeJS.ErrnoException).code === 'EAGAIN';
     if (isBusy && tries < triesMax) setTimeout(() => lowerSession(pid, parent, tries + 1), againMs).unref();
   }
 };
 
-/** `/autogroup-123 nice 0`; undefined where the kernel has no such groups. */
-const groupOf = (pid: number | 'self'): string | undefined => read(`/proc/${pid}/autogroup`)?.split(' ', 1)[0];
+/** From `/autogroup-123 nice 0`; undefined where the kernel has no such groups. */
+const groupOf = (pid: number | 'self'): { name: string; niceness: number } | undefined => {
+  const [name, , niceness] = read(`/proc/${pid}/autogroup`)?.trim().split(' ') ?? [];
+  return name === undefined ? undefined : { name, niceness: Number(niceness ?? 0) };
+};
 
 const threads = (): number[] => {
   try {

@@ -15,8 +15,8 @@ import { lowerOther } from './niceness.ts';
 const host = '127.0.0.1';
 
 /**
- * Two large imports with the connections that report their progress, and some short requests beside them. A restaurant takes one for
- * its changes of the menu, since these run one at a time (platform/http/mount-operations.ts).
+ * Three imports or reverts (platform/http/mount-operations.ts) with the connections that report their progress, and some short requests
+ * beside them.
  */
 export const connectionsMax = 6;
 

@@ -52,7 +52,7 @@ export const createMenuPorts = ({ installation }: PortDeps): MenuPorts => {
       return plan && { items: plan.items.slice(0, limit).map(shownItem), total: plan.items.length };
     },
     revert: async (actor, restuid, importUid, seenVersion) => {
-      const revert = { restuid, importUid, seenVersion, actor, now: clock.now() };
+      const revert = { restuid, importUid, seenVersion, actor, readNow: () => clock.now() };
       const { uid } = await menus.revert(revert, (tx, { version, clientId }) =>
         appendChange(tx, box, clock.now(), {
           action: 'tenant.changed',

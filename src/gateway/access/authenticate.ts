@@ -64,10 +64,12 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
     switch (presented.kind) {
       case 'api_key':
         if (!sharedSecrets) throw boundTokenNeeded();
-        return follow(credentials.findKey(presented.key), (record) => checkKey(record, admitted));
+        return follow(credentials.findKey(presented.key, req), (record) => checkKey(record, admitted));
       case 'client':
         if (!sharedSecrets) throw boundTokenNeeded();
-        return follow(credentials.findClient(presented.id), (record) => checkClient(presented, record, req, admitted));
+        return follow(credentials.findClient(presented.id, req), (record) =>
+          checkClient(presented, record, req, admitted),
+        );
       case 'bearer':
         return follow(tokens.verify(presented.token, presented.header), (token) =>
           checkToken(requireScheme(token, presented.dpop)),

@@ -31,6 +31,7 @@ export const createLimitRate = (deps: LimitRateDeps): Step => {
     if (route === undefined || (principal === undefined && !mayBeAnonymous(route)))
       throw new Error('cannot charge units before the route and the caller are known');
     const caller = principal === undefined ? `address:${sourceOf(exchange.req)}` : principal.id;
+    exchange.caller = caller;
     const units = unitsOf(exchange);
     const further = furtherLimits(route, caller, exchange);
     if (principal?.limits?.concurrency !== undefined)

@@ -87,7 +87,9 @@ export const openAccess = (deps: AccessDeps): Access => {
   const { failures, wrongProofs, sourceOf } = limits;
   const { observeLag, beside } = deps;
   const onAllChanged = keys.reload;
-  const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onAllChanged, beside });
+  const credentials = createCredentialCache({
+    ...{ db, pool, box, clock, log, observeLag, onAllChanged, beside, sourceOf },
+  });
   const use = createCredentialUse({ db, clock, log });
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
   const dpop = createDpop({ settings, origin, db, box, clock, budgets: { failures, wrongProofs }, sourceOf });

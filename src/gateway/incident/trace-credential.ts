@@ -37,7 +37,10 @@ export type Traced = {
   /** The same of refused requests. */
   refusedPartial: boolean;
   scopesUsed: readonly string[];
+  /** At most 100: of each network the one with most requests first, so that one with many addresses does not displace the others. */
   addresses: readonly string[];
+  /** There are more than are listed. */
+  moreAddresses: boolean;
   firstUsed: Date | null;
   lastUsed: Date | null;
   /** Number of tokens that were issued for a secret or a certificate. */
@@ -54,6 +57,7 @@ type TracedUse = {
   /** True: not everything was read, so both are lower bounds. */
   partial: boolean;
   addresses: readonly string[];
+  moreAddresses: boolean;
   firstUsed: Date | null;
   lastUsed: Date | null;
 };
@@ -133,15 +137,17 @@ const shown = (used: Summary) => ({
   partial: used.partial,
   scopesUsed: used.scopes,
   addresses: used.addresses,
+  moreAddresses: used.moreAddresses,
   firstUsed: used.first,
   lastUsed: used.last,
 });
 
-const shownUse = ({ allowed, refused, partial, addresses, first, last }: IssuedUse): TracedUse => ({
+const shownUse = ({ allowed, refused, partial, addresses, moreAddresses, first, last }: IssuedUse): TracedUse => ({
   calls: allowed,
   refused,
   partial,
   addresses,
+  moreAddresses,
   firstUsed: first,
   lastUsed: last,
 });

@@ -89,12 +89,8 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
     const asked = askedOf(charged, elapsedMs());
     // Sent first on the same connection, so that the decision includes it.
     for (const metered of charged) settlement.settleNow(metered);
-    const ask = async ({ metered, i, meter, window }: Asked, wanted: number): Promise<boolean> => {
-      const releasedBefore = window.released;
-      const count = await meter.counter.take(metered.id, wanted);
-      near.learned(metered, i, window, count, releasedBefore);
-      return count.taken;
-    };
+    const ask = ({ metered, i, window }: Asked, wanted: number): Promise<boolean> =>
+      settlement.take(metered, i, window, wanted);
     const taken: Asked[] = [];
     let refusing: Asked | undefined;
     try {
@@ -114,7 +110,10 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
       // The shared counters are away.
     }
     if (taken.length === asked.length) return standingOf(charged, undefined, elapsedMs());
-    for (const { metered, window, meter } of taken) releaseUnits(metered, window, meter, units);
+    for (const { metered, i, window } of taken) {
+      window.used -= units;
+      settlement.takeOff(metered, i, window, units);
+    }
     if (refusing === undefined) return decideHere(charged, units);
     const afterMs = elapsedMs();
     const seconds = Math.max(
@@ -219,9 +218,3 @@ const askedOf = (charged: readonly Metered[], nowMs: number): Asked[] =>
   );
 
 const roomOf = ({ meter, window }: Asked): number => meter.quota - window.used;
-
-const releaseUnits = ({ id }: Metered, window: RateWindow, { counter }: Meter, units: number): void => {
-  window.used -= units;
-  window.released += units;
-  counter.release(id, units).catch(() => undefined);
-};

@@ -71,13 +71,13 @@ const health = z.strictObject({
 });
 
 const connections = z.strictObject({
-  max: z.int().min(1).max(10_000).default(256).meta({ description: 'Connections to one address' }),
-  waitingMax: z
-    .int()
-    .min(0)
-    .max(100_000)
-    .default(1_024)
-    .meta({ description: 'Requests that may wait for a connection; more are refused (503)' }),
+  max: z.int().min(1).max(10_000).default(256).meta({
+    description: 'Connections to one address. One caller has eight of nine of them at most, so that others find some',
+  }),
+  waitingMax: z.int().min(0).max(100_000).default(1_024).meta({
+    description:
+      'Requests that may wait for a connection; more are refused (503), those of the caller with most of them first',
+  }),
 });
 
 const retries = z.strictObject({

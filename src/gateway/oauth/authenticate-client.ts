@@ -10,6 +10,7 @@ import { retrySeconds } from '../credentials/trust/issuer-keys.ts';
 import { isOfIssuer, type VerifyWorkload, type WorkloadFacts } from '../credentials/trust/verify-workload.ts';
 import type { RulesOf } from '../dpop/profile.ts';
 import type { CheckAddress } from '../limits/check-address.ts';
+import type { SourceOf } from '../limits/source-address.ts';
 import { quarantineText } from '../model/faults.ts';
 import { type CertificateProofDeps, isOfClient } from './bind-token.ts';
 import {
@@ -29,6 +30,7 @@ export type AuthenticateClientDeps = CertificateProofDeps & {
   credentials: Pick<CredentialCache, 'findClient'>;
   assertions: VerifyAssertionDeps;
   verifyWorkload: VerifyWorkload;
+  sourceOf: SourceOf;
   checkAddress: CheckAddress;
   rulesOf: RulesOf;
   /** Called for each proven credential, with the address of the peer. */
@@ -69,12 +71,12 @@ type Proven = {
 };
 
 export const createAuthenticateClient = (deps: AuthenticateClientDeps): AuthenticateClient => {
-  const prove = (proof: ClientProof, beforeUse: BeforeUse): Promise<Proven | undefined> => {
-    if (proof.method === 'certificate') return proveByCertificate(deps, proof);
-    return proof.method === 'secret' ? proveBySecret(deps, proof) : proveByAssertion(deps, proof, beforeUse);
+  const prove = (req: IncomingMessage, proof: ClientProof, beforeUse: BeforeUse): Promise<Proven | undefined> => {
+    if (proof.method === 'certificate') return proveByCertificate(deps, req, proof);
+    return proof.method === 'secret' ? proveBySecret(deps, req, proof) : proveByAssertion(deps, req, proof, beforeUse);
   };
   return async (req, proof, identified, beforeUse) => {
-    const proven = await prove(proof, beforeUse);
+    const proven = await prove(req, proof, beforeUse);
     if (proven === undefined) throw invalidClient();
     const { clientId: id, allowIp, tenants } = proven.record;
     identified({ clientId: id, credentialId: proven.credentialId, tenants });
@@ -91,9 +93,10 @@ export const createAuthenticateClient = (deps: AuthenticateClientDeps): Authenti
 
 const proveBySecret = async (
   deps: AuthenticateClientDeps,
+  req: IncomingMessage,
   { clientId, secret }: Extract<ClientProof, { method: 'secret' }>,
 ): Promise<Proven | undefined> => {
-  const record = await deps.credentials.findClient(clientId);
+  const record = await deps.credentials.findClient(clientId, req);
   const proof = provesClient(deps.box, record, secret, deps.clock.now().getTime());
   if (proof === undefined || record === undefined) return undefined;
   if (!deps.rulesOf(record).sharedSecrets)
@@ -108,14 +111,15 @@ const proveBySecret = async (
 
 const proveByAssertion = async (
   deps: AuthenticateClientDeps,
+  req: IncomingMessage,
   proof: Extract<ClientProof, { method: 'assertion' }>,
   beforeUse: BeforeUse,
 ): Promise<Proven | undefined> => {
   const { clientId, assertion } = proof;
-  if (isOfIssuer(assertion)) return proveByWorkload(deps, proof, beforeUse);
+  if (isOfIssuer(assertion)) return proveByWorkload(deps, req, proof, beforeUse);
   const named = clientOfAssertion(assertion);
   if (named === undefined || (clientId !== undefined && clientId !== named)) return undefined;
-  const record = await deps.credentials.findClient(named);
+  const record = await deps.credentials.findClient(named, req);
   if (record === undefined || record.disabled) return undefined;
   const key = await verifyAssertion(deps.assertions, record, assertion, beforeUse);
   if (key === undefined) return undefined;
@@ -124,20 +128,22 @@ const proveByAssertion = async (
 
 const proveByCertificate = async (
   deps: AuthenticateClientDeps,
+  req: IncomingMessage,
   { clientId, certificate }: Extract<ClientProof, { method: 'certificate' }>,
 ): Promise<Proven | undefined> => {
-  const record = await deps.credentials.findClient(clientId);
+  const record = await deps.credentials.findClient(clientId, req);
   if (record === undefined || record.disabled || !isOfClient(deps, record, certificate)) return undefined;
   const credentialId = clientKeyName(record.clientId, certificate.thumbprint);
   return { record, credentialId, quarantine: quarantineOf(record) };
 };
 
 const proveByWorkload = async (
-  { verifyWorkload, credentials, rulesOf }: AuthenticateClientDeps,
+  { verifyWorkload, credentials, rulesOf, sourceOf }: AuthenticateClientDeps,
+  req: IncomingMessage,
   { clientId, assertion }: Extract<ClientProof, { method: 'assertion' }>,
   beforeUse: BeforeUse,
 ): Promise<Proven | undefined> => {
-  const verified = await verifyWorkload(assertion, clientId, beforeUse);
+  const verified = await verifyWorkload(assertion, clientId, beforeUse, sourceOf(req));
   switch (verified.kind) {
     case 'unknown':
       return undefined;

@@ -13,6 +13,7 @@ import { createIssuerKeys } from '../credentials/trust/issuer-keys.ts';
 import { createVerifyWorkload } from '../credentials/trust/verify-workload.ts';
 import { createRulesOf, type Profile, profiles } from '../dpop/profile.ts';
 import { markProofUsed } from '../dpop/used-proof-store.ts';
+import type { InChangeTurn } from '../limits/change-turns.ts';
 import type { Limits } from '../limits/limits.ts';
 import { createThrottle } from '../limits/throttle.ts';
 import type { RouteTable } from '../model/route.ts';
@@ -23,6 +24,7 @@ import type { OAuthSettings } from './config.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import { createCountFailure, createLimitFailures } from './limit-failures.ts';
 import { countExchange } from './narrow/exchange-store.ts';
+import { inExchangeTurn } from './narrow/exchange-turns.ts';
 import { createOAuth } from './oauth.ts';
 import { tokenPath } from './token-issuer.ts';
 import { markAssertionUsed } from './used-assertion-store.ts';
@@ -46,6 +48,7 @@ type OpenOAuthDeps = {
   certificates: ClientCertificates | undefined;
   audit: Pick<Audit, 'recorder' | 'fingerprint'>;
   limits: Pick<Limits, 'failures' | 'sourceOf' | 'addressOf'>;
+  inChangeTurn: InChangeTurn;
   /** Paths that are resources of their own (RFC 9728). */
   resources: readonly string[];
   /** 'issued', or the error. */
@@ -80,6 +83,8 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     rules: profiles[settings.profile],
     rulesOf,
     revokeToken: createRevokeToken({ db, box, clock }),
+    inChangeTurn: deps.inChangeTurn,
+    sourceOf: limits.sourceOf,
     limitFailures: createLimitFailures(limits),
     countFailure: createCountFailure(limits),
     tokenRefused: deps.tokenRefused,
@@ -100,7 +105,7 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
       // One table remembers what is used once: proofs of keys, and assertions of issuers.
       markUsed: (used, now) => markProofUsed(db, used, now),
     }),
-    countExchange: (root, exchangesMax, now) => countExchange(db, root, exchangesMax, now),
+    countExchange: inExchangeTurn((root, exchangesMax, now) => countExchange(db, root, exchangesMax, now)),
     table: deps.table,
     resources: deps.resources,
     moreDocuments: deps.moreDocuments,

@@ -6,6 +6,7 @@ import type { NewAuditEvent } from '../audit/event/event.ts';
 import type { RevokeToken } from '../credentials/change/revoke-token.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
+import type { InChangeTurn } from '../limits/change-turns.ts';
 import { invalidRequest } from './oauth-answers.ts';
 
 export type RevokeDeps = {
@@ -13,11 +14,12 @@ export type RevokeDeps = {
   inspectToken: Authenticator['inspectToken'];
   credentials: Pick<CredentialCache, 'refresh'>;
   revokeToken: RevokeToken;
+  inChangeTurn: InChangeTurn;
 };
 
 /**
  * Resolves when this process refuses the token; the others follow within a second. False: there was nothing to revoke. `about`: the
- * request, for the audit. Rejects with OAuthRefusal.
+ * request, for the audit. Rejects with OAuthRefusal, or with OVERLOADED.
  */
 export const createRevoke =
   (deps: RevokeDeps) =>
@@ -30,7 +32,7 @@ export const createRevoke =
       return false;
     }
     const by = { reason: 'revoked by its client', actor: client.clientId };
-    const revoked = await deps.revokeToken(token, by, about);
+    const revoked = await deps.inChangeTurn(client.clientId, () => deps.revokeToken(token, by, about));
     // The revocation is committed. If this refresh fails, this process reads it later, as the others do.
     await deps.credentials.refresh().catch(() => undefined);
     return revoked;

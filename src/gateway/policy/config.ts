@@ -34,7 +34,8 @@ export const policySettings = z.strictObject({
     env: 'ORDERPASS_UPSTREAM_PAUSE_MS_MAX',
   }),
   upgrades_max: number(0, 100_000, 1_000).meta({
-    description: 'Upgraded connections (WebSocket) at the same time; more are refused (503)',
+    description:
+      'Upgraded connections (WebSocket) at the same time. With all of them taken, a caller gets the slot of the newest one of the caller with most, where it has fewer by two or more; otherwise it is refused (503)',
     env: 'ORDERPASS_UPGRADES_MAX',
   }),
   upgrade_idle_ms: number(50, 86_400_000, 120_000).meta({

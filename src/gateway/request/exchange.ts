@@ -33,6 +33,8 @@ export type Exchange = {
   /** The credential as it was sent, once it was read. */
   presented: Presented | undefined;
   principal: Principal | undefined;
+  /** What it is charged to: the id of the principal, or a source address. Empty until it was charged. */
+  caller: string;
   /** Allowed and not in the audit yet: the answer decides its event. */
   allowed: AllowedUse | undefined;
   /** The caller's limits after this request was charged. */
@@ -128,6 +130,7 @@ export const createExchange = (
     cellUpstream: undefined,
     presented: undefined,
     principal: undefined,
+    caller: '',
     allowed: undefined,
     rate: undefined,
     corsHeaders: undefined,

@@ -12,7 +12,7 @@ import type { Address } from './addresses/address.ts';
 import { attemptsMax, chooseAddress } from './addresses/choose-address.ts';
 import { countRequest, takeRepeat } from './addresses/retry-budget.ts';
 import { informationalCode } from './addresses/undici/skip-informational.ts';
-import { everyAddressFails, noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
+import { everyAddressFails, makeRoom, noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
 import { canBeKept, readWholeBody } from './keep-body.ts';
 import type { PassError } from './pass-error.ts';
 import {
@@ -49,6 +49,8 @@ type ForwardDeps = {
   repeated: (isAllowed: boolean) => void;
 };
 
+const noRoom = ({ name }: Upstream): Error => overloaded(`no room for ${name}`);
+
 /** Time that a request may wait for a connection when all are busy. */
 const waitingMs = 5_000;
 
@@ -81,7 +83,7 @@ export const createForward = (deps: ForwardDeps): Step => {
     const { route } = exchange;
     const upstream = deps.upstreams.get(upstreamNameOf(exchange) ?? '');
     if (route === undefined || upstream === undefined) throw new Error('cannot forward a request without a route');
-    if (upstream.inFlight >= upstream.inFlightMax) throw overloaded(`no room for ${upstream.name}`);
+    if (!makeRoom(upstream, exchange.caller)) throw noRoom(upstream);
     countRequest(upstream.budget, exchange.startedAtMs);
     const sending: Sending = {
       exchange,
@@ -129,9 +131,11 @@ const beginWithWholeBody = async (deps: ForwardDeps, sending: Sending, stream: R
   const { exchange, upstream } = sending;
   // Counted as a request in flight, so that the bodies in memory are bounded too.
   upstream.inFlight += 1;
+  const reading = upstream.reading.add(exchange.caller, () => stream.destroy(noRoom(upstream)));
   try {
     sending.body = await readWholeBody(stream);
   } finally {
+    upstream.reading.remove(reading);
     upstream.inFlight -= 1;
   }
   if (exchange.res.destroyed) return deps.settle(exchange);
@@ -176,6 +180,7 @@ const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
     refusedHead: sending.refusedHead,
     toPublicLocation: upstream.toPublicLocation,
     needsFresh: !sending.mayRepeat,
+    onYield: () => failRelay(relay, noRoom(upstream)),
     passesErrors: upstream.passesErrors,
   });
   sending.relay = relay;

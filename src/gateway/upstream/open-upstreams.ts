@@ -12,11 +12,12 @@ import type { SharedUpstreams } from './addresses/shared-upstreams.ts';
 import { createForward } from './forward.ts';
 import { createPassError } from './pass-error.ts';
 import { createTranslateError } from './translate-errors.ts';
-import { createUpgrades, type TunnelCount, type Upgrades } from './upgrade.ts';
+import type { Tunnels } from './tunnels.ts';
+import { createUpgrades, type Upgrades } from './upgrade.ts';
 import { createWatchOpen } from './watch-open.ts';
 
 type UpstreamsDeps = {
-  settings: UpstreamSettings & { upgrades_max: number; upgrade_idle_ms: number; trusted_proxy_hops: number };
+  settings: UpstreamSettings & { upgrade_idle_ms: number; trusted_proxy_hops: number };
   origin: string;
   table: RouteTable;
   /** Name in the route table -> address, several separated by `|`. They win over addresses in the table. */
@@ -30,7 +31,7 @@ type UpstreamsDeps = {
   /** See ForwardDeps. */
   repeated: (isAllowed: boolean) => void;
   sharedUpstreams: SharedUpstreams;
-  tunnels: TunnelCount;
+  tunnels: Tunnels;
 };
 
 type ShownAddress = { upstream: string; address: string; state: AddressState };
@@ -89,7 +90,6 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
         translate: createTranslateError({ ...common, writeFault: writeHonestFault, statusFor: honestStatus }),
         writeFault: writeHonestFault,
         tunnels: deps.tunnels,
-        upgradesMax: settings.upgrades_max,
         idleMs: settings.upgrade_idle_ms,
       }),
     addresses: () =>

@@ -6,8 +6,12 @@ import { ownCookiePrefix } from '#src/contract/headers.ts';
 
 const prefix = ownCookiePrefix.toLowerCase();
 
-/** `cookie`: `name=value`, spaces around it allowed. The name is what stands before the first `=` (RFC 6265 section 5.2). */
-export const isOwnCookie = (cookie: string): boolean => cookie.trimStart().toLowerCase().startsWith(prefix);
+/**
+ * `cookie`: `name=value`, spaces around it allowed. The name is what stands before the first `=` (RFC 6265 section 5.2). One without a
+ * name counts by its value, since browsers send it back without the `=`.
+ */
+export const isOwnCookie = (cookie: string): boolean =>
+  cookie.trimStart().replace(/^=\s*/, '').toLowerCase().startsWith(prefix);
 
 /** A `Cookie` field without those of the panel; empty when no other is left. */
 export const withoutOwnCookies = (value: string): string => {

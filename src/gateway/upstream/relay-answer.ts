@@ -50,6 +50,8 @@ type RelayEvents = {
   toPublicLocation: ToPublicLocation;
   /** See Tracked. */
   needsFresh: boolean;
+  /** See `yield` of Tracked. */
+  onYield: () => void;
   /** See Upstream. */
   passesErrors: boolean;
 };
@@ -69,6 +71,8 @@ export type Relay = Tracked & {
   readonly events: RelayEvents;
   readonly onClose: () => void;
   controller: Controller | undefined;
+  /** The answer is not needed any more. */
+  isOver: boolean;
   /** Set before the upstream has the request: the request is aborted as soon as it starts. */
   abortReason: Error | undefined;
   waiting: NodeJS.Timeout | undefined;
@@ -99,8 +103,11 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
     sawAnswer: false,
     refusedHead: undefined,
     missing: -1,
+    caller: exchange.caller,
     needsFresh: events.needsFresh,
     release: undefined,
+    leave: undefined,
+    yield: events.onYield,
     isOver: false,
     handler: {
       onRequestStart: (controller) => {
@@ -148,6 +155,7 @@ const release = (relay: Relay): void => {
 const settle = (relay: Relay, error?: Error): boolean => {
   if (relay.isOver) return false;
   relay.isOver = true;
+  relay.leave?.();
   clearTimeout(relay.waiting);
   if (error !== undefined) clearTimeout(relay.held?.timer);
   relay.events.onSettled(error);

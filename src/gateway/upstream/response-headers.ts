@@ -19,6 +19,8 @@ const stopped: ReadonlySet<string> = new Set([
   'ratelimit-policy',
   'server',
   'x-powered-by',
+  // It names another address for all that this host serves (RFC 7838 section 3).
+  'alt-svc',
 ]);
 
 /** Fields about a body that is replaced. */

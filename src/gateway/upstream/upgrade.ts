@@ -18,6 +18,7 @@ import { noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { type AnswerRules, passHeaders } from './response-headers.ts';
 import type { TranslateError } from './translate-errors.ts';
+import type { Tunnels } from './tunnels.ts';
 import type { WatchOpen } from './watch-open.ts';
 
 type UpgradesDeps = {
@@ -35,9 +36,7 @@ type UpgradesDeps = {
   translate: TranslateError;
   /** With real statuses: 200 is no answer to a handshake. */
   writeFault: WriteFault;
-  /** The bound holds over all route tables that are in use. */
-  tunnels: TunnelCount;
-  upgradesMax: number;
+  tunnels: Tunnels;
   idleMs: number;
 };
 
@@ -47,8 +46,6 @@ export type Upgrades = {
   /** Ends every tunnel and refuses new ones. */
   close: () => void;
 };
-
-export type TunnelCount = { open: number };
 
 type Tunnel = {
   readonly exchange: Exchange;
@@ -65,23 +62,15 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
   const sockets = new Set<Socket>();
   let closed = false;
 
-  const remember = (tunnel: Tunnel): void => {
-    const { exchange, socket } = tunnel;
-    deps.tunnels.open += 1;
-    socket.once('close', () => {
-      deps.tunnels.open -= 1;
-    });
-    deps.watchOpen(exchange, socket, () => socket.destroy());
-  };
-
   const admit = async (exchange: Exchange, socket: Socket, head: Buffer): Promise<void> => {
     if (closed) throw overloaded('an upgrade while closing');
     for (const step of deps.steps) await step(exchange);
     const upstream = upstreamOf(deps, exchange);
-    if (deps.tunnels.open >= deps.upgradesMax) throw overloaded('too many upgraded connections');
     if (socket.destroyed) return;
+    const end = (): void => void socket.destroy();
+    if (!deps.tunnels.enter(exchange, socket, end)) throw overloaded('too many upgraded connections');
+    deps.watchOpen(exchange, socket, end);
     const tunnel = { exchange, socket, unwatch: watchForEnd(socket) };
-    remember(tunnel);
     exchange.identity = deps.identifyTo(exchange, 'GET');
     const connection = await connectToUpstream(upstream, () => socket.destroyed);
     if (socket.destroyed) {

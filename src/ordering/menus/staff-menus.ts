@@ -8,6 +8,7 @@ import { readPlace, writePlace } from '#src/platform/db/age-pages.ts';
 import { firstItems, type Key } from '#src/platform/db/bounded-list.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
+import { createTurns } from '#src/platform/sharing/semaphore.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { openImport } from './import/import-record.ts';
 import { isSame } from './import/plan/resolve-members.ts';
@@ -54,7 +55,8 @@ type RevertByStaff = {
   seenVersion: number;
   /** `panel:` and the id of the user. */
   actor: string;
-  now: Date;
+  /** Read after the wait for a turn. */
+  readNow: () => Date;
 };
 
 type StaffMenus = {
@@ -79,14 +81,32 @@ type StaffMenus = {
   changes(restuid: string, record: ImportRecord, paging: Paging): Promise<Items<MenuChange>>;
   /** What a plan would change; undefined when it is longer than `charactersMax`, or has no report. */
   plan(restuid: string, uid: string, charactersMax: number): Promise<Plan | undefined>;
-  /** `note` runs in the transaction. Throws NOT_FOUND, and CONFLICT when the menu changed since the user saw it. */
+  /**
+   * `note` runs in the transaction. Throws NOT_FOUND, CONFLICT when the menu changed since the user saw it, and OVERLOADED when earlier
+   * ones are still running.
+   */
   revert(
     revert: RevertByStaff,
     note: (tx: Kysely<unknown>, record: ImportRecord) => Promise<void>,
   ): Promise<ImportRecord>;
 };
 
+/**
+ * A revert holds a connection of the pool of the panel, on which all other requests of the process depend, and waits with it for an
+ * import of the menu.
+ */
+const turnBounds = {
+  ofEach: { atOnceMax: 1, waitingMax: 8 },
+  ofAll: { atOnceMax: 3, waitingMax: 32 },
+  waitMsMax: 20_000,
+};
+
 export const createStaffMenus = (db: Kysely<unknown>, log: Logger): StaffMenus => ({
+  ...reads(db),
+  revert: createRevert(db, log),
+});
+
+const reads = (db: Kysely<unknown>): Omit<StaffMenus, 'revert'> => ({
   version: (restuid) => menuVersion(db, restuid),
   categories: async (restuid, { after, limit }) => {
     const place = readPosition(after);
@@ -128,31 +148,46 @@ export const createStaffMenus = (db: Kysely<unknown>, log: Logger): StaffMenus =
     const report = await readReport(db, restuid, uid);
     return report === undefined ? undefined : (JSON.parse(report) as Plan);
   },
-  revert: async ({ restuid, importUid, seenVersion, actor, now }, note) => {
-    await requireRestaurant(db, restuid);
-    const target = await findImportByUid(db, restuid, importUid);
-    if (target === undefined || target.version === null) throw new Fault('NOT_FOUND', 'No such version');
-    const { version } = target;
-    const owner = ownerOf(target);
-    const open = openImport(
-      { db, log },
-      { restuid, owner, kind: 'revert', posUid: null, updateMode: null, actor, now },
-    );
-    try {
-      return await inTransaction(db, async (tx) => {
-        const outcome = await revertMenu(tx, { restuid, owner, version, progress: open.progress, now });
-        if (outcome === undefined) throw new Fault('NOT_FOUND', 'No such version');
-        if (outcome.baseVersion !== seenVersion) throw new Fault('CONFLICT', 'The menu has changed');
-        const { record } = await open.finish(tx, outcome);
-        await note(tx, record);
-        return record;
-      });
-    } catch (error) {
-      await (error instanceof Fault ? open.discard() : open.fail());
-      throw error;
-    }
-  },
 });
+
+const createRevert = (db: Kysely<unknown>, log: Logger): StaffMenus['revert'] => {
+  const turns = createTurns(turnBounds);
+  const { signal } = new AbortController();
+  return async (revert, note) => {
+    const { restuid, actor } = revert;
+    await requireRestaurant(db, restuid);
+    const release = await turns.acquire({ each: restuid, sharer: actor }, signal);
+    if (release === undefined) throw new Fault('OVERLOADED', 'Earlier reverts are still running; try again shortly');
+    return revertNow({ db, log }, revert, note).finally(release);
+  };
+};
+
+const revertNow = async (
+  { db, log }: { db: Kysely<unknown>; log: Logger },
+  { restuid, importUid, seenVersion, actor, readNow }: RevertByStaff,
+  note: Parameters<StaffMenus['revert']>[1],
+): Promise<ImportRecord> => {
+  const target = await findImportByUid(db, restuid, importUid);
+  if (target === undefined || target.version === null) throw new Fault('NOT_FOUND', 'No such version');
+  const { version } = target;
+  const owner = ownerOf(target);
+  const now = readNow();
+  const opening = { restuid, owner, kind: 'revert', posUid: null, updateMode: null, actor, now } as const;
+  const open = openImport({ db, log }, opening);
+  try {
+    return await inTransaction(db, async (tx) => {
+      const outcome = await revertMenu(tx, { restuid, owner, version, progress: open.progress, now });
+      if (outcome === undefined) throw new Fault('NOT_FOUND', 'No such version');
+      if (outcome.baseVersion !== seenVersion) throw new Fault('CONFLICT', 'The menu has changed');
+      const { record } = await open.finish(tx, outcome);
+      await note(tx, record);
+      return record;
+    });
+  } catch (error) {
+    await (error instanceof Fault ? open.discard() : open.fail());
+    throw error;
+  }
+};
 
 const ownerOf = ({ clientId }: Pick<ImportRecord, 'clientId'>): string | null =>
   clientId === 'panel' ? null : clientId;

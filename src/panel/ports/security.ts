@@ -107,6 +107,8 @@ export type CredentialTrace = {
   refusedPartial: boolean;
   scopesUsed: readonly string[];
   addresses: readonly string[];
+  /** There are more addresses than are listed. */
+  moreAddresses: boolean;
   firstUsed: Date | null;
   lastUsed: Date | null;
   /** The number of tokens that were issued for it; `descendants` has the newest of them. */
@@ -120,6 +122,7 @@ export type CredentialTrace = {
     refused: number;
     partial: boolean;
     addresses: readonly string[];
+    moreAddresses: boolean;
     firstUsed: Date | null;
     lastUsed: Date | null;
   } | null;

@@ -69,7 +69,7 @@ const factsOf = (texts: Texts, traced: CredentialTrace, names: AuditNames): Html
       t.addresses,
       traced.addresses.length === 0
         ? t.none
-        : html`${traced.addresses.map((address) => html`${code(searchHref({ address }), address)} `)}`,
+        : html`${traced.addresses.map((address) => html`${code(searchHref({ address }), address)} `)}${traced.moreAddresses && t.moreAddresses}`,
     ],
     [t.firstUsed, traced.partial ? undefined : traced.firstUsed && exactTime(traced.firstUsed)],
     [t.lastUsed, traced.lastUsed && exactTime(traced.lastUsed)],
@@ -91,14 +91,14 @@ const refusedLink = (filter: SearchFields, count: number | string): Html =>
 const issuedUseOf = (texts: Texts, { id, issuedUse, tokens, liveTokens }: CredentialTrace): Html | undefined => {
   const t = texts.security.incident;
   if (issuedUse === null) return undefined;
-  const { calls, refused, partial, addresses, firstUsed, lastUsed } = issuedUse;
+  const { calls, refused, partial, addresses, moreAddresses, firstUsed, lastUsed } = issuedUse;
   const filter = { issuedFor: id };
   return html`<dl class="facts" id="issued-use">
 <dt>${t.issuedTokens}</dt><dd><a href="${searchHref({ action: 'token.issued', credential: id })}">${tokens}</a></dd>
 <dt>${t.liveTokens}</dt><dd>${liveTokens.partial ? t.atLeast(liveTokens.count) : liveTokens.count}</dd>
 <dt>${t.issuedCalls}</dt><dd><a href="${searchHref({ action: 'request.allowed', ...filter })}">${partial ? t.atLeast(calls) : calls}</a></dd>
 <dt>${t.issuedRefused}</dt><dd>${refusedLink({ ...denied, ...filter }, partial ? t.atLeast(refused) : refused)}</dd>
-<dt>${t.addresses}</dt><dd>${addresses.length === 0 ? t.none : html`<code>${addresses.join(' ')}</code>`}</dd>
+<dt>${t.addresses}</dt><dd>${addresses.length === 0 ? t.none : html`<code>${addresses.join(' ')}</code>`}${moreAddresses && html` ${t.moreAddresses}`}</dd>
 ${firstUsed !== null && !partial && html`<dt>${t.firstUsed}</dt><dd>${exactTime(firstUsed)}</dd>`}
 ${lastUsed !== null && html`<dt>${t.lastUsed}</dt><dd>${exactTime(lastUsed)}</dd>`}</dl>`;
 };

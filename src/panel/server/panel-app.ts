@@ -32,6 +32,7 @@ import {
 import { browserCookie, languageCookie, pendingCookie, sessionCookie } from './cookies.ts';
 import { csrfFieldOf } from './csrf.ts';
 import { chooseLanguage } from './negotiate.ts';
+import { createPageTurns } from './page-turns.ts';
 import { createRoutes } from './routes.ts';
 import { isHtmx, isRead, type PanelContext, type Step, sessionOf } from './state.ts';
 import { type AnswerDeps, createWriteAnswer, type WriteAnswer } from './write-answer.ts';
@@ -49,6 +50,8 @@ export type PanelAppDeps = AnswerDeps & {
   headers: Readonly<Record<string, string>>;
 };
 
+type PageTurns = ReturnType<typeof createPageTurns>;
+
 export const createPanelApp = (deps: PanelAppDeps): RequestListener => {
   assertTopics(deps.watch, deps.pages);
   const app = new Koa();
@@ -61,6 +64,8 @@ export const createPanelApp = (deps: PanelAppDeps): RequestListener => {
 
 const stepsOf = (deps: PanelAppDeps): readonly Step[] => {
   const write = createWriteAnswer(deps);
+  const turns = createPageTurns();
+  const session = readSession(deps, turns);
   return [
     begin,
     catchFailures(deps),
@@ -68,7 +73,7 @@ const stepsOf = (deps: PanelAppDeps): readonly Step[] => {
     setHeaders(deps),
     redirectTrailingSlash,
     showProblems(deps, write),
-    readSession(deps),
+    session,
     // Before a body is read: another site can make a browser send its cookies along.
     requireSameOrigin(deps.origin),
     createRoutes(deps.publicPages, (page) => [readPosted(), answerPublic(page, deps, write)]),
@@ -76,8 +81,13 @@ const stepsOf = (deps: PanelAppDeps): readonly Step[] => {
     requireCleanPath,
     createRoutes(deps.pages, (page) => {
       const access = [requireRole(page), requireFactor(page), requireOwnRestaurant, requireOwnClient];
-      const posted = [readPosted(page), readSession(deps), requireSession, ...access];
-      return [...access, ...(page.method === 'POST' ? posted : []), requireToken, answerSignedIn(page, deps, write)];
+      const posted = [readPosted(page), session, requireSession, ...access];
+      return [
+        ...access,
+        ...(page.method === 'POST' ? posted : []),
+        requireToken,
+        answerSignedIn(page, deps, { ...write, turns }),
+      ];
     }),
     () => {
       throw new ProblemError('notFound');
@@ -145,23 +155,29 @@ const showProblems = ({ log, isPassing }: PanelAppDeps, { writePage }: WriteAnsw
     } catch (thrown) {
       if (ctx.headerSent) throw thrown;
       const { requestId, texts } = ctx.state;
-      const { problem, ...more } = problemOf(thrown, isPassing, texts);
+      const { problem, retryAfter, ...more } = problemOf(thrown, isPassing, texts);
       if (problem === 'failed' || problem === 'unavailable')
         log.error({ err: thrown, request_id: requestId, path: ctx.path }, 'a page of the panel failed');
       // A failed page has neither the navigation of its section nor a stream.
       if (!(thrown instanceof ProblemError)) Object.assign(ctx.state, { params: {}, streamUrl: undefined });
+      if (retryAfter !== undefined) ctx.set('retry-after', retryAfter);
       await writePage(ctx, problemPage(texts, problem, { requestId, ...more }));
     }
   };
 };
 
 /** Also chooses the language: of the account, else of the cookie, else of the browser. */
-const readSession = ({ ports }: PanelAppDeps): Step => {
+const readSession = ({ ports, readSource }: PanelAppDeps, { findSession }: PageTurns): Step => {
   return async (ctx, next) => {
     // A script of the page sent the request, not the user, so it does not count as use of the session. Browsers open the stream
     // of events again by themselves after each break, and without headers of the page.
     const isBackground = ctx.get('x-panel-background') === '1' || ctx.path === `${panelPath}${eventsPath}`;
-    ctx.state.live = await ports.staff.sessions.find(ctx.cookies.get(sessionCookie), !isBackground);
+    const token = ctx.cookies.get(sessionCookie);
+    if (token === undefined) ctx.state.live = undefined;
+    else
+      ctx.state.live = await findSession(ctx, readSource(ctx.req).network, () =>
+        ports.staff.sessions.find(token, !isBackground),
+      );
     const chosen = ctx.state.live?.user.language ?? ctx.cookies.get(languageCookie);
     if (isLanguage(chosen)) Object.assign(ctx.state, { language: chosen, texts: textsOf[chosen] });
     return next();
@@ -184,13 +200,27 @@ const answerPublic = (page: PublicPage, deps: PanelAppDeps, { writeAnswer }: Wri
   };
 };
 
-const answerSignedIn = (page: Page, deps: PanelAppDeps, { writeAnswer }: WriteAnswer): Step => {
-  return async (ctx) => {
+const answerSignedIn = (
+  page: Page,
+  deps: PanelAppDeps,
+  { writeAnswer, turns }: WriteAnswer & { turns: PageTurns },
+): Step => {
+  const answer = async (ctx: PanelContext): Promise<Answer | undefined> => {
     const { restaurant = '', client = '' } = ctx.state.params;
     const { user } = sessionOf(ctx);
     if (ctx.method === 'GET' && !isHtmx(ctx))
       ctx.state.streamUrl = await streamUrlOf(deps.watch, page, user, { restaurant, client });
-    await writeAnswer(ctx, await handle(page, viewOf(ctx, deps)));
+    const answer = await handle(page, viewOf(ctx, deps));
+    // A download lasts as long as its client takes, which must not keep a turn.
+    if (answer.kind === 'file') return answer;
+    await writeAnswer(ctx, answer);
+    return undefined;
+  };
+  return async (ctx) => {
+    // Changes have turns of their own: one that waits for the network must keep no page waiting.
+    const inTurn = isRead(ctx) ? turns.readPage : turns.change;
+    const left = await inTurn(ctx, sessionOf(ctx).user.id, () => answer(ctx));
+    if (left !== undefined) await writeAnswer(ctx, left);
   };
 };
 

@@ -1,4 +1,6 @@
 /** Turns the answers of pages into responses. */
+import { Fault } from '#src/contract/fault.ts';
+import { createTally } from '#src/platform/sharing/tally.ts';
 import type { ChangeWatch } from '../live/change-watch.ts';
 import type { EventStreams } from '../live/event-streams.ts';
 import { readTopics } from '../live/page-topics.ts';
@@ -29,6 +31,9 @@ export type AnswerDeps = {
   streams: EventStreams;
   ports: Ports;
 };
+
+/** Downloads of a user at a time. Each has some megabytes in memory, and a connection to the store while it reads. */
+const downloadsMax = 4;
 
 export type WriteAnswer = ReturnType<typeof createWriteAnswer>;
 
@@ -78,6 +83,14 @@ export const createWriteAnswer = ({ assets, flashes, pages, publicPages, watch, 
     const current = await ports.staff.sessions.find(ctx.cookies.get(sessionCookie), true);
     return current?.needsFactor === false && current.user.role === role;
   };
+  const downloads = createTally();
+  const writeDownload = async (ctx: PanelContext, answer: Extract<Answer, { kind: 'file' }>): Promise<void> => {
+    const { id } = sessionOf(ctx).user;
+    if (downloads.of(id) >= downloadsMax)
+      throw new Fault('RATE_LIMIT_EXCEEDED', 'Too many of your downloads run: wait until one has ended, or end one');
+    downloads.add(id);
+    await writeFile(ctx, answer, () => mayDownload(ctx)).finally(() => downloads.drop(id));
+  };
   const writeAnswer = async (ctx: PanelContext, answer: Answer): Promise<void> => {
     const { live } = ctx.state;
     switch (answer.kind) {
@@ -89,7 +102,7 @@ export const createWriteAnswer = ({ assets, flashes, pages, publicPages, watch, 
         if (answer.flash !== undefined && live !== undefined) await flashes.keep(live.session.id, answer.flash);
         return writeRedirect(ctx, answer.to, answer.cookies);
       case 'file':
-        return writeFile(ctx, answer, () => mayDownload(ctx));
+        return writeDownload(ctx, answer);
       case 'events':
         return ctx.method === 'GET' ? openStream(ctx) : writeHtml(ctx, html``, 200);
       case 'notFound':

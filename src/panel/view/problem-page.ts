@@ -46,23 +46,27 @@ export const problemPage = (
   };
 };
 
+/** Seconds, where the fault names none: that of a store which is not reachable. */
+const retryAfterDefault = '2';
+
 /**
  * The problem for a thrown error. Only the public text of a fault is shown. `isPassing`: is it a temporary failure of
- * the store?
+ * the store? `retryAfter`: the value of that header.
  */
 export const problemOf = (
   thrown: unknown,
   isPassing: (thrown: unknown) => boolean,
   { frame }: Texts,
-): { problem: Problem; detail?: string | undefined; status?: number } => {
+): { problem: Problem; detail?: string | undefined; status?: number; retryAfter?: string | undefined } => {
   if (thrown instanceof ProblemError) return { problem: thrown.problem, detail: thrown.detail };
   if (thrown instanceof Fault) {
     if (thrown.status === 404) return { problem: 'notFound' };
-    if (thrown.status === 503) return { problem: 'unavailable' };
+    const retryAfter = thrown.headers?.['retry-after'];
+    if (thrown.status === 503) return { problem: 'unavailable', retryAfter: retryAfter ?? retryAfterDefault };
     const { code, publicText, status } = thrown;
     const detail = thrown instanceof Refusal ? publicText : frame.refused(code, publicText);
-    if (status < 500) return { problem: 'refused', detail, status };
+    if (status < 500) return { problem: 'refused', detail, status, retryAfter };
     return { problem: 'failed' };
   }
-  return { problem: isPassing(thrown) ? 'unavailable' : 'failed' };
+  return isPassing(thrown) ? { problem: 'unavailable', retryAfter: retryAfterDefault } : { problem: 'failed' };
 };

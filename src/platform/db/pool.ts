@@ -2,7 +2,7 @@
 import { Kysely, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { createSemaphore } from '../semaphore.ts';
+import { createSemaphore } from '../sharing/semaphore.ts';
 import { hostListOf, oneSocket } from './driver/host-list.ts';
 import { createHostPool } from './driver/host-pool.ts';
 import { createHosts } from './driver/hosts.ts';

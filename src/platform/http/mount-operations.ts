@@ -17,7 +17,7 @@ import type { Clock } from '../clock.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { createPace, type Pace } from '../pace.ts';
 import type { SecretBox } from '../secret-box.ts';
-import { createSemaphores } from '../semaphore.ts';
+import { createSharedSemaphore, createTurns } from '../sharing/semaphore.ts';
 import { type TraceSpan, traced } from '../telemetry/traces.ts';
 import { textSlices } from '../text-slices.ts';
 import type { Operation, OperationInput } from './operation.ts';
@@ -49,45 +49,61 @@ export type OperationDeps = {
 
 const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
 
-/** Shorter than the gateway waits for an answer, so the caller learns that nothing was done. */
-const turns = { atOnceMax: 1, waitingMax: 32, waitMsMax: 20_000 };
+/**
+ * Of long work: one of each tenant, since it waits for the locks of its tenant anyway. Three are half of the connections of the process
+ * that does it (connectionsMax of app/import-process/serve-core.ts): the others are for reports of progress and for short requests. The
+ * wait is shorter than the gateway waits for an answer, so the caller learns that nothing was done.
+ */
+const turnBounds = {
+  ofEach: { atOnceMax: 1, waitingMax: 32 },
+  ofAll: { atOnceMax: 3, waitingMax: 64 },
+  waitMsMax: 20_000,
+};
+
+/**
+ * Of long work with a large body, from its parse to its end. The process that forwards bodies (app/import-process/large-bodies.ts) lets
+ * as many through, but it learns nothing of those whose callers have left. They take their memory until they end: work that has begun
+ * goes on without its caller. With the wait for a turn, this one is shorter than the gateway waits.
+ */
+const largeBounds = { atOnceMax: 2, waitingMax: 32, waitMsMax: 8_000 };
 
 /** Routes for `operations` under `prefix`, to be mounted inside the error boundary. */
 export const mountOperations = (operations: readonly Operation[], prefix: string, deps: OperationDeps): Router => {
   const router = new Router({ prefix, strict: true, sensitive: true });
-  const inTurn = createTurns();
+  const inTurn = createInTurn();
+  const slots = createSharedSemaphore(largeBounds);
   const { serveLongWork, verifyAssertion } = deps;
   for (const operation of operations) {
     const handler =
       operation.longWork === true && serveLongWork !== undefined
         ? async (ctx: Context): Promise<void> => serveLongWork(ctx, callerOf(ctx.req, verifyAssertion))
-        : (ctx: Context): Promise<void> => serve(operation, prefix, { ...deps, inTurn }, ctx);
+        : (ctx: Context): Promise<void> => serveWithSlot(operation, prefix, { ...deps, inTurn, slots }, ctx);
     if (operation.method === 'GET') router.get(operation.path, handler);
     else router.post(operation.path, handler);
   }
   return router;
 };
 
-/** The request of a tenant; with an Idempotency-Key what identifies it. */
-type Turning = { tenant: string; signal: AbortSignal; request?: IdempotentRequest };
+/** The request of a tenant and its caller; with an Idempotency-Key what identifies it. */
+type Turning = { tenant: string; caller: string; signal: AbortSignal; request?: IdempotentRequest };
 type InTurn = <T>(turning: Turning, work: () => Promise<T>) => Promise<T>;
 
 /**
  * Long work that changes something runs one at a time for each tenant, and waits without a connection. In its transaction it
  * would wait for the locks of the tenant, and a few such requests would hold every connection that the long work of other
- * tenants needs.
+ * tenants needs. A caller with many tenants would still hold all of them, so callers share what runs at a time.
  */
-const createTurns = (): InTurn => {
-  const semaphores = createSemaphores(turns);
+const createInTurn = (): InTurn => {
+  const turns = createTurns(turnBounds);
   const keys = new Set<string>();
-  return async ({ tenant, signal, request }, work) => {
+  return async ({ tenant, caller, signal, request }, work) => {
     const key = request === undefined ? undefined : `${request.owner} ${request.key}`;
     // A request that runs in another process holds its key in the database.
     if (key !== undefined && keys.has(key)) throw stillRunning();
     if (key !== undefined) keys.add(key);
     try {
-      const release = await semaphores.acquire(tenant, signal);
-      if (release === undefined) throw tooManyWait();
+      const release = await turns.acquire({ each: tenant, sharer: caller }, signal);
+      if (release === undefined) throw signal.aborted ? hasLeft() : tooManyWait();
       return await work().finally(release);
     } finally {
       if (key !== undefined) keys.delete(key);
@@ -100,12 +116,34 @@ const tooManyWait = (): Fault =>
     headers: { 'retry-after': '2' },
   });
 
-type ServeDeps = OperationDeps & { inTurn: InTurn };
+/** It reaches no caller, and the log has no error of it. */
+const hasLeft = (): Fault => new Fault('REQUEST_TIMEOUT', 'The connection closed before the work began');
+
+type SlotDeps = OperationDeps & { inTurn: InTurn; slots: ReturnType<typeof createSharedSemaphore> };
+
+/** Long work with a large body holds one of the slots for such work. */
+const serveWithSlot = async (operation: Operation, prefix: string, deps: SlotDeps, ctx: Context): Promise<void> => {
+  if (operation.longWork !== true) return serve(operation, prefix, deps, ctx);
+  let leave: (() => void) | undefined;
+  const beforeLarge = async (caller: string): Promise<void> => {
+    const signal = ctx.state.signal as AbortSignal;
+    leave = await deps.slots.acquire(caller, signal);
+    if (leave === undefined) throw signal.aborted ? hasLeft() : tooManyWait();
+  };
+  try {
+    await serve(operation, prefix, { ...deps, beforeLarge }, ctx);
+  } finally {
+    leave?.();
+  }
+};
+
+type ServeDeps = OperationDeps & { inTurn: InTurn; beforeLarge?: (caller: string) => Promise<void> };
 
 const serve = async (operation: Operation, prefix: string, deps: ServeDeps, ctx: Context): Promise<void> => {
   const caller = callerOf(ctx.req, deps.verifyAssertion);
   const query = readQuery(ctx.querystring);
-  const body = operation.method === 'POST' ? await readJsonObject(ctx.req, operation.body ?? defaultBounds) : undefined;
+  const body =
+    operation.method === 'POST' ? await bodyOf(operation, ctx.req, () => deps.beforeLarge?.(caller.id)) : undefined;
   if (body !== undefined && Object.hasOwn(body, 'access_token')) throw tokenInBody(ctx);
   const shape = operation.params.shape;
   const merged = mergeParameters(shape, query.values, body);
@@ -141,7 +179,10 @@ const serve = async (operation: Operation, prefix: string, deps: ServeDeps, ctx:
     const checked = await check();
     const runsBare = operation.transaction === false;
     const work = () => (runsBare ? run(deps.db, checked) : inTransaction(deps.db, (tx) => run(tx, checked)));
-    return send(ctx, await (operation.longWork === true ? deps.inTurn({ tenant, signal }, work) : work()));
+    return send(
+      ctx,
+      await (operation.longWork === true ? deps.inTurn({ tenant, caller: caller.id, signal }, work) : work()),
+    );
   }
   const request = idempotentRequest({
     owner: caller.id,
@@ -164,8 +205,15 @@ const serve = async (operation: Operation, prefix: string, deps: ServeDeps, ctx:
     operation.transaction === false
       ? runOnceOutside(deps.db, request, deps.clock.now(), () => run(deps.db, checked))
       : inTransaction(deps.db, (tx) => runOnce(tx, request, deps.clock.now(), () => run(tx, checked)));
-  send(ctx, await (isNew && operation.longWork === true ? deps.inTurn({ tenant, signal, request }, work) : work()));
+  const turning = { tenant, caller: caller.id, signal, request };
+  send(ctx, await (isNew && operation.longWork === true ? deps.inTurn(turning, work) : work()));
 };
+
+const bodyOf = (
+  { body: bounds = defaultBounds }: Operation,
+  request: IncomingMessage,
+  beforeLarge: () => Promise<void> | undefined,
+): Promise<Record<string, unknown> | undefined> => readJsonObject(request, bounds, async () => beforeLarge());
 
 const sealingOf = ({ box }: OperationDeps, owner: string, key: string): Sealing => {
   if (box === undefined) throw internalFault(new Error('an operation with secrets needs a box for its receipts'));

@@ -10,7 +10,12 @@ import { parseLargeJson } from './parse-large-json.ts';
 import { scanJson } from './scan-json.ts';
 import { pointerOf } from './validate.ts';
 
-export type BodyBounds = { bytesMax: number; timeoutMs: number };
+export type BodyBounds = {
+  bytesMax: number;
+  timeoutMs: number;
+  /** Aborted when the body is of no use any more: a request that was refused before its end emits no close. */
+  signal?: AbortSignal;
+};
 
 const levelsMax = 64;
 
@@ -37,6 +42,7 @@ export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<
     const finish = (fault?: Error): void => {
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose);
+      bounds.signal?.removeEventListener('abort', onClose);
       if (fault === undefined) return resolve(Buffer.concat(chunks, bytes));
       // Without a listener the flowing stream discards the rest as it arrives.
       request.resume();
@@ -52,16 +58,20 @@ export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<
     const onClose = (): void =>
       finish(new Fault('REQUEST_TIMEOUT', 'The connection closed before the body was complete'));
     request.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
+    bounds.signal?.addEventListener('abort', onClose);
+    if (bounds.signal?.aborted === true) onClose();
   });
 };
 
 /**
  * A JSON object from a body, undefined for an empty one (whose content type does not matter). Throws UNSUPPORTED_MEDIA_TYPE
- * for another type or an encoding, VALIDATION_ERROR with pointer "" for a body that is no clean object.
+ * for another type or an encoding, VALIDATION_ERROR with pointer "" for a body that is no clean object. `beforeLarge` is awaited
+ * before a large body is parsed, which takes several times its memory.
  */
 export const readJsonObject = async (
   request: IncomingMessage,
   bounds: BodyBounds,
+  beforeLarge?: () => Promise<void>,
 ): Promise<Record<string, unknown> | undefined> => {
   assertNotEncoded(request);
   const declared = request.headers['content-length'];
@@ -73,7 +83,9 @@ export const readJsonObject = async (
   const raw = await readBody(request, bounds);
   if (raw.length === 0) return undefined;
   if (!json) throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json in UTF-8');
-  return raw.length > largeBytes ? parseLargeObject(raw) : parseJsonObject(raw);
+  if (raw.length <= largeBytes) return parseJsonObject(raw);
+  await beforeLarge?.();
+  return parseLargeObject(raw);
 };
 
 const assertNotEncoded = (request: IncomingMessage): void => {

@@ -5,14 +5,20 @@ export type Count = { used: number; msLeft: number };
 
 export type WindowOptions = { name: string; quota: number; windowSeconds: number };
 
+/**
+ * Called before KvAway where the question was sent and only its answer is late: units may have been counted all the same.
+ * `answer` rejects when the question failed; whether it was counted is not known then.
+ */
+export type Late<T> = (answer: Promise<T>) => void;
+
 /** Counts units per key. The window of a key opens with its first units and ends by itself. */
 export type WindowCounter = {
   /** Adds units, whatever the total becomes. */
-  add(key: string, units: number): Promise<Count>;
+  add(key: string, units: number, late?: Late<Count>): Promise<Count>;
   /** Adds units if the total stays within the quota, in one step; `used` is the total afterwards. */
-  take(key: string, units: number): Promise<Count & { taken: boolean }>;
+  take(key: string, units: number, late?: Late<Count & { taken: boolean }>): Promise<Count & { taken: boolean }>;
   /** Takes units off again; without a window it does nothing. */
-  release(key: string, units: number): Promise<void>;
+  release(key: string, units: number, late?: Late<void>): Promise<void>;
 };
 
 /**

@@ -1,9 +1,10 @@
 /**
  * The shared state of several processes of one program: one of them counts in its memory (shared-counts.ts), the others ask
  * it by messages. Questions of one turn of the event loop travel together. A question that is not answered within
- * `waitMsMax` fails, and so does every further one until an answer arrives: meanwhile each process counts by itself.
+ * `waitMsMax` fails, and so does every further one until an answer arrives: meanwhile each process counts by itself. The late
+ * answer still shows what was counted.
  */
-import { type Count, type Kv, KvAway, type Leases, type WindowCounter, type WindowOptions } from './kv.ts';
+import { type Count, type Kv, KvAway, type Late, type Leases, type WindowCounter, type WindowOptions } from './kv.ts';
 import type { KvAnswer, KvAsk } from './shared-counts.ts';
 
 type ProcessKvDeps = {
@@ -22,7 +23,13 @@ export type ProcessKv = Kv & {
 
 /** Without `id`. */
 type Question<T = KvAsk> = T extends KvAsk ? Omit<T, 'id'> : never;
-type Waiting = { resolve(value: KvAnswer['value']): void; reject(error: KvAway): void; askedAtMs: number };
+type Value = KvAnswer['value'];
+type Waiting = {
+  resolve(value: Value): void;
+  reject(error: KvAway): void;
+  askedAtMs: number;
+  late?: Late<Value> | undefined;
+};
 
 const waitMsDefault = 500;
 const waitingMax = 20_000;
@@ -30,6 +37,8 @@ const waitingMax = 20_000;
 export const createProcessKv = ({ sharers, ask, publish, waitMsMax = waitMsDefault }: ProcessKvDeps): ProcessKv => {
   const listeners = new Map<string, Set<(message: string) => void>>();
   const waiting = new Map<number, Waiting>();
+  /** Questions that were given up, whose answers are still of use. */
+  const overdue = new Map<number, (value: Value) => void>();
   let asks: KvAsk[] = [];
   let asked = 0;
   let isAway = false;
@@ -39,21 +48,22 @@ export const createProcessKv = ({ sharers, ask, publish, waitMsMax = waitMsDefau
     asks = [];
     ask(all);
   };
-  const question = (of: Question): Promise<KvAnswer['value']> =>
+  const question = (of: Question, late?: Late<Value>): Promise<Value> =>
     new Promise((resolve, reject) => {
       // While the state is away a few questions still go, so that an answer shows its return.
       if (waiting.size >= (isAway ? 1 : waitingMax)) return reject(new KvAway());
       asked += 1;
-      waiting.set(asked, { resolve, reject, askedAtMs: performance.now() });
+      waiting.set(asked, { resolve, reject, askedAtMs: performance.now(), late });
       if (asks.push({ id: asked, ...of } as KvAsk) === 1) setImmediate(send);
     });
   // One timer for all questions; a map lists them in the order in which they were asked.
   const timer = setInterval(() => {
     const now = performance.now();
-    for (const [id, { reject, askedAtMs }] of waiting) {
+    for (const [id, { reject, askedAtMs, late }] of waiting) {
       if (now - askedAtMs < waitMsMax) return;
       waiting.delete(id);
       isAway = true;
+      if (late !== undefined && overdue.size < waitingMax) late(new Promise((resolve) => overdue.set(id, resolve)));
       reject(new KvAway());
     }
     if (isAway && waiting.size === 0)
@@ -74,9 +84,10 @@ export const createProcessKv = ({ sharers, ask, publish, waitMsMax = waitMsDefau
     receiveAnswers: (answers) => {
       isAway = false;
       for (const { id, value } of answers) {
-        const asker = waiting.get(id);
+        const resolve = waiting.get(id)?.resolve ?? overdue.get(id);
         waiting.delete(id);
-        asker?.resolve(value);
+        overdue.delete(id);
+        resolve?.(value);
       }
     },
     receiveMessage: (channel, message) => {
@@ -86,20 +97,23 @@ export const createProcessKv = ({ sharers, ask, publish, waitMsMax = waitMsDefau
       clearInterval(timer);
       for (const { reject } of waiting.values()) reject(new KvAway());
       waiting.clear();
+      overdue.clear();
     },
   };
 };
 
-type Ask = (of: Question) => Promise<KvAnswer['value']>;
+type Ask = (of: Question, late?: Late<Value>) => Promise<Value>;
 
 const createCounter = (ask: Ask, { name, quota, windowSeconds }: WindowOptions): WindowCounter => {
   const windowMs = windowSeconds * 1000;
-  const count = async (kind: 'add' | 'take' | 'release', key: string, units: number) =>
-    (await ask({ kind, key: `${name}:${key}`, units, quota, windowMs })) as Count & { taken: boolean };
+  type Counted = Count & { taken: boolean };
+  const count = (kind: 'add' | 'take' | 'release', key: string, units: number, late?: Late<Counted>) =>
+    ask({ kind, key: `${name}:${key}`, units, quota, windowMs }, late as Late<Value> | undefined) as Promise<Counted>;
   return {
-    add: (key, units) => count('add', key, units),
-    take: (key, units) => count('take', key, units),
-    release: async (key, units) => void (await count('release', key, units)),
+    add: (key, units, late) => count('add', key, units, late),
+    take: (key, units, late) => count('take', key, units, late),
+    release: async (key, units, late) =>
+      void (await count('release', key, units, late && ((answer) => late(answer.then(() => undefined))))),
   };
 };
 

@@ -1,12 +1,12 @@
 /** Lets questions through to Redis while it answers in time; logs once why it stopped, and once that it answers again. */
 import { Cluster, type Redis } from 'ioredis';
 import type { Logger } from '../log.ts';
-import { KvAway } from './kv.ts';
+import { KvAway, type Late } from './kv.ts';
 
 export type RedisGate = {
   isOpen(): boolean;
   /** `key`: the one that the question is about. Throws KvAway. */
-  ask<T>(key: string, question: () => Promise<T>): Promise<T>;
+  ask<T>(key: string, question: () => Promise<T>, late?: Late<T>): Promise<T>;
   close(): void;
 };
 
@@ -56,16 +56,16 @@ export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax:
       missed = 0;
       report();
     } catch (error) {
-      if (error instanceof Late && ++missed % probesMax === 0) closeSilent(client);
+      if (error instanceof OverdueAnswer && ++missed % probesMax === 0) closeSilent(client);
     }
   };
   const timer = setInterval(() => void probe(), probeMs);
   return {
     isOpen,
-    ask: async (key, question) => {
+    ask: async (key, question, late) => {
       if (!isOpen()) throw new KvAway();
+      const asked = question();
       try {
-        const asked = question();
         asked.then(
           () => {
             answers += 1;
@@ -80,6 +80,7 @@ export const createRedisGate = (client: Redis | Cluster, log: Logger, waitMsMax:
           learnReason(error);
         }
         report();
+        if (error instanceof OverdueAnswer) late?.(asked);
         throw new KvAway(error);
       }
     },
@@ -146,7 +147,7 @@ const createReport = (log: Logger, isOpen: () => boolean): Report => {
       log.debug({ reason: said }, 'Redis connection');
       // The library says this also where the system named the cause just before.
       if (said === 'Connection is closed') reason ??= closed;
-      else if (error instanceof Late) reason ??= silence;
+      else if (error instanceof OverdueAnswer) reason ??= silence;
       else reason = said;
       reportCause();
     },
@@ -188,7 +189,7 @@ const reasonOf = (error: Error): string => {
   return (said.split('\n', 1)[0] ?? said).replace(/\.$/, '');
 };
 
-class Late extends Error {}
+class OverdueAnswer extends Error {}
 
 /** Waits `msMax`, and again as long as `progress` moves, which shows answers to earlier questions. */
 const inTime = <T>(work: Promise<T>, msMax: number, progress: () => number): Promise<T> =>
@@ -199,7 +200,7 @@ const inTime = <T>(work: Promise<T>, msMax: number, progress: () => number): Pro
     let settled = false;
     const check = (): void => {
       if (settled) return;
-      if (progress() === seen || performance.now() - startedAt > msMax * busyFactor) return reject(new Late());
+      if (progress() === seen || performance.now() - startedAt > msMax * busyFactor) return reject(new OverdueAnswer());
       seen = progress();
       wait();
     };

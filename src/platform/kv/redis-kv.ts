@@ -10,7 +10,7 @@
 import { Cluster, type Redis } from 'ioredis';
 import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Logger } from '../log.ts';
-import type { Count, Kv, Leases, WindowCounter, WindowOptions } from './kv.ts';
+import type { Count, Kv, Late, Leases, WindowCounter, WindowOptions } from './kv.ts';
 import { openCluster, openRedis, type RedisAddress } from './redis-connection.ts';
 import { createRedisGate, type RedisGate } from './redis-gate.ts';
 
@@ -84,17 +84,28 @@ const createCounter = (
     });
   const strict = limiterOf(quota);
   const loose = limiterOf(Number.MAX_SAFE_INTEGER);
-  const ask = (key: string, question: () => Promise<RateLimiterRes>): Promise<RateLimiterRes> =>
-    gate.ask(loose.getKey(key), question);
+  const ask = <T>(
+    key: string,
+    question: () => Promise<RateLimiterRes>,
+    read: (res: RateLimiterRes) => T,
+    late?: Late<T>,
+  ): Promise<T> => gate.ask(loose.getKey(key), async () => read(await question()), late);
   return {
-    add: async (key, units) => countOf(await ask(key, () => loose.penalty(key, units))),
-    take: async (key, units) => {
-      const { used, msLeft } = countOf(await ask(key, () => strict.penalty(key, units)));
-      return used > quota ? { used: used - units, msLeft, taken: false } : { used, msLeft, taken: true };
+    add: (key, units, late) => ask(key, () => loose.penalty(key, units), countOf, late),
+    take: (key, units, late) => {
+      const readTaken = (res: RateLimiterRes): Count & { taken: boolean } => {
+        const { used, msLeft } = countOf(res);
+        return used > quota ? { used: used - units, msLeft, taken: false } : { used, msLeft, taken: true };
+      };
+      return ask(key, () => strict.penalty(key, units), readTaken, late);
     },
-    release: async (key, units) => {
-      await ask(key, () => loose.reward(key, units));
-    },
+    release: (key, units, late) =>
+      ask(
+        key,
+        () => loose.reward(key, units),
+        () => undefined,
+        late,
+      ),
   };
 };
 

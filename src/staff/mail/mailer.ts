@@ -5,7 +5,7 @@
 import { createTransport } from 'nodemailer';
 import { minuteMs } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { createSemaphore } from '#src/platform/semaphore.ts';
+import { createSemaphore } from '#src/platform/sharing/semaphore.ts';
 import type { MailSettings } from './mail-settings.ts';
 
 type Mail = {

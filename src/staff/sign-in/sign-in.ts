@@ -64,7 +64,9 @@ export const createSignIn = (deps: SignInDeps) => {
       const attempt = { ...visitor, email, userId: user?.id };
       const verdict = await throttle.count(attempt);
       if (verdict.kind === 'wait') return noteFailure.throttled(verdict, attempt);
-      const isRight = await passwordHash.verify(given.password.slice(0, 1_000), user?.password, verdict.isKnown);
+      const isRight = await throttle.uncountedOnFailure(attempt, verdict.isKnown, () =>
+        passwordHash.verify(given.password.slice(0, 1_000), user?.password, verdict.isKnown),
+      );
       if (user === undefined || !isRight || user.disabledAt !== undefined)
         return noteFailure.refused(
           attempt,

@@ -104,6 +104,18 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
       }
       return { kind: 'allowed', isKnown: known };
     },
+    /**
+     * Runs the check of a password, and takes back the count of the attempt where the check could not be made. The count of the address
+     * stays, so that an address that goes on with such attempts is still stopped. `known`: as returned by `count`.
+     */
+    uncountedOnFailure: async <T>(attempt: Attempt, known: boolean, check: () => Promise<T>): Promise<T> => {
+      try {
+        return await check();
+      } catch (error) {
+        for (const [window, digest] of windowsOf(attempt, known)) if (window !== 'address') await takeBack(db, digest);
+        throw error;
+      }
+    },
     forgetCodes: async (tx: Kysely<unknown>, userId: string): Promise<void> => {
       for (const [, digest] of codeDigests(userId)) await forgetAttempts(tx, digest);
     },

@@ -88,8 +88,10 @@ const createCheckCurrent = (deps: OwnAccountDeps) => {
     const attempt = { ...visitor, email: user.email, userId };
     const verdict = await throttle.count(attempt);
     if (verdict.kind === 'wait') return noteFailure.throttled(verdict, userId, visitor);
-    if (!(await passwordHash.verify(given.slice(0, 1_000), user.password, true)))
-      return noteFailure.refused(userId, visitor, 'wrong password');
+    const isRight = await throttle.uncountedOnFailure(attempt, verdict.isKnown, () =>
+      passwordHash.verify(given.slice(0, 1_000), user.password, true),
+    );
+    if (!isRight) return noteFailure.refused(userId, visitor, 'wrong password');
     await throttle.forgive(attempt, verdict.isKnown);
     return { kind: 'right', user };
   };

@@ -4,6 +4,7 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Clock, unixSeconds } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import { createTurns } from '#src/platform/sharing/semaphore.ts';
 import type { AuthorizedSend } from '../auth/authorized-send.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { LoggedAttempt } from '../log/delivery-log-store.ts';
@@ -25,23 +26,30 @@ type TestEndpointDeps = {
   headersFor: SignedHeaders;
 };
 
-/** chosen: tests at once in this process; each may take as long as an attempt. */
-const atOnceMax = 64;
+/**
+ * chosen: tests at once in this process, each of which may take as long as an attempt. The tests of one owner leave most of them to
+ * others, and a few wait for their turn, as when a client tests all of its endpoints.
+ */
+const turnBounds = {
+  ofEach: { atOnceMax: 16, waitingMax: 48 },
+  ofAll: { atOnceMax: 64, waitingMax: 64 },
+  waitMsMax: 5_000,
+};
+
+/** The client that owns the endpoint, or its tenant. */
+const ownerOf = ({ ownerKind, ownerId, tenant }: Endpoint): string => (ownerKind === 'api_client' ? ownerId : tenant);
 
 /** Throws OVERLOADED. */
 export const createTestEndpoint = (deps: TestEndpointDeps): TestEndpoint => {
-  let running = 0;
+  const turns = createTurns(turnBounds);
   return async (endpoint, signal, example) => {
-    if (running >= atOnceMax)
+    const owner = ownerOf(endpoint);
+    const leave = await turns.acquire({ each: owner, sharer: owner }, signal);
+    if (leave === undefined)
       throw new Fault('OVERLOADED', 'Too many endpoints are being tested; try again shortly', {
         headers: { 'retry-after': '5' },
       });
-    running += 1;
-    try {
-      return await attempt(deps, endpoint, signal, example);
-    } finally {
-      running -= 1;
-    }
+    return attempt(deps, endpoint, signal, example).finally(leave);
   };
 };
 

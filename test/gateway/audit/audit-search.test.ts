@@ -1,11 +1,12 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ensurePartition } from '#src/gateway/audit/chain/event-store.ts';
 import type { NewAuditEvent } from '#src/gateway/audit/event/event.ts';
 import { createEarlierFingerprint, createFingerprint } from '#src/gateway/audit/event/fingerprint.ts';
 import { appendChange } from '#src/gateway/audit/record/append-change.ts';
 import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
-import { chartAudit, readTrace, reportUnusedScopes, searchAudit } from '#src/gateway/index.ts';
+import { chartAudit, exportFound, readTrace, reportUnusedScopes, searchAudit } from '#src/gateway/index.ts';
 import { newApiKey } from '#src/gateway/model/credential-values.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
@@ -184,6 +185,8 @@ test('the report of unused scopes compares granted with required scopes and prop
 
 test('no search reads a whole table: every filter is answered by an index', async () => {
   const { pool } = harness.database;
+  // An hour ago may be another month.
+  await ensurePartition(harness.database.db, new Date(Date.now() - 3_600_000));
   await pool.query(`
     insert into gateway.audit_events
     select 9, i, now() - make_interval(secs => i % 3600), case when i % 50 = 0 then 'request.denied' else 'request.allowed' end,
@@ -230,4 +233,22 @@ test('no search reads a whole table: every filter is answered by an index', asyn
       expect(rows, `${JSON.stringify(filter)}\n${plans.join()}`).toEqual([]);
     }
   }
+});
+
+test('A-813 a download of events that are rare pauses after each thousand that it looked at, so that its reader can end it', async () => {
+  const { pool } = harness.database;
+  // Each value has many events, and no event has both.
+  await pool.query(`
+    insert into gateway.audit_events
+    select 8, i, date_trunc('milliseconds', now()), 'request.allowed', 'success', null, 1, array['req_8_' || i], md5('8'), 'bearer', 'ops_8', 'jti_8', 'client_8',
+      '{}', 'rare_' || i % 2, '{}', '10.8.0.' || i % 2, null, '{}', '\\x00'
+    from generate_series(1, 6000) i`);
+  const found = await exportFound(deps(), { filter: { route: 'rare_0', address: '10.8.0.1' }, format: 'jsonl' });
+  const parts = found[Symbol.asyncIterator]();
+  expect(await parts.next()).toEqual({ done: false, value: '' });
+  await parts.return?.();
+  let text = '';
+  const all = await exportFound(deps(), { filter: { route: 'rare_0', address: '10.8.0.0' }, format: 'jsonl' });
+  for await (const part of all) text += part;
+  expect(text.split('\n')).toHaveLength(3001);
 });

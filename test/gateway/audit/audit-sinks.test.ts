@@ -8,8 +8,15 @@ import { until } from '../../support/until.ts';
 import { type Harness, openHarness, read } from '../harness/gateway-harness.ts';
 import { closeServer, listen, sendRequest } from '../harness/public-door.ts';
 
-/** `answer`: a status; undefined: the receiver never answers. */
-const startReceiver = async (options: { answer: number | undefined }) => {
+type Behaviour = {
+  /** A status; undefined: the receiver never answers. */
+  answer: number | undefined;
+  /** More lines are refused with 413, or their connection breaks. */
+  linesMax?: number;
+  tooMany?: 'refused' | 'broken';
+};
+
+const startReceiver = async (options: Behaviour) => {
   const events: Record<string, unknown>[] = [];
   const seen = { requests: 0, open: 0, openMax: 0, linesMax: 0, authorization: new Set<string | undefined>() };
   const server = createServer(async (request, response) => {
@@ -23,6 +30,8 @@ const startReceiver = async (options: { answer: number | undefined }) => {
     seen.linesMax = Math.max(seen.linesMax, lines.length);
     seen.authorization.add(request.headers.authorization);
     if (options.answer === undefined) return;
+    if (lines.length > (options.linesMax ?? Number.POSITIVE_INFINITY))
+      return void (options.tooMany === 'broken' ? request.destroy() : response.writeHead(413).end());
     if (options.answer === 204) events.push(...lines.map((line) => JSON.parse(line) as Record<string, unknown>));
     response.writeHead(options.answer, { location: '/elsewhere' }).end();
   });
@@ -66,6 +75,25 @@ test('a receiver that fails, does not answer or redirects gets every event once 
   await harness.close();
   await receiver.close();
 });
+
+const waysToRefuse = ['refused', 'broken'] as const;
+
+test.each(waysToRefuse)(
+  'A-812 a receiver that takes few lines at a time (more are %s) gets every event, in order, also after an outage',
+  async (tooMany) => {
+    const receiver = await startReceiver({ answer: 500, linesMax: 3, tooMany });
+    const harness = await openHarness({ settings: { audit_http_url: receiver.url } });
+    for (let i = 0; i < 12; i += 1) await harness.createTenant();
+    receiver.options.answer = 204;
+    await until(() => hasAll(harness, idsOf(receiver.events)), 60_000);
+    expect(receiver.seen.linesMax).toBeGreaterThan(3);
+    const changes = idsOf(receiver.events).filter((id) => id.startsWith('0-'));
+    const first = [...new Set(changes)];
+    expect(first).toEqual(first.toSorted((a, b) => Number(a.slice(2)) - Number(b.slice(2))));
+    await harness.close();
+    await receiver.close();
+  },
+);
 
 test('only one of several gateways sends at a time, another continues where a killed one stopped, and the file gets the same events', async () => {
   const receiver = await startReceiver({ answer: 204 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { insertEvents } from '#src/gateway/audit/chain/event-store.ts';
+import { ensurePartition, insertEvents } from '#src/gateway/audit/chain/event-store.ts';
 import { type AuditEvent, completeEvent } from '#src/gateway/audit/event/event.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { reportClientUse, reportUnusedScopes, searchAudit, shrinkClientScopes } from '#src/gateway/index.ts';
@@ -105,6 +105,8 @@ test('A-745 more kinds of calls than are read leave no scope in use out, or the 
   const asked = { clientId: client.client_id, scopes: ['read:orders', 'read:menu'] };
   const { db } = harness.database;
   const start = harness.clock.now().getTime() - 3_600_000;
+  // An hour ago may be another month.
+  await ensurePartition(db, new Date(start));
   let seq = 0;
   const insert = (count: number, eventOf: (n: number) => Partial<AuditEvent> & Pick<AuditEvent, 'action'>) =>
     insertEvents(

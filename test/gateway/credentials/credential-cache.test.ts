@@ -1,9 +1,11 @@
 /** Look-ups that overlap with changes, and readings of a state that is undone. */
+import type { IncomingMessage } from 'node:http';
 import type { Kysely, KyselyPlugin } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type CredentialCache, createCredentialCache } from '#src/gateway/credentials/lookup/cache.ts';
 import { createCredentials } from '#src/gateway/index.ts';
+import { newApiKey, newClientId } from '#src/gateway/model/credential-values.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -152,4 +154,30 @@ test('a key that was evicted and read again is forgotten when it changes', async
   }
   expect(cache.figures().entries).toBeLessThanOrEqual(4);
   expect(cache.figures().clears).toBe(1);
+});
+
+const requestFrom = (remoteAddress: string): IncomingMessage =>
+  ({ socket: { remoteAddress }, headers: {} }) as IncomingMessage;
+
+test('A-746 while invented keys and clients of one address are looked up, those of other addresses have their turn', async () => {
+  const { value, keyId } = await credentials.createApiKey({ tenant, name: 'till' });
+  const { db, arrived, release } = holdResults('left join (gateway.api_keys k');
+  const cache = openCache({ db });
+  await cache.refresh();
+  const flooding = requestFrom('192.0.2.1');
+  const flood = Promise.allSettled(
+    Array.from({ length: 800 }, (_, n) =>
+      n % 2 === 0 ? cache.findKey(newApiKey().value, flooding) : cache.findClient(newClientId(), flooding),
+    ),
+  );
+  await arrived;
+  expect(database.pool.waitingCount).toBe(0);
+  const found = Promise.all([
+    cache.findKey(value, requestFrom('192.0.2.2')),
+    cache.findClient(clientId, requestFrom('192.0.2.3')),
+  ]);
+  release();
+  expect((await found).map((record) => record !== undefined)).toEqual([true, true]);
+  expect(cache.findKey(value)).toMatchObject({ keyId });
+  await flood;
 });

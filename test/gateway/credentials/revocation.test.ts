@@ -1,8 +1,10 @@
 import { decodeJwt } from 'jose';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRevokeToken } from '#src/gateway/credentials/change/revoke-token.ts';
 import { readEpoch } from '#src/gateway/credentials/lookup/epoch-store.ts';
 import { createRevokedTokens } from '#src/gateway/credentials/lookup/revoked-tokens.ts';
+import { whileLocked } from '../../support/contention.ts';
 import { isWithinASecond } from '../../support/until.ts';
 import {
   basic,
@@ -64,6 +66,36 @@ test('A-042 a token that is revoked again and again, also at the same time, has 
   expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
   for (let i = 0; i < 3; i += 1) expect((await revoke({ token, ...client })).status).toBe(200);
   expect(await rowsOf()).toEqual([[{ actor: client.client_id }], 0]);
+});
+
+test('A-737 while revocations of one client wait for a change, another client gets its token, and its revocation goes before most of theirs', async () => {
+  const other = pick(await harness.createClient([tenant]));
+  const its = await tokenOf(harness.url, other);
+  const tokens = await Promise.all(Array.from({ length: 40 }, () => tokenOf(harness.url, client)));
+  const ended: string[] = [];
+  const revokeOne = async (of: typeof client, token: string): Promise<number> => {
+    const { status } = await revoke({ token, ...of });
+    ended.push(of.client_id);
+    return status;
+  };
+  let last: Promise<number> | undefined;
+  const statuses = await whileLocked(
+    harness.database.db,
+    sql`select from gateway.credential_epoch for update`,
+    2,
+    () => Promise.all(tokens.map((token) => revokeOne(client, token))),
+    async () => {
+      // The gateway took every revocation before it answers this.
+      await sendRequest(harness.url, 'GET', '/healthz');
+      const reply = await postToken(harness.url, { grant_type: 'client_credentials', ...other });
+      expect([reply.status, ended]).toEqual([200, []]);
+      last = revokeOne(other, its);
+      await sendRequest(harness.url, 'GET', '/healthz');
+    },
+  );
+  expect([await last, ...statuses]).toEqual(Array.from({ length: 41 }, () => 200));
+  expect(ended.indexOf(other.client_id)).toBeLessThan(20);
+  expect(await Promise.all([...tokens, its].map((token) => use(token)))).toEqual(Array.from({ length: 41 }, () => 401));
 });
 
 test('A-042 revoking an unknown, changed or expired token is also 200', async () => {

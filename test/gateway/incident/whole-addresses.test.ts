@@ -8,7 +8,7 @@ import { createFloodGrouping } from '#src/gateway/audit/record/group-floods.ts';
 import { chartAudit } from '#src/gateway/audit/search/chart-audit.ts';
 import { type EventFilter, networkText } from '#src/gateway/audit/search/filter-store.ts';
 import { countAudit } from '#src/gateway/audit/search/hours.ts';
-import { searchAudit } from '#src/gateway/index.ts';
+import { readTrace, searchAudit } from '#src/gateway/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { until } from '../../support/until.ts';
 import { bearer, type Harness, openHarness, pick, postToken, read } from '../harness/gateway-harness.ts';
@@ -112,4 +112,31 @@ test('A-758 failures of a client are counted by the network of an IPv6 address, 
     { count: 200, address: '2001:db8:9:9::/64' },
     { count: 1, address: '2001:db8:9:a::1' },
   ]);
+});
+
+test('A-749 an IPv6 network with many addresses does not displace other addresses from the trace of a secret and of its tokens', async () => {
+  const client = await harness.createClient([await harness.createTenant()], ['read:orders']);
+  const elsewhere = '2a00::7';
+  const own = Array.from({ length: 110 }, (_, host) => `2001:db8:4:4::${(host + 1).toString(16)}`);
+  const token = bearer(
+    String((await postToken(harness.url, { ...grant, ...pick(client) }, from(elsewhere))).json.access_token),
+  );
+  const asClient = { 'x-client-id': client.client_id, 'x-client-secret': client.client_secret };
+  for (const credential of [token, asClient]) {
+    for (const address of [...own, own[7] ?? '', elsewhere]) {
+      const headers = { ...credential, ...from(address) };
+      expect((await sendRequest(harness.url, 'GET', read, { headers })).status).toBe(200);
+    }
+  }
+  const trace = () => readTrace(deps(), client.client_secret);
+  await until(async () => {
+    const { calls, issuedUse } = await trace();
+    return calls === 112 && issuedUse?.calls === 112;
+  });
+  const { addresses, moreAddresses, issuedUse } = await trace();
+  for (const listed of [{ addresses, moreAddresses }, issuedUse]) {
+    expect(listed?.addresses).toHaveLength(100);
+    expect(listed?.addresses).toEqual(expect.arrayContaining([elsewhere, own[7]]));
+    expect(listed?.moreAddresses).toBe(true);
+  }
 });

@@ -1,8 +1,12 @@
 import { request } from 'node:http';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFailureBudget } from '#src/gateway/limits/failure-budget.ts';
 import { createSourceOf } from '#src/gateway/limits/source-address.ts';
+import { newApiKey } from '#src/gateway/model/credential-values.ts';
 import { createMemoryKv } from '#src/platform/kv/index.ts';
+import { whileLocked } from '../../support/contention.ts';
+import { until } from '../../support/until.ts';
 import {
   basic,
   clientHeaders,
@@ -198,4 +202,30 @@ test('9.2 an empty Authorization header before a wrong one counts for the client
   expect((await token(client, '192.0.2.10')).status).toBe(429);
   const other = await harness.createClient([tenant]);
   expect((await token(other, '192.0.2.10')).status).toBe(200);
+});
+
+test('A-746 invented API keys leave connections to the store for other callers', async () => {
+  const [known, ended] = [await harness.createClient([tenant]), await harness.createClient([tenant])];
+  expect((await token(ended, '198.51.100.2')).status).toBe(200);
+  await harness.credentials.disableClient(ended.client_id);
+  // Then the gateway has read every change before, and remembers a client that it looks up.
+  await until(async () => (await token(ended, '198.51.100.2')).status !== 200);
+  expect((await token(known, '198.51.100.1')).status).toBe(200);
+  const invented = Array.from({ length: 100 }, (_, n) => ({ 'x-api-key': newApiKey().value, ...from(`192.0.2.${n}`) }));
+  const others: number[] = [];
+  const replies = await whileLocked(
+    harness.database.db,
+    sql`lock table gateway.api_keys in access exclusive mode`,
+    5,
+    () => Promise.all(invented.map((headers) => sendRequest(harness.url, 'GET', read, { headers }))),
+    async () => {
+      await sendRequest(harness.url, 'GET', '/healthz');
+      // A token of another client is written to the audit before it is issued.
+      others.push((await token(known, '198.51.100.1')).status);
+    },
+  );
+  expect(others).toEqual([200]);
+  for (const { status } of replies) expect([401, 503]).toContain(status);
+  const unknown = await harness.createClient([tenant]);
+  expect((await token(unknown, '198.51.100.1')).status).toBe(200);
 });

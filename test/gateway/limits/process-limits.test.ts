@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { createRateLimits, type RateLimits } from '#src/gateway/limits/rate-limits.ts';
 import { createProcessKv, createSharedCounts, type Kv, type KvAsk } from '#src/platform/kv/index.ts';
+import { until } from '../../support/until.ts';
 
 const opened: { kv: Kv; limits: RateLimits }[] = [];
 afterEach(async () => {
@@ -11,15 +12,24 @@ afterEach(async () => {
   }
 });
 
-const openProcesses = (sharers: number, quota: number): RateLimits[] => {
+/** `answerAt`: when the answer of a question that was counted arrives. */
+const openProcesses = (
+  sharers: number,
+  quota: number,
+  answerAt: (answer: () => void) => void = setImmediate,
+  waitMsMax = 500,
+): RateLimits[] => {
   const counts = createSharedCounts();
   const all: ReturnType<typeof createProcessKv>[] = [];
   const open = (): RateLimits => {
-    const ask = (asks: readonly KvAsk[]): void => void setImmediate(() => kv.receiveAnswers(asks.map(counts)));
+    const ask = (asks: readonly KvAsk[]): void => {
+      const answers = asks.map(counts);
+      answerAt(() => kv.receiveAnswers(answers));
+    };
     const publish = (channel: string, message: string): void => {
       for (const one of all) setImmediate(() => one.receiveMessage(channel, message));
     };
-    const kv = createProcessKv({ sharers, ask, publish });
+    const kv = createProcessKv({ sharers, ask, publish, waitMsMax });
     all.push(kv);
     const limits = createRateLimits({ kv, policies: [{ name: 'minute', quota, windowSeconds: 60 }] });
     opened.push({ kv, limits });
@@ -64,4 +74,20 @@ test('A-740 a burst at a process that knows no window yet, which a larger limit 
   while (!isOver) passed += await chargeAtOnce(watching, 1);
   expect(await refused).toHaveLength(300);
   expect(watching.look('opc_1', 1).limits.map(({ remaining }) => remaining)).toEqual([600 - passed]);
+});
+
+test('A-830 a process that counts for others and answers late counts their requests once', async () => {
+  const held: (() => void)[] = [];
+  let isHeld = false;
+  const answerAt = (answer: () => void): void => void (isHeld ? held.push(answer) : setImmediate(answer));
+  const [one, other] = openProcesses(2, 100, answerAt, 20) as [RateLimits, RateLimits];
+  await one.charge('opc_1', 60);
+  isHeld = true;
+  // The first ones are sent later, and the others ask; without an answer the process decides.
+  expect(await chargeAtOnce(one, 20)).toBe(20);
+  isHeld = false;
+  for (const answer of held) answer();
+  await until(() => one.look('opc_1', 0).limits[0]?.remaining === 20);
+  one.settle();
+  expect(await chargeAtOnce(other, 100)).toBe(20);
 });

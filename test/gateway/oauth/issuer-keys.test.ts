@@ -1,12 +1,14 @@
 /** The keys of trusted issuers: rotated, remembered over an outage, bounded, and never read from where they must not be (interface 28). */
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createIssuerKeys } from '#src/gateway/credentials/trust/issuer-keys.ts';
 import { until } from '../../support/until.ts';
 import { type Door, type Harness, openHarness, postToken } from '../harness/gateway-harness.ts';
 import { makeAuthority } from '../harness/make-certificate.ts';
 import { discoveryPath, type OidcIssuer, startOidcIssuer } from '../harness/oidc-issuer.ts';
-import { closeServer, listen, type Reply } from '../harness/public-door.ts';
+import { closeServer, listen, type Reply, sendRequest } from '../harness/public-door.ts';
 
 let harness: Harness;
 let issuer: OidcIssuer;
@@ -234,4 +236,42 @@ test('A-392 an issuer at a private address needs the setting; keys that are too 
   expect((await login(later)).status).toBe(200);
   await later.close();
   await door.close();
+});
+
+test('A-803 many issuers of one host do not answer; the keys of an issuer of another host are read, and its workload gets its token', async () => {
+  const held: ServerResponse[] = [];
+  let isHeld = true;
+  const slow = createServer((_, res) => void (isHeld ? held.push(res) : res.destroy()));
+  const slowUrl = await listen(slow);
+  const door = await harness.openDoor({ settings: { internal_issuers: [issuer.url, slowUrl] } });
+  const clients: string[] = [];
+  for (let i = 0; i < 24; i += 1) clients.push(await trusting({ jwksUri: `${slowUrl}/keys/${i}` }));
+  const waiting = Promise.allSettled(clients.map((of) => login(door, of)));
+  try {
+    await until(() => held.length > 0);
+    // The gateway took every login before it answers this.
+    await sendRequest(door.url, 'GET', '/healthz');
+    expect((await login(door)).status).toBe(200);
+  } finally {
+    isHeld = false;
+    slow.closeAllConnections();
+    await waiting;
+    await door.close();
+    await closeServer(slow);
+  }
+});
+
+test('A-803 the keys of four issuers of one host are read at a time, and those of another host beside them', async () => {
+  const held: string[] = [];
+  const fetchDocument = async (address: string): Promise<string> => {
+    if (address.startsWith('https://quick')) return JSON.stringify({ keys: [] });
+    held.push(address);
+    return new Promise(() => undefined);
+  };
+  const keys = createIssuerKeys({ fetchDocument, clock: harness.clock, log: pino({ level: 'silent' }) });
+  const read = (host: string, path: string) =>
+    keys.read({ issuer: `https://${host}/${path}`, jwksUri: `https://${host}/${path}/keys` }, () => true);
+  for (let i = 0; i < 24; i += 1) void read('slow.example', String(i));
+  await read('quick.example', 'one');
+  expect(held).toHaveLength(4);
 });

@@ -305,6 +305,41 @@ test('A-610 assertions of invented issuers leave connections to the store for ot
   expect(after.status).toBe(200);
 });
 
+test('A-747 while assertions of invented issuers from one address wait, a workload at another address logs in before them', async () => {
+  const { clientId } = await trusting({ subject: 'not-in-the-flood' });
+  const right = () => issuer.sign({ sub: 'not-in-the-flood', aud: audience });
+  expect((await login(await right(), clientId)).status).toBe(200);
+  const invented = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => issuer.sign({ iss: `https://${n}.example`, sub: `s${n}`, aud: audience })),
+  );
+  let refused = 0;
+  const flood = async (assertion: string): Promise<void> => {
+    const { status } = await sendRequest(harness.url, 'POST', '/api/oauth/token', {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({
+        ...{ grant_type: 'client_credentials', client_assertion_type: jwtBearer, client_assertion: assertion },
+      }).toString(),
+      localAddress: '127.0.0.2',
+    });
+    if (status === 503) refused += 1;
+  };
+  const assertion = await right();
+  let logged: Promise<Reply> | undefined;
+  await whileLocked(
+    harness.database.db,
+    sql`lock table gateway.client_trusts in access exclusive mode`,
+    4,
+    () => Promise.all(invented.map(flood)),
+    async () => {
+      // Those beyond the queue are refused at once, so the rest fills it.
+      await until(() => refused > 0);
+      logged = login(assertion, clientId);
+      await sendRequest(harness.url, 'GET', '/healthz');
+    },
+  );
+  expect((await logged)?.status).toBe(200);
+});
+
 test('A-374 a client that was switched to FAPI 2.0 does not log in by an issuer', async () => {
   const { clientId } = await trusting({ subject: 'fapi' });
   const claims = { sub: 'fapi', aud: audience };

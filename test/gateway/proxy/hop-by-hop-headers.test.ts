@@ -55,7 +55,7 @@ test('A-640 the fields that config/README.md lists stay here, of a request and o
   };
   const ofRequests = listed('These are removed too, and', '**Who calls.**');
   const ofAnswers = listed('These fields of an answer are dropped', '## `/auth/check`');
-  const stopped = ['Server', 'X-Powered-By', 'WWW-Authenticate', 'DPoP-Nonce', 'Strict-Transport-Security'];
+  const stopped = ['Server', 'X-Powered-By', 'WWW-Authenticate', 'DPoP-Nonce', 'Alt-Svc', 'Strict-Transport-Security'];
   const replaced = ['X-Content-Type-Options', 'X-Request-Id', 'X-API-Version', 'RateLimit', 'RateLimit-Policy'];
   const { answer: before } = upstream;
   onTestFinished(() => {

@@ -396,6 +396,37 @@ test('more than the allowed number are refused with 503, and one that ends makes
   );
 });
 
+test('A-739 when one caller holds every WebSocket, another gets the slot of its newest, until both hold as many', async () => {
+  await door.close();
+  door = await openDoor(url, { settings: { upgrades_max: 4 }, ...onGetOnly });
+  const held: WebSocket[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    const socket = open(door.asKey);
+    await opened(socket);
+    held.push(socket);
+  }
+  expect((await refusal(open(door.asKey))).status).toBe(503);
+  const [first, second] = [open(door.asClient), open(door.asBearer)];
+  await opened(first);
+  await closed(held[3] as WebSocket);
+  await opened(second);
+  await closed(held[2] as WebSocket);
+  for (const credential of [door.asKey, door.asClient, door.asBearer])
+    expect((await refusal(open(credential))).status).toBe(503);
+  await until(() => sockets.clients.size === 4);
+  for (const socket of [...held.slice(0, 2), first, second])
+    expect((await echo(socket, 'still here')).toString()).toBe('still here');
+  // What was ended for another caller is not counted twice when it is gone.
+  first.terminate();
+  await until(() =>
+    opened(open(door.asKey)).then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect((await refusal(open(door.asKey))).status).toBe(503);
+});
+
 test('when one side goes away, the other is let go, and closing the gateway ends every WebSocket', async () => {
   const left = open(door.asKey);
   await opened(left);

@@ -19,7 +19,7 @@ import { createTestDatabase } from '../../support/database.ts';
 
 type Settings = Parameters<typeof createStaff>[0]['settings'];
 
-export type Answer = { status: number; location: string | null; text: string };
+export type Answer = { status: number; location: string | null; retryAfter: string | null; text: string };
 
 /** A browser without pages: keeps cookies, follows nothing. */
 export type Visitor = {
@@ -95,7 +95,11 @@ export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs 
         if (/max-age=0/i.test(text)) cookies.delete(name);
         else cookies.set(name, value);
       }
-      return { status: answer.status, location: answer.headers.get('location'), text: await answer.text() };
+      const { status, headers } = answer;
+      return {
+        ...{ status, location: headers.get('location'), retryAfter: headers.get('retry-after') },
+        text: await answer.text(),
+      };
     };
     const get = (path: string): Promise<Answer> => ask(path, {});
     return {

@@ -292,7 +292,16 @@ test('A-557 a figure of a trace that was not read to the end is “at least” a
     kind: 'api_key',
     state: 'active',
     ...{ id: 'opk_1', fingerprint: 'f', genuine: true, exists: true, clientId: null, parent: null, parentToken: null },
-    ...{ issued: null, scopesUsed: [], addresses: [], firstUsed: null, lastUsed: null, tokens: 0, descendants: [] },
+    ...{
+      issued: null,
+      scopesUsed: [],
+      addresses: [],
+      moreAddresses: false,
+      firstUsed: null,
+      lastUsed: null,
+      tokens: 0,
+      descendants: [],
+    },
     ...{ refusals: [], issuedUse: null, liveTokens: { count: 0, partial: false }, calls: 12, refused: 34 },
   };
   const textOf = (partial: boolean, refusedPartial: boolean): string =>

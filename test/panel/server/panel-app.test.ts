@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { EventStreams } from '#src/panel/live/event-streams.ts';
 import type { Topic } from '#src/panel/live/topic.ts';
-import { file, page as pageAnswer } from '#src/panel/page/answer.ts';
+import { file, page as pageAnswer, redirect } from '#src/panel/page/answer.ts';
 import { html } from '#src/panel/page/html.ts';
 import type { Page } from '#src/panel/page/page.ts';
 import type { Ports } from '#src/panel/ports/ports.ts';
@@ -30,6 +30,7 @@ const sessionOf = (role: 'owner' | 'support'): LiveSession => ({
   needsFactor: false,
 });
 
+const form = 'application/x-www-form-urlencoded';
 const logged: string[] = [];
 const handled: string[] = [];
 let generatorsEnded = 0;
@@ -67,6 +68,21 @@ const pages: readonly Page[] = [
   shows('/restaurants/:restaurant/close', { method: 'POST', roles: ['owner'] }),
   shows('/restaurants/:restaurant/note', { method: 'POST', roles: ['support'] }),
   shows('/events', { handle: () => ({ kind: 'events' }) }),
+  shows('/held', {
+    handle: async ({ user }) => {
+      handled.push(user.id);
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return pageAnswer({ title: 'held', body: html`shown` });
+    },
+  }),
+  shows('/held', {
+    method: 'POST',
+    handle: async ({ user }) => {
+      handled.push(user.id);
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return redirect('/panel');
+    },
+  }),
   downloads('/download', async function* () {
     yield 'a,b\n';
     yield 'c,d\n';
@@ -87,6 +103,16 @@ const pages: readonly Page[] = [
   downloads('/fails-later', async function* () {
     yield 'a,b\n';
     throw new Error('the store went away');
+  }),
+  downloads('/finds-nothing', async function* () {
+    try {
+      for (;;) {
+        yield '';
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    } finally {
+      generatorsEnded += 1;
+    }
   }),
   downloads('/endless', async function* () {
     try {
@@ -295,3 +321,91 @@ test.each(changes)(
     expect(logged).toEqual([]);
   },
 );
+
+test('A-813 a download that finds nothing for long breaks off when its session ends, and ends when its client leaves', async () => {
+  later = sessionOf('support');
+  const answer = await ask('/finds-nothing', {}, 'later');
+  later = undefined;
+  await expect(answer.text()).rejects.toThrow();
+  await until(() => generatorsEnded === 1);
+  const leaving = new AbortController();
+  await ask('/finds-nothing', { signal: leaving.signal });
+  leaving.abort();
+  await until(() => generatorsEnded === 2);
+  expect(logged).toEqual([]);
+});
+
+test('A-814 four downloads of a user run at a time, and those of another user beside them', async () => {
+  waiting.length = 0;
+  const running = [];
+  for (let i = 0; i < 4; i += 1) running.push(await ask('/paged'));
+  const refused = await ask('/paged');
+  expect(refused.status).toBe(429);
+  expect(await refused.text()).toContain('Too many of your downloads');
+  const other = await ask('/paged', {}, 'owner');
+  expect(other.status).toBe(200);
+  await until(() => waiting.length === 5);
+  for (const goOn of waiting.splice(0)) goOn();
+  for (const answer of [...running, other]) expect(await answer.text()).toBe('a,b\nc,d\n');
+  // What HEAD asks for has no body to wait for.
+  for (let i = 0; i < 8; i += 1) expect((await ask('/paged', { method: 'HEAD' })).status).toBe(200);
+  const again = ask('/paged');
+  await until(() => waiting.length === 1);
+  waiting.pop()?.();
+  expect((await again).status).toBe(200);
+});
+
+test('A-815 pages of one user that read the store leave turns to pages of another user, and a download keeps none', async () => {
+  waiting.length = 0;
+  const downloading = [await ask('/paged'), await ask('/paged')];
+  await until(() => waiting.length === 2);
+  const endDownloads = waiting.splice(0);
+  const asked = Array.from({ length: 24 }, () => ask('/held'));
+  await until(() => waiting.length >= 3);
+  const other = ask('/held', {}, 'owner');
+  await until(() => handled.includes('owner'));
+  expect(handled.filter((by) => by === 'support')).toHaveLength(3);
+  const goOn = setInterval(() => waiting.shift()?.(), 1);
+  expect((await Promise.all([...asked, other])).map(({ status }) => status)).toEqual(Array(25).fill(200));
+  clearInterval(goOn);
+  for (const end of endDownloads) end();
+  for (const answer of downloading) expect(await answer.text()).toBe('a,b\nc,d\n');
+});
+
+test('A-815 pages beyond those that may wait are 503 with Retry-After, and those whose clients leave make room', async () => {
+  waiting.length = 0;
+  const leaving = new AbortController();
+  const left = Array.from({ length: 40 }, () => ask('/held', { signal: leaving.signal }).catch(() => undefined));
+  await until(() => waiting.length >= 3);
+  const asked: Promise<Response>[] = [];
+  const refused = new Promise<Response>((resolve) => {
+    for (let i = 0; i < 60; i += 1) {
+      const one = ask('/held');
+      asked.push(one);
+      void one.then((answer) => answer.status === 503 && resolve(answer));
+    }
+  });
+  expect((await refused).headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  leaving.abort();
+  await Promise.all(left);
+  const goOn = setInterval(() => waiting.shift()?.(), 1);
+  const statuses = (await Promise.all(asked)).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([200, 503]));
+  expect((await ask('/held')).status).toBe(200);
+  clearInterval(goOn);
+});
+
+test('A-816 changes of one user that wait leave those of another user, and every page, their turns', async () => {
+  waiting.length = 0;
+  const change = (role: string): Promise<Response> =>
+    ask('/held', { method: 'POST', headers: { origin, 'content-type': form }, body: `csrf=${csrfToken}` }, role);
+  const asked = Array.from({ length: 24 }, () => change('support'));
+  await until(() => waiting.length >= 10);
+  const other = change('owner');
+  await until(() => handled.includes('owner'));
+  expect((await ask('/keys/new')).status).toBe(200);
+  expect(handled.filter((by) => by === 'support')).toHaveLength(10);
+  const goOn = setInterval(() => waiting.shift()?.(), 1);
+  expect((await Promise.all([...asked, other])).map(({ status }) => status)).toEqual(Array(25).fill(303));
+  clearInterval(goOn);
+});

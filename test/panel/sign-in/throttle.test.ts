@@ -1,4 +1,9 @@
 /** Guesses of passwords and codes are limited, and a stranger cannot lock out a user. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
@@ -134,4 +139,44 @@ test('the number of requests that wait for the check of a password is limited', 
   );
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([422, 503]));
   expect(await signIn(browser, email)).toBe('in');
+});
+
+/** Keeps every thread that checks passwords busy until the returned function is called. */
+const holdThreads = (): (() => Promise<void>) => {
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-threads-'));
+  const pipes = Array.from({ length: Number(process.env.UV_THREADPOOL_SIZE ?? 4) }, (_none, i) => join(folder, `${i}`));
+  execFileSync('mkfifo', pipes);
+  // To open a pipe takes a thread until its other end is opened.
+  const held = pipes.map((pipe) => open(pipe, 'r'));
+  return async () => {
+    execFileSync('sh', ['-c', 'for pipe in "$@"; do : > "$pipe"; done', 'sh', ...pipes]);
+    for (const file of await Promise.all(held)) await file.close();
+    rmSync(folder, { recursive: true });
+  };
+};
+
+test('A-733 an attempt that is refused because too many wait for the check is no guess: the right password works after it', async () => {
+  const { email } = await makeUser();
+  const address = '198.51.100.44';
+  const late = panel.visitor(address);
+  const post = async (visitor: Visitor, to: string): Promise<number> =>
+    (await visitor.post('/panel/sign-in', { email: to, password }, '')).status;
+  const releaseThreads = holdThreads();
+  let strangers: Promise<number>[] = [];
+  try {
+    const isFull = Promise.withResolvers<void>();
+    strangers = Array.from({ length: 60 }, async (_none, i) => {
+      const status = await post(panel.visitor(`10.1.0.${i}`), `stranger${i}@example.com`);
+      if (status === 503) isFull.resolve();
+      return status;
+    });
+    await isFull.promise;
+    for (let i = 0; i < 6; i += 1) expect(await post(late, email)).toBe(503);
+  } finally {
+    await releaseThreads();
+    await Promise.all(strangers);
+  }
+  expect(await signIn(late, email)).toBe('in');
+  // Wrong ones that were checked count as ever.
+  expect(await guess(address, email, 6)).toEqual([...Array(5).fill('refused'), 'wait']);
 });

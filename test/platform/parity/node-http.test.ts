@@ -5,6 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, expect, test } from 'vitest';
+import { createConnectionBound } from '#src/gateway/edge/node-http/bound-connections.ts';
 import { endUnread } from '#src/gateway/edge/node-http/end-unread.ts';
 import { closeWithConnection, currentResponseOf, responseOn } from '#src/gateway/edge/node-http/responses.ts';
 import { makeAuthority, writeCertificate } from '../../gateway/harness/make-certificate.ts';
@@ -185,5 +186,76 @@ test.each(kinds)(
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     }
+  },
+);
+
+test.each(kinds)(
+  'at the bound a connection without a request ends for a new one, and those with a request or another protocol stay: %s',
+  async (_kind, make, open) => {
+    const answers: ServerResponse[] = [];
+    const ended: string[] = [];
+    const server = make((response) => void answers.push(response));
+    let upgraded: Socket | undefined;
+    server.on('upgrade', (_, socket) => {
+      upgraded = socket as Socket;
+    });
+    server.keepAliveTimeout = 240_000;
+    const bound = createConnectionBound({ max: 4, onEnd: (reason) => void ended.push(reason) });
+    bound.watch(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const clients: { socket: Socket; isClosed: boolean; text: string }[] = [];
+    const ask = async (text: string): Promise<(typeof clients)[number]> => {
+      const client = { socket: open(port), isClosed: false, text: '' };
+      clients.push(client);
+      client.socket.on('error', () => undefined);
+      client.socket.on('close', () => {
+        client.isClosed = true;
+      });
+      client.socket.on('data', (bytes: Buffer) => {
+        client.text += bytes.toString('latin1');
+      });
+      client.socket.write(text);
+      const [before, endedBefore] = [bound.open(), ended.length];
+      await until(() => bound.open() > before || ended.length > endedBefore);
+      return client;
+    };
+    const request = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
+    const lean = changed('socket._httpMessage, _parent of a socket of TLS and bytesRead');
+    try {
+      const websocket = await ask('GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+      await until(() => upgraded !== undefined);
+      const busy = await ask(request);
+      await until(() => answers.length === 1);
+      const used = await ask(request);
+      const silent: typeof clients = [];
+      for (let i = 0; i < 7; i += 1) {
+        await until(() => answers.length === 2 + i);
+        answers.at(-1)?.end(`used ${i}`);
+        await until(() => used.text.endsWith(`used ${i}`));
+        silent.push(await ask(''));
+        used.socket.write(request);
+      }
+      await until(() => answers.length === 9 && silent.filter(({ isClosed }) => isClosed).length === 6);
+      expect(
+        [websocket, busy, used, silent.at(-1)].map((client) => client?.isClosed),
+        lean,
+      ).toEqual([false, false, false, false]);
+      const last = await ask(request);
+      await until(() => answers.length === 10);
+      expect(ended, lean).not.toContain('busy');
+      const refused = await ask(request);
+      await until(() => refused.isClosed);
+      expect([ended.at(-1), answers.length, bound.open()], lean).toEqual(['busy', 10, 4]);
+      for (const answer of [answers[0], ...answers.slice(8)]) answer?.end('late');
+      await until(() => [busy, used, last].every(({ text }) => text.endsWith('late')));
+      expect(websocket.isClosed, lean).toBe(false);
+    } finally {
+      for (const { socket } of clients) socket.destroy();
+      upgraded?.destroy();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+    await until(() => bound.open() === 0);
   },
 );

@@ -3,8 +3,10 @@
  * management of streams. Not applicable: 7.2.2 metadata below a path, since there is one issuer; 8.1.1 `inactivity_timeout` and
  * `format`, which are optional; 202 answers, since every change is made before its answer.
  */
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { origin, sendRequest } from '../../gateway/harness/public-door.ts';
+import { whileLocked } from '../../support/contention.ts';
 import { bearer } from '../rfc-harness.ts';
 import { event, openSsfHarness, pollMethod, pushMethod, type Receiver, type SsfHarness } from './ssf-harness.ts';
 
@@ -207,4 +209,32 @@ test('A-414 without the setting nothing of the transmitter exists, and no scope 
   } finally {
     await off.close();
   }
+});
+
+test('A-737 while changes of a stream wait for another change, another client gets its token and its stream', async () => {
+  const [busy, other] = [await harness.receiver(), await harness.receiver()];
+  const stream_id = await busy.createStream();
+  const its = await other.createStream();
+  const setStatus = async (of: Receiver, id: string, status: string): Promise<number> =>
+    (await of.call('POST', harness.pathOf('status_endpoint'), { stream_id: id, status })).status;
+  let last: Promise<number> | undefined;
+  const statuses = await whileLocked(
+    harness.door.database.db,
+    sql`select from gateway.signal_streams where stream_id = ${stream_id} for update`,
+    2,
+    () => Promise.all(Array.from({ length: 40 }, () => setStatus(busy, stream_id, 'paused'))),
+    async () => {
+      await sendRequest(harness.door.url, 'GET', '/healthz');
+      const { status } = await sendRequest(harness.door.url, 'POST', '/api/oauth/token', {
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({
+          ...{ grant_type: 'client_credentials', scope: 'ssf.read' },
+          ...{ client_id: other.clientId, client_secret: other.secret },
+        }).toString(),
+      });
+      expect(status).toBe(200);
+      last = setStatus(other, its, 'paused');
+    },
+  );
+  expect([await last, ...statuses]).toEqual(Array.from({ length: 41 }, () => 200));
 });

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TestRestaurant } from '../../support/ordering.ts';
@@ -324,4 +325,28 @@ test('A-116 of many tests with one Idempotency-Key one is sent, and the others g
   }
   expect((await api.post('/webhook/test', { uid }, caller, key)).text).toBe(first?.text);
   expect(receiver.received).toHaveLength(1);
+});
+
+test('A-822 a client tests its endpoint while another one tests an endpoint that hangs, as often as it may', async () => {
+  const held: ServerResponse[] = [];
+  const hanging = await api.receiver((response) => void held.push(response));
+  const many = newClient();
+  const { uid } = await api.endpoint(hanging.url, {}, many);
+  let refused = 0;
+  const tests = Array.from({ length: 80 }, async () => {
+    const { status: code, json, headers } = await api.post('/webhook/test', { uid }, many);
+    if (code === 200) return;
+    refused += 1;
+    expect([code, json.error, headers.get('retry-after')]).toEqual([503, 'OVERLOADED', '5']);
+  });
+  await until(() => refused >= 16);
+  const one = newClient();
+  const receiver = await api.receiver();
+  const own = await api.endpoint(receiver.url, {}, one);
+  const answer = await api.post('/webhook/test', { uid: own.uid }, one);
+  expect([answer.status, answer.json.attempt?.status]).toEqual([200, 204]);
+  hanging.behave(status(204));
+  for (const response of held) response.writeHead(204).end();
+  await Promise.all(tests);
+  expect(hanging.received.length + refused).toBe(80);
 });

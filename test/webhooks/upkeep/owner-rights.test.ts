@@ -128,6 +128,8 @@ test('A-248 a client that is disabled gets nothing more', async () => {
   await cli('client', 'disable', ...client);
   await isWithheld('customers', 'menu');
   const missed = await addCustomer();
+  // An event is sent to the endpoints that exist when it is dispatched.
+  await until(async () => (await database.pool.query('select from outbox.waiting limit 1')).rowCount === 0);
   await cli('endpoint', 'create', ...restaurant, '--url', `${receiver.url}/panel`);
   await until(async () => {
     await addCustomer();

@@ -41,11 +41,22 @@ const traceView = ({
   refusals,
   ...use
 }: Traced) => {
-  const { calls, partial, scopesUsed, addresses, firstUsed, lastUsed, refused, tokens, issuedUse } = use;
+  const { calls, partial, scopesUsed, addresses, moreAddresses, firstUsed, lastUsed, refused, tokens, issuedUse } = use;
   return {
     ...toWire({ kind, fingerprint, credentialId: id, genuine, clientId, parent, parentToken }),
     issued: issued && toEcs(issued),
-    ...toWire({ calls, partial, scopesUsed, addresses, firstUsed, lastUsed, refused, tokens, issuedUse }),
+    ...toWire({
+      calls,
+      partial,
+      scopesUsed,
+      addresses,
+      moreAddresses,
+      firstUsed,
+      lastUsed,
+      refused,
+      tokens,
+      issuedUse,
+    }),
     refusals: refusals.map(toEcs),
   };
 };

@@ -15,8 +15,8 @@ import { searchEvents } from './search-store.ts';
 const pageEvents = 200;
 
 /**
- * Resolves when the export itself is recorded in the audit; lines are read as they are consumed. VALIDATION_ERROR as in
- * a search.
+ * Resolves when the export itself is recorded in the audit; lines are read as they are consumed. A part without a line is of events
+ * that do not match. VALIDATION_ERROR as in a search.
  */
 export const exportFound = async (
   deps: AuditReaderDeps,
@@ -39,7 +39,8 @@ async function* lines(
   let place: Place | undefined;
   do {
     const { events, next } = await searchEvents(deps.db, filter, place, pageEvents);
-    if (events.length > 0) yield toText(await markSigned(deps, events));
+    // Also where nothing was found: a reader that has left, or may not read on, ends the export here.
+    yield events.length === 0 ? '' : toText(await markSigned(deps, events));
     place = next;
   } while (place !== undefined);
 }

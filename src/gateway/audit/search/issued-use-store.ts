@@ -2,6 +2,7 @@
 import { type Kysely, sql } from 'kysely';
 import { detailsOf } from '../event/found-event.ts';
 import { keysAsked } from '../event/token-uses.ts';
+import { listedAddresses } from './addresses-store.ts';
 import { conditionsOf, all as every } from './filter-store.ts';
 
 type Db = Kysely<unknown>;
@@ -48,12 +49,13 @@ export type SumOfUse = {
   /** There are more events than were read. */
   partial: boolean;
   addresses: string[];
+  /** There are more addresses than are listed. */
+  moreAddresses: boolean;
   first: Date | null;
   last: Date | null;
 };
 
 const eventsMax = 50_000;
-const addressesMax = 100;
 
 /** Sums up the allowed and refused requests with these credentials, from the newest events. */
 export const sumUse = async (db: Db, fingerprints: readonly string[]): Promise<SumOfUse> => {
@@ -80,7 +82,7 @@ export const sumUse = async (db: Db, fingerprints: readonly string[]): Promise<S
       coalesce(sum(count) filter (where action = 'request.denied'), 0)::int as refused,
       (select count(*) from alone) >= ${eventsMax} or (select count(*) from many) >= ${eventsMax} as partial,
       min(at) as first, max(at) as last,
-      array(select distinct address from found where address is not null order by 1 limit ${addressesMax}) as addresses
+      ${listedAddresses}
     from found`.execute(db);
   const [row] = rows;
   if (row === undefined) throw new Error('the sum over the audit returned no row');

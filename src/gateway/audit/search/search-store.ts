@@ -14,6 +14,7 @@ import {
   probePaths,
   sortings,
 } from './access-path-store.ts';
+import { listedAddresses } from './addresses-store.ts';
 import { type EventFilter, fitsFilter, requestsOf } from './filter-store.ts';
 
 type Db = Kysely<unknown>;
@@ -159,6 +160,8 @@ export type Summary = {
   partial: boolean;
   scopes: string[];
   addresses: string[];
+  /** There are more addresses than are listed. */
+  moreAddresses: boolean;
   clients: string[];
   first: Date | null;
   last: Date | null;
@@ -182,7 +185,7 @@ export const summarise = async (db: Db, filter: EventFilter): Promise<Summary> =
     select coalesce(sum(count), 0)::int as calls, (select count(*) from walked) >= ${summaryMax} as partial,
       min(at) as first, max(at) as last,
       array(select distinct unnest(scopes) from found order by 1 limit ${listedMax}) as scopes,
-      array(select distinct address from found where address is not null order by 1 limit ${listedMax}) as addresses,
+      ${listedAddresses},
       array(select distinct client_id from found where client_id is not null order by 1 limit ${listedMax}) as clients
     from found`.execute(tx),
   );

@@ -71,6 +71,7 @@ export const createAuditSinks = (deps: FeedSinksDeps, settings: SinkSettings): S
 const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promise<void> => {
   const { db, holder } = deps;
   const sign = createSignPosition(deps, sink);
+  const batch = createBatch();
   let begun = false;
   let checkedMs = Number.NEGATIVE_INFINITY;
   const sendCheckpoint = createSendCheckpoint(deps, sink);
@@ -86,7 +87,7 @@ const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promi
         for (const position of await listPositions(db, sink.name)) await isOwn(deps, sink, position, sign);
       }
       const unsent = isHolder ? await listUnsent(db, sink.name, chainsMax) : [];
-      for (const chain of unsent) if (!signal.aborted) await sendPage(deps, sink, chain, signal);
+      for (const chain of unsent) if (!signal.aborted) await sendPage(deps, sink, { unsent: chain, batch }, signal);
       if (isHolder) await sendCheckpoint(signal);
       if (unsent.length === 0) await pause(lookEveryMs, signal);
     }
@@ -95,18 +96,39 @@ const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promi
   }
 };
 
-const sendPage = async (deps: FeedSinksDeps, sink: Sink, unsent: Unsent, signal: AbortSignal): Promise<void> => {
+/**
+ * How many lines a sink gets at a time: half as many after each failure, and again more after each success. A receiver may refuse a
+ * batch for its length, or take longer for it than an attempt may, and would never take the same batch.
+ */
+const createBatch = () => {
+  let linesMax = Number.POSITIVE_INFINITY;
+  return {
+    of: (lines: readonly string[]): readonly string[] => lines.slice(0, linesMax),
+    taken: (): void => {
+      linesMax = Math.ceil(linesMax * 1.25);
+    },
+    failed: (sent: number): void => {
+      linesMax = Math.max(1, Math.floor(sent / 2));
+    },
+  };
+};
+
+type Batch = ReturnType<typeof createBatch>;
+
+const sendPage = async (
+  deps: FeedSinksDeps,
+  sink: Sink,
+  { unsent, batch }: { unsent: Unsent; batch: Batch },
+  signal: AbortSignal,
+): Promise<void> => {
   const { chain, position } = unsent;
   const sign = createSignPosition(deps, sink);
   if (position > 0 && !(await isOwn(deps, sink, unsent, sign))) return;
   const page = await readChain(deps.db, unsent, position);
   for (const gap of page.gaps)
     deps.log.error({ sink: sink.name, ...gap }, 'events of the audit were dropped before the sink took them');
-  if (
-    page.events.length > 0 &&
-    !(await sendUntilTaken(deps, sink, toJsonLines(await markSigned(deps, page.events)), signal))
-  )
-    return;
+  const lines = (await markSigned(deps, page.events)).map((event) => toJsonLines([event]));
+  if (!(await sendUntilTaken(deps, sink, { lines, batch }, signal))) return;
   await savePosition(deps.db, sink.name, chain, page.position, sign);
 };
 
@@ -117,7 +139,8 @@ const createSendCheckpoint = (deps: FeedSinksDeps, sink: Sink) => {
   return async (signal: AbortSignal): Promise<void> => {
     const checkpoint = deps.checkpoint?.() ?? null;
     if (checkpoint === null || checkpoint === sent || performance.now() - sentMs < checkpointEveryMs) return;
-    if (!(await sendUntilTaken(deps, sink, toCheckpointLine(checkpoint, new Date()), signal))) return;
+    const lines = [toCheckpointLine(checkpoint, new Date())];
+    if (!(await sendUntilTaken(deps, sink, { lines, batch: createBatch() }, signal))) return;
     sent = checkpoint;
     sentMs = performance.now();
   };
@@ -143,23 +166,33 @@ const isOwn = async (deps: FeedSinksDeps, sink: Sink, at: Position, sign: SignPo
   return false;
 };
 
-/** False when this gateway stops or has lost the lease. */
+/** Sends the lines in batches. False when this gateway stops or has lost the lease. */
 const sendUntilTaken = async (
   { db, log, holder }: FeedSinksDeps,
   sink: Sink,
-  lines: string,
+  { lines, batch }: { lines: readonly string[]; batch: Batch },
   signal: AbortSignal,
 ): Promise<boolean> => {
-  for (let waitMs = retryMsMin; !signal.aborted; waitMs = Math.min(waitMs * 2, retryMsMax)) {
-    if (!(await takeLease(db, sink.name, holder, leaseSeconds))) return false;
+  let taken = 0;
+  let waitMs = retryMsMin;
+  while (taken < lines.length) {
+    if (signal.aborted || !(await takeLease(db, sink.name, holder, leaseSeconds))) return false;
+    const sent = batch.of(lines.slice(taken));
     try {
-      await sink.send(lines, signal);
-      return true;
+      await sink.send(sent.join(''), signal);
+      batch.taken();
+      taken += sent.length;
+      waitMs = retryMsMin;
     } catch (error) {
       if (signal.aborted) return false;
-      log.warn({ err: error, sink: sink.name, retryMs: waitMs }, 'a sink of the audit failed; trying again');
+      batch.failed(sent.length);
+      log.warn(
+        { err: error, sink: sink.name, lines: sent.length, retryMs: waitMs },
+        'a sink of the audit failed; trying again',
+      );
+      await pause(waitMs, signal);
+      waitMs = Math.min(waitMs * 2, retryMsMax);
     }
-    await pause(waitMs, signal);
   }
-  return false;
+  return true;
 };

@@ -16,6 +16,7 @@
  * So every gateway refuses a revoked credential within a second, even when notifications, connections or the clock of
  * this process fail.
  */
+import type { IncomingMessage } from 'node:http';
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
@@ -24,19 +25,24 @@ import type { Logger } from '#src/platform/log.ts';
 import { createRecentMap } from '#src/platform/recent-map.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createSourceOf, type SourceOf } from '../../limits/source-address.ts';
 import { idOfValue, isApiKey, isClientId } from '../../model/credential-values.ts';
 import { orFault } from './cannot-check.ts';
 import { createEpochConfirmation, type Remembered, storeWaitMsMax } from './confirm-epoch.ts';
 import { findApiKey, findClient } from './credential-store.ts';
 import { type Beside, createEpochWatch } from './epoch-watch.ts';
+import { createLookUpTurns } from './look-up-turns.ts';
 import { createLookupCache, type Found, type LookupFigures } from './lookup-cache.ts';
 import { type ClientRecord, type KeyRecord, toClientRecord, toKeyRecord } from './records.ts';
 import { createRevokedTokens, type RevokedTokens } from './revoked-tokens.ts';
 
 export type CredentialCache = {
-  /** undefined: unknown. A promise only when the store must be asked; it rejects with OVERLOADED. */
-  findKey(value: string): Found<KeyRecord>;
-  findClient(clientId: string): Found<ClientRecord>;
+  /**
+   * undefined: unknown. A promise only when the store must be asked; it rejects with OVERLOADED. `req`: the request that names the
+   * credential; undefined where a signature proves the name.
+   */
+  findKey(value: string, req?: IncomingMessage): Found<KeyRecord>;
+  findClient(clientId: string, req?: IncomingMessage): Found<ClientRecord>;
   /** Valid only right after `findClient` has answered, because that confirms the current epoch. */
   isTokenRevoked(jti: string): boolean | Promise<boolean>;
   /** When a revoked token was reported as leaked; undefined: it was not, or that is not in memory. */
@@ -70,6 +76,8 @@ type CredentialCacheDeps = {
   /** Monotonic milliseconds. */
   elapsedMs?: () => number;
   beside?: Beside | undefined;
+  /** Default: the address of the socket. */
+  sourceOf?: SourceOf;
 };
 
 const entriesMaxDefault = 20_000;
@@ -102,7 +110,9 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
         : (revokedAtMs) => observeLag(Math.max(0, clock.now().getTime() - revokedAtMs) / 1000),
   });
   const unknown = createRecentMap<string, string>(entriesMax);
+  const shared = { unknown, confirmation, inTurn: createLookUpTurns(), sourceOf: deps.sourceOf ?? createSourceOf(0) };
   const keys = createLookupCache<KeyRecord>({
+    ...shared,
     entriesMax,
     isWellFormed: isApiKey,
     idOfName: idOfValue,
@@ -111,10 +121,9 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
       const { row, state } = await findApiKey(db, box.digest(value));
       return { row: toKeyRecord(row), state };
     },
-    unknown,
-    confirmation,
   });
   const clients = createLookupCache<ClientRecord>({
+    ...shared,
     entriesMax,
     isWellFormed: isClientId,
     idOfName: (clientId) => clientId,
@@ -123,8 +132,6 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
       const { row, state } = await findClient(db, clientId);
       return { row: toClientRecord(row), state };
     },
-    unknown,
-    confirmation,
   });
   return {
     findKey: keys.find,

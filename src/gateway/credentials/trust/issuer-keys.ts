@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createRecentMap } from '#src/platform/recent-map.ts';
-import { createSemaphore } from '#src/platform/semaphore.ts';
+import { createTurns } from '#src/platform/sharing/semaphore.ts';
 import type { FetchDocument } from './fetch-document.ts';
 import { type IssuerKey, readJwks } from './read-jwks.ts';
 import { createRememberedDocument, type Remembered, type RememberedDocument } from './remembered-document.ts';
@@ -30,17 +30,25 @@ const bounds = { freshMs: 600_000, keptMs: 4 * 3_600_000, againMs: retrySeconds 
 const issuersMax = 1_000;
 const discoveryBounds = { bytesMax: 64 * 1024, timeoutMs: 5_000 };
 const jwksBounds = { bytesMax: 256 * 1024, timeoutMs: 5_000 };
-/** chosen: a slow issuer must not use up the connections and memory of the process. */
-const reads = { atOnceMax: 8, waitingMax: 64, waitMsMax: 5_000 };
+/**
+ * chosen: slow issuers must not use up the connections and memory of the process. All issuers of one host, such as the tenants of one
+ * service, are slow at the same time, so they have half of the reads and leave some to issuers of other hosts.
+ */
+const reads = {
+  ofEach: { atOnceMax: 4, waitingMax: 64 },
+  ofAll: { atOnceMax: 8, waitingMax: 64 },
+  waitMsMax: 5_000,
+};
 
 const discovered = z.object({ issuer: z.string(), jwks_uri: z.string() });
 
 export const createIssuerKeys = ({ fetchDocument, clock, log }: IssuerKeysDeps): IssuerKeys => {
   const issuers = createRecentMap<string, RememberedDocument<readonly IssuerKey[]>>(issuersMax);
-  const semaphore = createSemaphore(reads);
+  const turns = createTurns(reads);
 
   const load = async ({ issuer, jwksUri }: Pick<TrustRow, 'issuer' | 'jwksUri'>): Promise<readonly IssuerKey[]> => {
-    const release = await semaphore.acquire(never);
+    const { host } = new URL(jwksUri ?? issuer);
+    const release = await turns.acquire({ each: host, sharer: host }, never);
     if (release === undefined) throw new Error('too many key sets are being read');
     try {
       return readJwks(await fetchDocument(jwksUri ?? (await discover(fetchDocument, issuer)), jwksBounds));

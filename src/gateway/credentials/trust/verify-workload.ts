@@ -7,7 +7,7 @@ import { compactVerify, decodeJwt, decodeProtectedHeader, errors } from 'jose';
 import type { Kysely } from 'kysely';
 import { type Clock, minuteMs } from '#src/platform/clock.ts';
 import { answerInTime } from '#src/platform/db/answer-in-time.ts';
-import { createSemaphore } from '#src/platform/semaphore.ts';
+import { createSharedSemaphore } from '#src/platform/sharing/semaphore.ts';
 import { isClientId } from '../../model/credential-values.ts';
 import { cannotCheck, orFault } from '../lookup/cannot-check.ts';
 import { storeWaitMsMax } from '../lookup/confirm-epoch.ts';
@@ -38,12 +38,14 @@ type VerifiedWorkload =
 
 /**
  * `clientId`: as named beside the assertion. `beforeUse`: called before an assertion that counts once is marked as used; what it
- * throws leaves the assertion usable. Rejects with that, and when the store cannot be reached.
+ * throws leaves the assertion usable. `source`: where the request comes from. Rejects with what `beforeUse` throws, and when the
+ * store cannot be reached.
  */
 export type VerifyWorkload = (
   assertion: string,
   clientId: string | undefined,
   beforeUse: BeforeUse,
+  source: string,
 ) => Promise<VerifiedWorkload>;
 
 type BeforeUse = (clientId: string) => void;
@@ -51,8 +53,11 @@ type BeforeUse = (clientId: string) => void;
 const lengthMax = 8_192;
 const textLengthMax = 1_024;
 const keysTriedMax = 5;
-/** chosen: an invented issuer costs two statements, and these must leave connections to the look-ups of other callers. */
-const lookUps = { atOnceMax: 4, waitingMax: 64, waitMsMax: 1_000 };
+/**
+ * chosen: an invented issuer costs two statements, and these must leave connections to the look-ups of other callers. Sources share the
+ * look-ups, and a wait as long as that for keys lets one have its turn while another sends many.
+ */
+const lookUps = { atOnceMax: 4, waitingMax: 64, waitMsMax: 5_000 };
 /** Clocks of two gateways may differ by this much without one forgetting an assertion that the other would still accept. */
 const clocksMs = minuteMs;
 
@@ -65,7 +70,7 @@ export const isOfIssuer = (assertion: string): boolean => {
 export const createVerifyWorkload = (deps: VerifyWorkloadDeps): VerifyWorkload => {
   const { db, clock, keys } = deps;
   const find = createFind(db);
-  return async (assertion, clientId, beforeUse) => {
+  return async (assertion, clientId, beforeUse, source) => {
     if (clientId !== undefined && !isClientId(clientId)) return { kind: 'unknown' };
     const read = readUnverified(assertion);
     if (read === undefined) return { kind: 'unknown' };
@@ -75,7 +80,7 @@ export const createVerifyWorkload = (deps: VerifyWorkloadDeps): VerifyWorkload =
     const { iss, sub } = payload;
     if (!isText(iss) || !isText(sub)) return { kind: 'unknown' };
     const query = { clientId, issuer: iss, subject: sub, audiences: audiencesOf(payload.aud) };
-    const { exact, trust } = await find(query);
+    const { exact, trust } = await find(query, source);
     if (trust === undefined) return { kind: 'unknown' };
     const { document, isFailing } = await keys.read(trust, (known) => candidates(known, header).length > 0);
     const found = document === undefined ? [] : candidates(document, header);
@@ -89,14 +94,14 @@ export const createVerifyWorkload = (deps: VerifyWorkloadDeps): VerifyWorkload =
 type FoundTrusts = { exact: readonly TrustRow[]; trust: TrustRow | undefined };
 
 /** Rejects with OVERLOADED when too many look-ups run, or the store does not answer in time. */
-const createFind = (db: Kysely<unknown>): ((query: TrustQuery) => Promise<FoundTrusts>) => {
-  const turns = createSemaphore(lookUps);
+const createFind = (db: Kysely<unknown>): ((query: TrustQuery, source: string) => Promise<FoundTrusts>) => {
+  const turns = createSharedSemaphore(lookUps);
   const read = async (query: TrustQuery): Promise<FoundTrusts> => {
     const exact = await findTrusts(db, query);
     return { exact, trust: exact[0] ?? (await findNearTrust(db, query)) };
   };
-  return async (query) => {
-    const release = await turns.acquire(never);
+  return async (query, source) => {
+    const release = await turns.acquire(source, never);
     if (release === undefined) throw cannotCheck('too many look-ups of trusts at once');
     // A look-up without an answer still holds its connection.
     return orFault(answerInTime(read(query).finally(release), storeWaitMsMax));

@@ -13,7 +13,7 @@ import type { Tool, ToolSet } from './describe-tools.ts';
 import type { SendInner } from './inner-requests.ts';
 import { mcpRoute } from './mcp-route.ts';
 import type { Offer, Protocol, ProtocolAnswer } from './protocol.ts';
-import { type Message, readMessage, rpcError } from './read-message.ts';
+import { createReadMessage, type Message, rpcError } from './read-message.ts';
 
 /** What /mcp needs of one route table. */
 export type McpTable = {
@@ -36,6 +36,7 @@ export type ServeMcpDeps = {
 };
 
 export const createServeMcp = (deps: ServeMcpDeps): ServeMcp => {
+  const readMessage = createReadMessage();
   const serve = async (exchange: Exchange, table: McpTable): Promise<void> => {
     exchange.route = mcpRoute;
     const notAllowed = deps.checkOrigin(exchange.req);

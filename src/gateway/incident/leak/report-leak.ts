@@ -1,6 +1,6 @@
 /** Ends a credential by its leaked value. The value is compared and forgotten; nothing stores or logs it. */
 import { Fault } from '#src/contract/fault.ts';
-import { createSemaphore } from '#src/platform/semaphore.ts';
+import { createSemaphore } from '#src/platform/sharing/semaphore.ts';
 import type { EndLeaked, LeakReport } from '../../credentials/change/end-leaked.ts';
 import type { CredentialCache } from '../../credentials/lookup/cache.ts';
 import type { FindLeaked } from './find-leaked.ts';

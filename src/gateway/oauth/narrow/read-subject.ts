@@ -23,7 +23,11 @@ export type ReadSubjectDeps = {
   clock: Clock;
   inspectToken: Authenticator['inspectToken'];
   /** False: as many tokens were exchanged from this one, and from those, as may be. */
-  countExchange: (root: { jti: string; expires: Date }, exchangesMax: number, now: Date) => Promise<boolean>;
+  countExchange: (
+    root: { jti: string; expires: Date; clientId: string },
+    exchangesMax: number,
+    now: Date,
+  ) => Promise<boolean>;
 };
 
 /** Form fields of this grant alone; other grants ignore them. */
@@ -72,7 +76,11 @@ export const createReadSubject = (deps: ReadSubjectDeps): ReadSubject => {
         `The subject token is the result of ${ancestorsMax} exchanges, and no further one is made`,
       );
     }
-    const root = { jti: ancestors.at(-1) ?? token.jti, expires: new Date(token.expiresMs) };
+    const root = {
+      jti: ancestors.at(-1) ?? token.jti,
+      expires: new Date(token.expiresMs),
+      clientId: client.clientId,
+    };
     const count = async (): Promise<void> => {
       if (await deps.countExchange(root, exchangesMax, deps.clock.now())) return;
       throw new NarrowRefusal(

@@ -1,5 +1,6 @@
 /** The services behind the gateway: their addresses with their state, and the bounds of each. */
 import type { Logger } from '#src/platform/log.ts';
+import { createWaiters, type Waiters } from '#src/platform/sharing/waiters.ts';
 import { type Address, createAddress } from './address.ts';
 import { type AddressState, isFailing, isOut, noteAnswer, noteFailedRequest, stateOf } from './address-health.ts';
 import { createPublicLocation, type ToPublicLocation } from './public-location.ts';
@@ -13,6 +14,8 @@ export type Upstream = {
   /** Requests that have a connection, wait for one, or are read so that they can be repeated. */
   inFlight: number;
   readonly inFlightMax: number;
+  /** Requests whose bodies are read so that they can be repeated, each with what refuses it. They count as in flight. */
+  readonly reading: Waiters<() => void>;
   readonly failuresMax: number;
   /** The service gets the Host field of the caller. */
   readonly preserveHost: boolean;
@@ -44,6 +47,7 @@ export const createUpstream = (options: UpstreamOptions, origin: string, log: Lo
     addresses,
     inFlight: 0,
     inFlightMax: connectionsMax * addresses.length + options.waitingMax,
+    reading: createWaiters(),
     failuresMax,
     preserveHost: options.preserveHost,
     passesErrors: options.passesErrors,
@@ -54,6 +58,19 @@ export const createUpstream = (options: UpstreamOptions, origin: string, log: Lo
     ),
     changed,
   };
+};
+
+/**
+ * Room for one more request of the caller. Where there is none, a request of the caller with clearly more of them is refused, as
+ * long as it waits for a connection or its body is still read.
+ */
+export const makeRoom = ({ addresses, inFlight, inFlightMax, reading }: Upstream, caller: string): boolean => {
+  if (inFlight < inFlightMax || addresses.some(({ connections }) => connections.makeRoom(caller))) return true;
+  const yielding = reading.yielding(caller);
+  if (yielding === undefined) return false;
+  reading.remove(yielding);
+  yielding.value();
+  return true;
 };
 
 /** An answer of any status came. */

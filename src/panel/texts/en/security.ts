@@ -153,6 +153,7 @@ export const security = {
     atLeast: (calls: number) => `at least ${calls}; only the newest are counted here`,
     scopesUsed: 'Scopes used',
     addresses: 'Addresses',
+    moreAddresses: 'and others: those of each network with most requests are shown',
     firstUsed: 'First used',
     lastUsed: 'Last used',
     none: 'none',

@@ -8,7 +8,7 @@ const refusals: Partial<Record<FaultCode, string>> = {
   MISSING_PARAMETER: 'Manca un valore. Nulla è stato modificato.',
   CONFLICT:
     'Lo stato attuale non lo permette: forse è già stato fatto, oppure prima va fatto altro. Torna indietro e ricarica la pagina.',
-  RATE_LIMIT_EXCEEDED: 'Troppe pagine aperte, o troppe richieste. Chiudine qualcuna e riprova.',
+  RATE_LIMIT_EXCEEDED: 'Troppe pagine o troppi download aperti, o troppe richieste. Chiudine alcuni e riprova.',
   PAYLOAD_TOO_LARGE: 'Il modulo è troppo grande.',
   UNSUPPORTED_MEDIA_TYPE: 'Il modulo è stato inviato in un formato non accettato.',
   REQUEST_TIMEOUT: 'Il modulo è arrivato troppo lentamente. Riprova.',

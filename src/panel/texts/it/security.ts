@@ -160,6 +160,7 @@ export const security: Texts['security'] = {
     atLeast: (calls) => `almeno ${calls}; qui si contano solo le più recenti`,
     scopesUsed: 'Permessi usati',
     addresses: 'Indirizzi',
+    moreAddresses: 'e altri: si mostrano quelli con più richieste di ogni rete',
     firstUsed: 'Primo uso',
     lastUsed: 'Ultimo uso',
     none: 'nessuno',

@@ -1,9 +1,11 @@
 /** Where a token comes from: it ends with each token that it was exchanged from, and audits and incidents show the parent. */
 import { decodeJwt, SignJWT } from 'jose';
+import { sql } from 'kysely';
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listLiveTokens, readTrace, revokeTraced } from '#src/gateway/index.ts';
 import { openSigningKeys } from '#src/gateway/oauth/keys/signing-keys.ts';
+import { whileLocked } from '../../../support/contention.ts';
 import { isWithinASecond, until } from '../../../support/until.ts';
 import { bearer, type Door, type Harness, openHarness, pick, postToken, read } from '../../harness/gateway-harness.ts';
 import { type Reply, sendRequest } from '../../harness/public-door.ts';
@@ -126,6 +128,38 @@ test('A-400 four exchanges in a row and a thousand of one token, over all gatewa
     expect([beyond.status, beyond.json.error]).toEqual([400, 'invalid_request']);
   }
   await childOf(await parentToken());
+});
+
+test('A-801 while exchanges of one token wait for its row, another client exchanges its token, and all are made', async () => {
+  const other = pick(await harness.createClient([tenant]));
+  const [root, its] = [
+    await parentToken(),
+    String((await postToken(harness.url, { grant_type: 'client_credentials', ...other })).json.access_token),
+  ];
+  await childOf(root);
+  let ended = 0;
+  const exchangeOne = async (): Promise<number> => {
+    const { status } = await exchange(root);
+    ended += 1;
+    return status;
+  };
+  const { db, pool } = harness.database;
+  const statuses = await whileLocked(
+    db,
+    sql`select from gateway.token_exchanges where root_jti = ${decodeJwt(root).jti} for update`,
+    1,
+    () => Promise.all(Array.from({ length: 40 }, exchangeOne)),
+    async () => {
+      // The gateway took every exchange before it answers this.
+      await sendRequest(harness.url, 'GET', '/healthz');
+      expect([(await exchange(its, other)).status, ended]).toEqual([200, 0]);
+    },
+  );
+  expect(statuses).toEqual(Array.from({ length: 40 }, () => 200));
+  const { rows } = await pool.query('select exchanged from gateway.token_exchanges where root_jti = $1', [
+    decodeJwt(root).jti,
+  ]);
+  expect(rows).toEqual([{ exchanged: 41 }]);
 });
 
 test('A-401 introspection, the audit, the trace of a token and the list of live tokens name the parent', async () => {

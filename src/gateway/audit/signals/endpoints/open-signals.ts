@@ -11,6 +11,7 @@ import type { Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createThrottle, type Throttle } from '../../../limits/throttle.ts';
 import { insufficientScope, limitedTo, methodNotAllowed, noCredential, rateLimited } from '../../../model/faults.ts';
+import type { Principal } from '../../../model/principal.ts';
 import { type Route, routeOfGateway } from '../../../model/route.ts';
 import type { Exchange, Step } from '../../../request/exchange.ts';
 import { manageScope, readScope, type SignalsSettings } from '../config.ts';
@@ -27,14 +28,16 @@ type SignalsDeps = Omit<StreamDeps, 'box'> & {
   kv: Kv;
   log: Logger;
   /** With the current route table. */
-  current: { get: () => { identifyCaller: Step } };
+  current: {
+    get: () => { identifyCaller: Step; recheckCaller: (exchange: Exchange, before: Principal) => Promise<unknown> };
+  };
   /** See RecordDecision. */
   access: { decisions: { allow: Step; settle: (exchange: Exchange) => void } };
 };
 
 export type Signals = { middleware: Middleware; close: () => void };
 
-type Answer = (request: SignalRequest, gone: AbortSignal) => Promise<SignalAnswer>;
+type Answer = (request: SignalRequest, gone: AbortSignal, stillAllowed: () => Promise<void>) => Promise<SignalAnswer>;
 /** `scope`: the one that is needed; `manageScope` includes the other. */
 type Endpoint = { scope: typeof manageScope | typeof readScope; answer: Answer };
 
@@ -66,6 +69,9 @@ export const openSignals = async (deps: SignalsDeps): Promise<Signals | undefine
   ]);
   const { decisions } = deps.access;
   const identifyCaller: Step = (exchange) => deps.current.get().identifyCaller(exchange);
+  const recheck = async (exchange: Exchange): Promise<void> => {
+    if (exchange.principal !== undefined) await deps.current.get().recheckCaller(exchange, exchange.principal);
+  };
   const throttle = createThrottle({ kv: deps.kv, name: 'signals', callsMax, windowSeconds: 60 });
   const middleware: Middleware = async (ctx, next) => {
     const document = documents.get(ctx.path);
@@ -85,7 +91,8 @@ export const openSignals = async (deps: SignalsDeps): Promise<Signals | undefine
     await decisions.allow(exchange);
     const about = aboutOf(exchange);
     if (exchange.dpopNonce !== undefined) ctx.set('dpop-nonce', exchange.dpopNonce);
-    write(ctx, await endpoint.answer({ ...(await readRequest(ctx, clientId)), about }, goneSignal(ctx)));
+    const request = { ...(await readRequest(ctx, clientId)), about };
+    write(ctx, await endpoint.answer(request, goneSignal(ctx), () => recheck(exchange)));
     decisions.settle(exchange);
   };
   return { middleware, close: waits.close };

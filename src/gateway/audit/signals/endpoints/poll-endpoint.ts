@@ -25,10 +25,17 @@ const pollBody = z.object({
     .default({}),
 });
 
-/** `gone`: aborted when the receiver closes its connection. */
+/**
+ * `gone`: aborted when the receiver closes its connection. `stillAllowed` throws the refusal that the caller would get now: its
+ * credential may end while the poll waits.
+ */
 export const createPoll =
   ({ db, log, sign, waits }: PollDeps) =>
-  async ({ clientId, streamId, body }: SignalRequest, gone: AbortSignal): Promise<SignalAnswer> => {
+  async (
+    { clientId, streamId, body }: SignalRequest,
+    gone: AbortSignal,
+    stillAllowed: () => Promise<void>,
+  ): Promise<SignalAnswer> => {
     const { maxEvents, returnImmediately, ack, setErrs } = parseBody(pollBody, body);
     const stream = await streamOfClient(db, clientId);
     if (stream === undefined || stream.streamId !== streamId || stream.delivery !== 'poll') throw noSuchStream();
@@ -44,6 +51,7 @@ export const createPoll =
     let found = await readEvents(db, streamId, limit + 1);
     if (found.length === 0 && !returnImmediately) {
       await waits.forEvent(streamId, gone);
+      await stillAllowed();
       found = await readEvents(db, streamId, limit + 1);
     }
     const sets: Record<string, string> = {};

@@ -6,6 +6,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { InChangeTurn } from '../../../limits/change-turns.ts';
 import { rateLimited } from '../../../model/faults.ts';
 import type { NewAuditEvent } from '../../event/event.ts';
 import { appendChange } from '../../record/append-change.ts';
@@ -31,6 +32,7 @@ export type StreamDeps = {
   box: Pick<SecretBox, 'seal' | 'derive'>;
   clock: Clock;
   origin: string;
+  inChangeTurn: InChangeTurn;
   /** What forbids that events are pushed to an address; undefined: nothing. Default: none may be. */
   pushProblem?: PushProblem | undefined;
 };
@@ -76,7 +78,7 @@ const lockOwn = async (tx: Tx, clientId: string, streamId: string): Promise<stor
 const requireId = (streamId: string | undefined): string => parseBody(idMember, { stream_id: streamId }).stream_id;
 
 export const createStreamEndpoints = (deps: StreamDeps) => {
-  const { db, box, clock, origin, pushProblem = noPush } = deps;
+  const { db, box, clock, origin, inChangeTurn, pushProblem = noPush } = deps;
   const show = (stream: store.Stream) => showConfiguration(stream, pollUrlOf(origin, stream.streamId));
   const audited: Audited = (tx, { about }, stream, done, more = {}) =>
     appendChange(tx, box, clock.now(), {
@@ -86,12 +88,14 @@ export const createStreamEndpoints = (deps: StreamDeps) => {
       actor: stream.clientId,
       details: JSON.stringify({ stream: stream.streamId, done, ...more }),
     });
+  const change = <T>(clientId: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
+    inChangeTurn(clientId, () => inTransaction(db, work));
   /** In one transaction with the stream locked. */
   const onOwn = <T>(
     clientId: string,
     streamId: string,
     work: (tx: Tx, stream: store.Stream) => Promise<T>,
-  ): Promise<T> => inTransaction(db, async (tx) => work(tx, await lockOwn(tx, clientId, streamId)));
+  ): Promise<T> => change(clientId, async (tx) => work(tx, await lockOwn(tx, clientId, streamId)));
 
   const create: Endpoint = async ({ clientId, body, about }) => {
     const made: store.Stream = {
@@ -99,7 +103,7 @@ export const createStreamEndpoints = (deps: StreamDeps) => {
       ...{ statusReason: null, verifiedAt: null, failures: 0 },
     };
     const stream = await applyConfiguration({ box, pushProblem }, made, readConfiguration(body), true);
-    await inTransaction(db, async (tx) => {
+    await change(clientId, async (tx) => {
       if (!(await store.insertStream(tx, stream, clock.now())))
         throw new Fault('CONFLICT', 'The client has a stream already; read it, or delete it first');
       await audited(tx, { about }, stream, 'created', { delivery: stream.delivery });

@@ -2,6 +2,8 @@
  * A semaphore: at most `atOnceMax` holders at a time. Later callers wait in order, in a bounded queue and for a bounded
  * time.
  */
+import { createTally } from './tally.ts';
+import { createWaiters } from './waiters.ts';
 
 export type Semaphore = {
   /**
@@ -24,37 +26,20 @@ export const createSemaphore = (bounds: Bounds): Semaphore => {
   return { acquire: (signal) => shared.acquire('', signal) };
 };
 
-type Waiter = { name: string; finish: (held: boolean) => void };
-
 /**
  * One semaphore that several names share. A name may hold all of it while no other name waits; what is released goes to the name that
- * holds least, and among these to the one that has waited for longest. In a full queue a caller takes the turn of the newest
+ * holds least, and among these to the one whose last turn is longest ago. In a full queue a caller takes the turn of the newest
  * waiter of the name with most of them, where its own name has fewer by two or more.
  */
 export const createSharedSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): Semaphores => {
-  const held = new Map<string, number>();
+  const held = createTally();
   let taken = 0;
-  const waiting: Waiter[] = [];
-  const heldBy = (name: string): number => held.get(name) ?? 0;
-  const waitersOf = (name: string): number => waiting.filter((one) => one.name === name).length;
+  /** Each with what ends its wait. */
+  const waiters = createWaiters<(isHeld: boolean) => void>();
 
   const take = (name: string): void => {
     taken += 1;
-    held.set(name, heldBy(name) + 1);
-  };
-
-  const drop = (name: string): void => {
-    taken -= 1;
-    if (heldBy(name) > 1) held.set(name, heldBy(name) - 1);
-    else held.delete(name);
-  };
-
-  const remove = (waiter: Waiter): void => void waiting.splice(waiting.indexOf(waiter), 1);
-
-  const nextWaiter = (): Waiter | undefined => {
-    let next = waiting[0];
-    for (const one of waiting) if (next !== undefined && heldBy(one.name) < heldBy(next.name)) next = one;
-    return next;
+    held.add(name);
   };
 
   /** The release function of one holder; a second call does nothing. */
@@ -63,42 +48,37 @@ export const createSharedSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Boun
     return () => {
       if (ended) return;
       ended = true;
-      drop(name);
+      taken -= 1;
+      held.drop(name);
       // The next waiter becomes the holder directly, so a new caller cannot overtake it.
-      const next = nextWaiter();
+      const next = waiters.next(held.of);
       if (next === undefined) return;
-      remove(next);
+      waiters.serve(next);
       take(next.name);
-      next.finish(true);
+      next.value(true);
     };
   };
 
   /** True when there is room for one more waiter of the name. */
   const makeRoom = (name: string): boolean => {
-    if (waiting.length < waitingMax) return true;
-    const most = Math.max(...waiting.map((one) => waitersOf(one.name)));
-    const newest = waiting.findLast((one) => waitersOf(one.name) === most);
-    if (newest === undefined || most <= waitersOf(name) + 1) return false;
-    remove(newest);
-    newest.finish(false);
-    return true;
+    if (waiters.size < waitingMax) return true;
+    const yielding = waiters.yielding(name);
+    yielding?.value(false);
+    return yielding !== undefined;
   };
 
   const wait = (name: string, signal: AbortSignal): Promise<boolean> =>
     new Promise((resolve) => {
       const finish = (isHeld: boolean): void => {
+        waiters.remove(waiter);
         clearTimeout(timer);
         signal.removeEventListener('abort', leave);
         resolve(isHeld);
       };
-      const waiter: Waiter = { name, finish };
-      const leave = (): void => {
-        remove(waiter);
-        finish(false);
-      };
+      const waiter = waiters.add(name, finish);
+      const leave = (): void => finish(false);
       const timer = setTimeout(leave, waitMsMax);
       signal.addEventListener('abort', leave, { once: true });
-      waiting.push(waiter);
     });
 
   return {
@@ -141,6 +121,34 @@ export const createSemaphores = (bounds: Bounds): Semaphores => {
         release();
         leave();
       };
+    },
+  };
+};
+
+type Turns = {
+  /** As `acquire` of a semaphore, for one of `each` that counts for `sharer` among all. The function ends the turn. */
+  acquire(of: { each: string; sharer: string }, signal: AbortSignal): Promise<(() => void) | undefined>;
+};
+
+type TurnBounds = Record<'ofEach' | 'ofAll', Omit<Bounds, 'waitMsMax'>> & Pick<Bounds, 'waitMsMax'>;
+
+/** Turns with bounds for each name, and for all names together, which sharers share. `waitMsMax` is for both waits together. */
+export const createTurns = ({ ofEach, ofAll, waitMsMax }: TurnBounds): Turns => {
+  const names = createSemaphores({ ...ofEach, waitMsMax });
+  const all = createSharedSemaphore({ ...ofAll, waitMsMax });
+  return {
+    acquire: async ({ each, sharer }, signal) => {
+      const inTime = AbortSignal.any([signal, AbortSignal.timeout(waitMsMax)]);
+      // In this sequence, so that those who wait for their name are none of those who wait for all.
+      const leaveEach = await names.acquire(each, inTime);
+      const leaveAll = leaveEach && (await all.acquire(sharer, inTime));
+      const leave = (): void => {
+        leaveAll?.();
+        leaveEach?.();
+      };
+      if (leaveAll !== undefined) return leave;
+      leave();
+      return undefined;
     },
   };
 };
