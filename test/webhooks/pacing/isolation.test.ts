@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { quick, slow, unknown } from '#src/webhooks/pacing/concurrency-limit.ts';
 import { createSlots, type Slot } from '#src/webhooks/pacing/slots.ts';
 import { until } from '../../support/until.ts';
@@ -19,6 +19,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  vi.useRealTimers();
   await engine.close();
   for (const receiver of receivers.splice(0)) await receiver.close();
 });
@@ -304,4 +305,40 @@ test('A-725 an endpoint whose limit rises starts what is held ahead for it only 
     expect(inFlight()).toBeLessThanOrEqual(14);
   }
   expect(slots.room(performance.now())).toMatchObject({ free: 16, full: [] });
+});
+
+test('A-820 deliveries that are held ahead for a host that stops answering leave slots to others when they start', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const slots = createSlots({ slotsMax: 16, slowSlotsMax: 64, perEndpointMax: 8, slowMs: 3_600_000, shortMs: 50 });
+  const take = (endpointUid: string, url: string): Slot => {
+    const slot = slots.tryTake({
+      endpointUid,
+      endpointClass: quick,
+      recoveredMs: 0,
+      target: { tenant: endpointUid, url },
+    });
+    if ('isFull' in slot) throw new Error(`${endpointUid} has no slot`);
+    return slot;
+  };
+  const shared = 'https://orders.example/hook';
+  const uids = Array.from({ length: 8 }, (_, index) => `end_${index}`);
+  for (const uid of uids)
+    for (let count = 0; count < 8; count += 1) {
+      const slot = take(uid, shared);
+      await slot.waitForSlot(never);
+      slot.answered();
+      slot.release({ tookMs: 5, failed: false });
+    }
+  for (const uid of uids) for (let count = 0; count < 9; count += 1) void take(uid, shared).waitForSlot(never);
+  // None is answered from here on. Attempts that take long move to slow slots, and the next ones start.
+  for (let rounds = 0; rounds < 100; rounds += 1) {
+    vi.advanceTimersByTime(100);
+    slots.room(performance.now());
+    await Promise.resolve();
+  }
+
+  for (let count = 0; count < 20; count += 1) {
+    vi.advanceTimersByTime(100);
+    expect(await take(`other_${count}`, `https://other-${count}.example/`).waitForSlot(never)).toBe(true);
+  }
 });
