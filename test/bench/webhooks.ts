@@ -7,11 +7,11 @@
  * machine changes less than a rate. `latency`: from commit to arrival, idle and at half load: half of the rate at which
  * the worker keeps up with commits beside it, with the bare loop at the same pace. `backlog`: both beside 1,000,000
  * waiting deliveries. `kills`: from commit to first arrival while workers are killed. Named parts run alone. Exit code 1
- * when a goal is missed.
+ * when a goal is missed. Of all parts but `latency` the worker has core 0, and the store and the receivers have core 1.
  *
  * `BENCH_DATABASE_URL`: a database of another server, as a superuser, in place of the PostgreSQL that npm installs. The bench makes
- * databases `orderpass_bench…` there, in place of those of an earlier run. Pin its processes to core 1 (`taskset -c 1`), as the
- * bench does with its own.
+ * databases `orderpass_bench…` there, in place of those of an earlier run. Pin its processes to core 1 (`taskset -c 1`) too,
+ * but for `latency`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tuneForFewCores } from '#src/platform/tune-memory.ts';
@@ -258,43 +258,51 @@ const benchSignatures = async (parts: Parts, harness: Harness): Promise<void> =>
   }
 };
 
+/** Half loads: of the rate beside a producer, or of that of events recorded before, with a commit every `gapMs`. */
+const halfLoads = [
+  { of: 'sustained', gapMs: steadyGapMs, hasGoal: true },
+  { of: 'sustained', gapMs: 50, hasGoal: false },
+  { of: 'full', gapMs: steadyGapMs, hasGoal: false },
+] as const;
+
+/**
+ * Each round measures its own rates before its loads, since the speed of a shared machine changes by half within a minute: half of a rate
+ * that was measured earlier may be three quarters of the rate now.
+ */
 const benchLatency = async (parts: Parts, harness: Harness): Promise<void> => {
-  const full: number[] = [];
-  const sustained: number[] = [];
-  for (let round = 1 - warmUpRounds; round <= rounds; round += 1) {
-    const rate = await engineRate(parts, harness, many);
-    const beside = await sustainedRate(parts, harness, eventsIn(rate / 2, steadyGapMs));
-    if (round <= 0) continue;
-    full.push(rate);
-    sustained.push(beside);
-  }
-  figure('1,000 receivers, deliveries per second, events recorded before', median(full));
-  figure('the same with a producer beside it', median(sustained));
-  const halves = [
-    { rate: median(sustained) / 2, gapMs: 50, hasGoal: false },
-    { rate: median(sustained) / 2, gapMs: steadyGapMs, hasGoal: true },
-    { rate: median(full) / 2, gapMs: steadyGapMs, hasGoal: false },
-  ];
+  const rates: Record<'full' | 'sustained', number[]> = { full: [], sustained: [] };
   const idle: number[] = [];
   const bare: number[] = [];
-  const loaded: number[][] = halves.map(() => []);
-  await probe(parts, harness);
-  // The loop has not run before, and its code is slow at first. The engine has, to find its rate.
-  const pace = { perSecond: median(sustained) / 2, gapMs: steadyGapMs };
-  await probeLoop(parts, pace);
-  for (let round = 0; round < rounds; round += 1) {
-    idle.push(...(await probe(parts, harness)));
+  const loaded: number[][] = halfLoads.map(() => []);
+  for (let round = 1 - warmUpRounds; round <= rounds; round += 1) {
+    const full = await engineRate(parts, harness, many);
+    const sustained = await sustainedRate(parts, harness, eventsIn(full / 2, steadyGapMs));
+    const pace = { perSecond: sustained / 2, gapMs: steadyGapMs };
+    if (round < 0) continue;
+    if (round === 0) {
+      // Neither has run before, and new code is slow at first.
+      await probe(parts, harness);
+      await probeLoop(parts, pace);
+      continue;
+    }
+    rates.full.push(full);
+    rates.sustained.push(sustained);
+    for (const [index, { of, gapMs }] of halfLoads.entries()) {
+      const load = { perSecond: { full, sustained }[of] / 2, gapMs };
+      loaded[index]?.push(...(await underLoad(harness, load, () => probe(parts, harness))));
+    }
     bare.push(...(await probeLoop(parts, pace)));
-    for (const [index, { rate: perSecond, gapMs }] of halves.entries())
-      loaded[index]?.push(...(await underLoad(harness, { perSecond, gapMs }, () => probe(parts, harness))));
+    idle.push(...(await probe(parts, harness)));
   }
+  figure('1,000 receivers, deliveries per second, events recorded before', median(rates.full));
+  figure('the same with a producer beside it', median(rates.sustained));
   const [p50, p99] = [percentile(idle, 0.5), percentile(idle, 0.99)];
   figure('idle: commit to arrival, p50, ms', p50, atMost(p50, goals.idleP50MsMax));
   figure('idle: commit to arrival, p99, ms', p99, atMost(p99, goals.idleP99MsMax));
-  figure(`bare loop, ${Math.round(median(sustained) / 2)} a second: due to arrival, p50, ms`, percentile(bare, 0.5));
+  figure('bare loop at half load: due to arrival, p50, ms', percentile(bare, 0.5));
   figure('the same, p99, ms', percentile(bare, 0.99));
-  for (const [index, { rate, gapMs, hasGoal }] of halves.entries()) {
-    const words = `${Math.round(rate)} a second, a commit every ${gapMs} ms: commit to arrival`;
+  for (const [index, { of, gapMs, hasGoal }] of halfLoads.entries()) {
+    const words = `${Math.round(median(rates[of]) / 2)} a second, a commit every ${gapMs} ms: commit to arrival`;
     figure(`${words}, p50, ms`, percentile(loaded[index] ?? [], 0.5));
     const loadP99 = percentile(loaded[index] ?? [], 0.99);
     figure(`${words}, p99, ms`, loadP99, hasGoal ? atMost(loadP99, goals.loadP99MsMax) : undefined);
@@ -352,54 +360,84 @@ const benchKills = async (parts: Parts, harness: Harness): Promise<void> => {
   figure('the same, longest, ms', Math.max(...took));
 };
 
-const startStore = async (): Promise<string> => {
-  const store = await startPart('store', 1, []);
-  closers.push(() => stopPart(store));
-  return String(store.ready.url);
+/** The cores of the processes; undefined: any. Receivers are beside the store, the bare loop is beside the worker. */
+type Cores = { worker: 0 | undefined; store: 1 | undefined };
+
+/** A ratio compares the worker with the bare loop on the same core. */
+const ofTheirOwn: Cores = { worker: 0, store: 1 };
+/** Nothing compares them, and operators do not pin them either. */
+const any: Cores = { worker: undefined, store: undefined };
+
+const startParts = async ({ worker, store }: Cores): Promise<Parts> => {
+  const receivers = await startPart('webhook-receivers', store, [String(receiversCount)]);
+  closers.push(() => stopPart(receivers));
+  const loop = await startPart('webhook-loop', worker, []);
+  closers.push(() => stopPart(loop));
+  return { receivers, loop, ports: receivers.ready.ports as number[] };
 };
+
+const startEngine = async (url: string, name: string, { ports }: Parts, cores: Cores): Promise<Harness> => {
+  const harness = await openHarness(url, name);
+  closers.push(() => harness.close());
+  await addReceivers(harness, ports);
+  const worker = await harness.startWorker({}, cores.worker !== undefined);
+  closers.push(() => worker.stop());
+  return harness;
+};
+
+const printSetting = (where: string): void =>
+  print(
+    `${rounds} rounds, ${eventsPerRound} deliveries each; worker and bare loop beside receivers and store, ${where}`,
+  );
 
 const named = process.argv.slice(2);
 const wants = (part: string): boolean => named.length === 0 || named.includes(part);
-const benchDeliveries = async (url: string): Promise<void> => {
-  const receivers = await startPart('webhook-receivers', 1, [String(receiversCount)]);
-  closers.push(() => stopPart(receivers));
-  const loop = await startPart('webhook-loop', 0, []);
-  closers.push(() => stopPart(loop));
-  const parts: Parts = { receivers, loop, ports: receivers.ready.ports as number[] };
-  const harnessOf = async (name: string): Promise<Harness> => {
-    const harness = await openHarness(url, name);
-    closers.push(() => harness.close());
-    await addReceivers(harness, parts.ports);
-    const worker = await harness.startWorker();
-    closers.push(() => worker.stop());
-    return harness;
-  };
-  print(
-    `${rounds} rounds, ${eventsPerRound} deliveries each; worker and bare loop beside receivers and store, ${pinned}`,
-  );
+
+const benchPinned = async (url: string): Promise<void> => {
+  if (wants('headers')) await benchHeaders(url);
+  if (!['kills', 'rate', 'signatures', 'backlog'].some(wants)) return;
+  const parts = await startParts(ofTheirOwn);
+  printSetting(pinned);
   if (wants('kills')) {
     const harness = await openHarness(url, 'bench_kills');
     closers.push(() => harness.close());
     await benchKills(parts, harness);
   }
-  if (!['rate', 'signatures', 'latency', 'backlog'].some(wants)) return;
+  if (!['rate', 'signatures', 'backlog'].some(wants)) return;
   await fillLog(url);
-  const harness = await harnessOf('bench');
+  const harness = await startEngine(url, 'bench', parts, ofTheirOwn);
   const stolenShare = watchStolenTime();
   if (wants('rate')) await benchRate(parts, harness);
   if (wants('signatures')) await benchSignatures(parts, harness);
-  if (wants('latency')) await benchLatency(parts, harness);
-  if (wants('backlog')) await benchBacklog(parts, harness, await harnessOf('bench_backlog'));
+  if (wants('backlog')) await benchBacklog(parts, harness, await startEngine(url, 'bench_backlog', parts, ofTheirOwn));
   figure('taken of the cores by other machines of the host, %', stolenShare());
 };
 
-try {
-  const url = process.env.BENCH_DATABASE_URL ?? (await startStore());
-  if (wants('headers')) await benchHeaders(url);
-  if (['kills', 'rate', 'signatures', 'latency', 'backlog'].some(wants)) await benchDeliveries(url);
-} finally {
-  for (const close of closers.reverse()) await close().catch(() => undefined);
-}
+const benchUnpinned = async (url: string): Promise<void> => {
+  const parts = await startParts(any);
+  printSetting('not pinned');
+  await fillLog(url);
+  const harness = await startEngine(url, 'bench', parts, any);
+  const stolenShare = watchStolenTime();
+  await benchLatency(parts, harness);
+  figure('taken of the cores by other machines of the host, %', stolenShare());
+};
+
+/** Measures with processes that end afterwards. */
+const withStore = async ({ store: core }: Cores, measureOn: (url: string) => Promise<void>): Promise<void> => {
+  try {
+    const { BENCH_DATABASE_URL: given } = process.env;
+    if (given !== undefined) return await measureOn(given);
+    const store = await startPart('store', core, []);
+    closers.push(() => stopPart(store));
+    await measureOn(String(store.ready.url));
+  } finally {
+    for (const close of closers.splice(0).reverse()) await close().catch(() => undefined);
+  }
+};
+
+if (['headers', 'kills', 'rate', 'signatures', 'backlog'].some(wants)) await withStore(ofTheirOwn, benchPinned);
+if (wants('latency')) await withStore(any, benchUnpinned);
 if (missed.length > 0) {
   print(`missed: ${missed.join('; ')}`);
   process.exitCode = 1;

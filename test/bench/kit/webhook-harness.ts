@@ -135,8 +135,8 @@ export const openHarness = async (serverUrl: string, name: string) => {
         });
         return { id: event?.id ?? '', at: performance.timeOrigin + performance.now() };
       }),
-    /** The program in its role as a worker, with its default settings and `env`, on core 0 where cores can be chosen. */
-    startWorker: async (env: Record<string, string> = {}) => {
+    /** The program in its role as a worker, with its default settings and `env`. `isPinned`: on core 0, where cores can be chosen. */
+    startWorker: async (env: Record<string, string> = {}, isPinned = true) => {
       const worker = await startProgram({
         DATABASE_URL: url,
         ORDERPASS_MASTER_KEY: masterKey.toString('base64'),
@@ -145,7 +145,7 @@ export const openHarness = async (serverUrl: string, name: string) => {
         ...env,
       });
       workerPid = worker.child.pid;
-      pin(workerPid);
+      if (isPinned) pin(workerPid);
       return worker;
     },
     /** Processor time of the worker's main thread so far, in microseconds; NaN where the system does not tell. */
