@@ -3,6 +3,7 @@ import type { Closers } from '#src/platform/closers.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { Traces } from '#src/platform/telemetry/traces.ts';
+import type { CoreConnections } from './installation/core-connections.ts';
 import type { Installation } from './installation/installation.ts';
 import type { Certificates } from './listeners/certificates.ts';
 import type { Probes } from './probes/answer-probes.ts';
@@ -20,6 +21,7 @@ export type Context = {
   secrets: LiveSecrets;
   certificates: Certificates;
   closers: Closers;
+  coreConnections: CoreConnections;
   services: Service[];
   /** Origins that webhooks may always go to: the receiver of the demo. */
   ownOrigins: string[];

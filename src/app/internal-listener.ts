@@ -26,7 +26,10 @@ export const startInternal = async (context: Context): Promise<Internal> => {
   const operations = runsOrdering(settings) ? coreOperations(context) : [];
   const imports = runsOrdering(settings) ? openImportProcess(context) : undefined;
   const telemetry = { metrics, traces, readToken: () => secrets.read('metrics_token'), probes };
-  const handler = createInternalHandler(installation, operations, telemetry, imports?.serve);
+  const handler = createInternalHandler(installation, operations, telemetry, {
+    connections: context.coreConnections,
+    ...(imports && { serveLongWork: imports.serve }),
+  });
   const server = createInternalServer(handler, certificates.createInternalServer);
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);

@@ -17,6 +17,7 @@ import { createFetchDocument, createWebhooks, type Webhooks } from '#src/webhook
 import type { Context } from './context.ts';
 import type { Demo } from './demo/demo.ts';
 import { createDemoWithWeek, type WeekProgress } from './demo/week/fill-week.ts';
+import { createCoreConnections } from './installation/core-connections.ts';
 import { openInstallation } from './installation/installation.ts';
 import { createKeyHolder } from './installation/key-holder.ts';
 import { readMasterKeys } from './installation/master-keys.ts';
@@ -90,7 +91,8 @@ const startOnce = async ({
     readMasterKeys({ ...settings, master_key_previous: secrets.read('master_key_previous') }, { makes: false });
   const holder = createKeyHolder({ role: settings.role, readKeys, onCompared: secrets.setMasterKeyUsable, log });
   const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all', stopping, holder });
-  showStore(metrics, installation.store);
+  const coreConnections = createCoreConnections(settings);
+  showStore(metrics, installation.store, coreConnections);
   const closers = createClosers();
   closers.add(() => installation.store.close());
   // From here on: a start that takes long must not fall out of the list of those that a rotation of the master key waits for.
@@ -101,8 +103,8 @@ const startOnce = async ({
     const services = [installation.clockService, ...secrets.services, ...certificates.services];
     const drain = createDrain();
     const probes = createProbes(settings.role);
-    const parts = { metrics, traces, secrets, certificates, closers, services, supervising, probes, drain };
-    const context: Context = { settings, installation, ...parts, ownOrigins: [] };
+    const parts = { metrics, traces, secrets, certificates, closers, coreConnections, services };
+    const context: Context = { settings, installation, ...parts, supervising, probes, drain, ownOrigins: [] };
     supervising?.answerScrapes(metrics);
     // Where there are several processes, the supervising one has the only internal listener.
     const internal = supervising === undefined && hasInternal(settings) ? await startInternal(context) : undefined;

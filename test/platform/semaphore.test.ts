@@ -96,3 +96,19 @@ test('of names that hold the same, the one whose last turn is longest ago is nex
   await Promise.all(served);
   expect(came).toEqual(['many', 'few', 'many', 'few', 'many']);
 });
+
+test('a name that holds as many as one name may waits, also while the rest is free, and others do not wait behind it', async () => {
+  const shared = createSharedSemaphore({ atOnceMax: 3, eachMax: 2, waitingMax: 3, waitMsMax: 60_000 });
+  const ends = [await shared.acquire('one', never), await shared.acquire('one', never)];
+  let isThird = false;
+  const third = shared.acquire('one', never).then((end) => {
+    isThird = true;
+    return end;
+  });
+  const endOther = await shared.acquire('other', never);
+  endOther?.();
+  await settled();
+  expect(isThird).toBe(false);
+  ends[0]?.();
+  expect(await third).toBeTypeOf('function');
+});

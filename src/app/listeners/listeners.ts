@@ -108,7 +108,7 @@ const drain = (server: Server, drainMs: number): (() => void) => {
   return () => clearTimeout(timer);
 };
 
-type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveLongWork'> & {
+type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveLongWork' | 'connections'> & {
   log: Logger;
   /** Key of the assertions that the gateway signs. */
   assertionKey: Buffer;
@@ -197,7 +197,7 @@ export const createInternalHandler = (
   { store, box, clock, log }: Installation,
   operations: readonly Operation[],
   telemetry: Telemetry & { probes: Probes },
-  serveLongWork?: CoreDeps['serveLongWork'],
+  more: Pick<CoreDeps, 'serveLongWork' | 'connections'> = {},
 ): RequestListener =>
   createCoreHandler(
     operations,
@@ -207,7 +207,7 @@ export const createInternalHandler = (
       clock,
       log,
       assertionKey: box.derive(assertionKeyLabel(orderingAudience)),
-      ...(serveLongWork && { serveLongWork }),
+      ...more,
     },
     telemetry,
   );

@@ -308,6 +308,16 @@ const certificateRows = ({ tls, gateway }: Settings): [boolean, string, string][
  */
 const connectionsMin = { all: 7, gateway: 3, ordering: 2, worker: 5 } as const;
 
+/** Those that the role keeps are none of the pool with a direct address. */
+const connectionsKept = ({ role, database_direct_url: direct }: Settings): number =>
+  direct === undefined ? connectionsMin[role] - 2 : 0;
+
+/** Of the pool, for requests to the core at a time. The others are for the gateway and the loops of the process. */
+export const coreConnectionsMax = (settings: Settings): number => {
+  const others = settings.role === 'all' ? 2 : 1;
+  return Math.max(1, settings.database_connections_max - connectionsKept(settings) - others);
+};
+
 const connectionRow = (settings: Settings): [boolean, string, string] => {
   const { role, database_connections_max: max, database_direct_url: direct } = settings;
   const min = connectionsMin[role];

@@ -20,7 +20,7 @@ import type { SecretBox } from '../secret-box.ts';
 import { createSharedSemaphore, createTurns } from '../sharing/semaphore.ts';
 import { type TraceSpan, traced } from '../telemetry/traces.ts';
 import { textSlices } from '../text-slices.ts';
-import type { Operation, OperationInput } from './operation.ts';
+import type { Operation, OperationAnswer, OperationInput } from './operation.ts';
 import { type BodyBounds, mayBeLarge, readJsonObject } from './read-body.ts';
 import { resolveTenant } from './resolve-tenant.ts';
 import {
@@ -45,6 +45,8 @@ export type OperationDeps = {
   box?: Pick<SecretBox, 'seal' | 'open'>;
   /** Serves operations with `longWork`; without it this process serves them. */
   serveLongWork?: (ctx: Context, caller: AssertedCaller) => Promise<void>;
+  /** Turns of callers for a connection of `db`, for requests without long work. Default: each takes one at once. */
+  connections?: Pick<ReturnType<typeof createSharedSemaphore>, 'acquire'>;
 };
 
 const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
@@ -73,11 +75,13 @@ export const mountOperations = (operations: readonly Operation[], prefix: string
   const inTurn = createInTurn();
   const slots = createSharedSemaphore(largeBounds);
   const { serveLongWork, verifyAssertion } = deps;
+  const withConnection = createWithConnection(deps.connections);
   for (const operation of operations) {
     const handler =
       operation.longWork === true && serveLongWork !== undefined
         ? async (ctx: Context): Promise<void> => serveLongWork(ctx, callerOf(ctx.req, verifyAssertion))
-        : (ctx: Context): Promise<void> => serveWithSlot(operation, prefix, { ...deps, inTurn, slots }, ctx);
+        : (ctx: Context): Promise<void> =>
+            serveWithSlot(operation, prefix, { ...deps, inTurn, withConnection, slots }, ctx);
     if (operation.method === 'GET') router.get(operation.path, handler);
     else router.post(operation.path, handler);
   }
@@ -111,6 +115,21 @@ const createInTurn = (): InTurn => {
   };
 };
 
+type WithConnection = <T>(of: { caller: string; signal: AbortSignal }, work: () => Promise<T>) => Promise<T>;
+
+/**
+ * A request may wait for a lock in its transaction, for as long as a statement may take. Such requests of one caller would hold every
+ * connection that those of others need, so they wait for each other without one.
+ */
+const createWithConnection = (connections: OperationDeps['connections']): WithConnection => {
+  if (connections === undefined) return (_of, work) => work();
+  return async ({ caller, signal }, work) => {
+    const release = await connections.acquire(caller, signal);
+    if (release === undefined) throw signal.aborted ? hasLeft() : tooManyWait();
+    return work().finally(release);
+  };
+};
+
 const tooManyWait = (): Fault =>
   new Fault('OVERLOADED', 'Earlier requests of this kind are still running; try again shortly', {
     headers: { 'retry-after': '2' },
@@ -119,7 +138,11 @@ const tooManyWait = (): Fault =>
 /** It reaches no caller, and the log has no error of it. */
 const hasLeft = (): Fault => new Fault('REQUEST_TIMEOUT', 'The connection closed before the work began');
 
-type SlotDeps = OperationDeps & { inTurn: InTurn; slots: ReturnType<typeof createSharedSemaphore> };
+type SlotDeps = OperationDeps & {
+  inTurn: InTurn;
+  withConnection: WithConnection;
+  slots: ReturnType<typeof createSharedSemaphore>;
+};
 
 /** Long work with a large body holds one of the slots for such work. */
 const serveWithSlot = async (operation: Operation, prefix: string, deps: SlotDeps, ctx: Context): Promise<void> => {
@@ -137,7 +160,7 @@ const serveWithSlot = async (operation: Operation, prefix: string, deps: SlotDep
   }
 };
 
-type ServeDeps = OperationDeps & { inTurn: InTurn; beforeLarge?: (caller: string) => Promise<void> };
+type ServeDeps = Omit<SlotDeps, 'slots'> & { beforeLarge?: (caller: string) => Promise<void> };
 
 const serve = async (operation: Operation, prefix: string, deps: ServeDeps, ctx: Context): Promise<void> => {
   const caller = callerOf(ctx.req, deps.verifyAssertion);
@@ -164,24 +187,27 @@ const serve = async (operation: Operation, prefix: string, deps: ServeDeps, ctx:
     db,
     signal,
   });
-  const run = async (db: Kysely<unknown>, checked?: unknown): Promise<WireAnswer> => {
-    // A retried transaction shows as a second span.
-    const answer = await traced(ctx.state.span as TraceSpan | undefined, `operation ${operation.path}`, () =>
+  // A retried transaction shows as a second span.
+  const handle = (db: Kysely<unknown>, checked?: unknown): Promise<OperationAnswer<unknown>> =>
+    traced(ctx.state.span as TraceSpan | undefined, `operation ${operation.path}`, () =>
       operation.handle(input(db), checked),
     );
-    const text = 'json' in answer ? answer.json : await render(operation, answer.body);
-    return { status: 200, body: text, headers: { ...answer.headers } };
-  };
-  if (operation.method === 'GET') return send(ctx, await run(deps.db));
+  const run = async (db: Kysely<unknown>, checked?: unknown): Promise<WireAnswer> =>
+    write(operation, await handle(db, checked));
+  const connected = <T>(work: () => Promise<T>): Promise<T> => deps.withConnection({ caller: caller.id, signal }, work);
+  if (operation.method === 'GET') {
+    const answer = await connected(() => handle(deps.db));
+    return send(ctx, await write(operation, answer));
+  }
   const check = async (): Promise<unknown> => operation.check?.(input(deps.db));
   const key = readIdempotencyKey(ctx.req.headers['idempotency-key']);
   if (key === undefined) {
     const checked = await check();
-    const runsBare = operation.transaction === false;
-    const work = () => (runsBare ? run(deps.db, checked) : inTransaction(deps.db, (tx) => run(tx, checked)));
+    if (operation.transaction === false) return send(ctx, await run(deps.db, checked));
+    const work = () => inTransaction(deps.db, (tx) => run(tx, checked));
     return send(
       ctx,
-      await (operation.longWork === true ? deps.inTurn({ tenant, caller: caller.id, signal }, work) : work()),
+      await (operation.longWork === true ? deps.inTurn({ tenant, caller: caller.id, signal }, work) : connected(work)),
     );
   }
   const request = idempotentRequest({
@@ -199,14 +225,20 @@ const serve = async (operation: Operation, prefix: string, deps: ServeDeps, ctx:
       (async (db, text) => operation.checkReplay?.({ db, [tenantMember]: tenant }, JSON.parse(text))),
   });
   const mayWait = operation.check !== undefined || operation.longWork === true;
-  const isNew = mayWait && !(await hasReceipt(deps.db, request, deps.clock.now()));
+  const isNew = mayWait && !(await connected(() => hasReceipt(deps.db, request, deps.clock.now())));
   const checked = isNew ? await check() : undefined;
+  if (operation.transaction === false)
+    return send(ctx, await runOnceOutside(deps.db, request, deps.clock.now(), () => run(deps.db, checked)));
   const work = (): Promise<WireAnswer> =>
-    operation.transaction === false
-      ? runOnceOutside(deps.db, request, deps.clock.now(), () => run(deps.db, checked))
-      : inTransaction(deps.db, (tx) => runOnce(tx, request, deps.clock.now(), () => run(tx, checked)));
+    inTransaction(deps.db, (tx) => runOnce(tx, request, deps.clock.now(), () => run(tx, checked)));
   const turning = { tenant, caller: caller.id, signal, request };
-  send(ctx, await (isNew && operation.longWork === true ? deps.inTurn(turning, work) : work()));
+  send(ctx, await (isNew && operation.longWork === true ? deps.inTurn(turning, work) : connected(work)));
+};
+
+/** `answer` as it is sent. */
+const write = async (operation: Operation, answer: OperationAnswer<unknown>): Promise<WireAnswer> => {
+  const text = 'json' in answer ? answer.json : await render(operation, answer.body);
+  return { status: 200, body: text, headers: { ...answer.headers } };
 };
 
 const bodyOf = (

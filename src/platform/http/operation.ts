@@ -25,7 +25,7 @@ export type OperationInput<P> = {
   signal: AbortSignal;
 };
 
-type OperationAnswer<A> =
+export type OperationAnswer<A> =
   | { body: A; headers?: Readonly<Record<string, string>> }
   /** The whole answer as text, where it is so large that it was built in slices. The schema does not check it again. */
   | { json: string; headers?: Readonly<Record<string, string>> };

@@ -21,6 +21,9 @@ type Semaphores = {
 
 type Bounds = { atOnceMax: number; waitingMax: number; waitMsMax: number };
 
+/** `eachMax`: what one name may hold, also while no other name waits. Default: all of it. */
+type SharedBounds = Bounds & { eachMax?: number };
+
 export const createSemaphore = (bounds: Bounds): Semaphore => {
   const shared = createSharedSemaphore(bounds);
   return { acquire: (signal) => shared.acquire('', signal) };
@@ -31,11 +34,14 @@ export const createSemaphore = (bounds: Bounds): Semaphore => {
  * holds least, and among these to the one whose last turn is longest ago. In a full queue a caller takes the turn of the newest
  * waiter of the name with most of them, where its own name has fewer by two or more.
  */
-export const createSharedSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): Semaphores => {
+export const createSharedSemaphore = (bounds: SharedBounds): Semaphores & { waiting(): number } => {
+  const { atOnceMax, waitingMax, waitMsMax, eachMax = atOnceMax } = bounds;
   const held = createTally();
   let taken = 0;
   /** Each with what ends its wait. */
   const waiters = createWaiters<(isHeld: boolean) => void>();
+
+  const mayTake = (name: string): boolean => taken < atOnceMax && held.of(name) < eachMax;
 
   const take = (name: string): void => {
     taken += 1;
@@ -52,7 +58,7 @@ export const createSharedSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Boun
       held.drop(name);
       // The next waiter becomes the holder directly, so a new caller cannot overtake it.
       const next = waiters.next(held.of);
-      if (next === undefined) return;
+      if (next === undefined || !mayTake(next.name)) return;
       waiters.serve(next);
       take(next.name);
       next.value(true);
@@ -84,10 +90,11 @@ export const createSharedSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Boun
   return {
     acquire: async (name, signal) => {
       if (signal.aborted) return undefined;
-      if (taken < atOnceMax) take(name);
+      if (mayTake(name)) take(name);
       else if (!makeRoom(name) || !(await wait(name, signal))) return undefined;
       return ender(name);
     },
+    waiting: () => waiters.size,
   };
 };
 
