@@ -7,10 +7,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listChains } from '#src/gateway/audit/chain/event-store.ts';
 import { openRecorder } from '#src/gateway/audit/record/recorder.ts';
 import { createAbandonedWatch } from '#src/gateway/audit/verify/close-abandoned.ts';
+import { verifyAudit } from '#src/gateway/index.ts';
 import { createDatabase } from '#src/platform/db/pool.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
 import { type AuditHarness, openAuditHarness } from '../harness/audit-harness.ts';
+import { openHarness } from '../harness/gateway-harness.ts';
 import { openStoreLine } from '../harness/store-line.ts';
 
 let database: TestDatabase;
@@ -111,6 +113,36 @@ test('A-674 once the store is back no request is refused because of the outage, 
   } finally {
     ended.abort();
     await service;
+    await line.close();
+  }
+});
+
+test('A-833 tokens are issued while the connection that writes the audit is silent, and the audit has each once', async () => {
+  const { openDoor, createClient, createTenant, database: store, box, close } = await openHarness();
+  const line = await openStoreLine(store.url);
+  try {
+    const door = await openDoor({ pool: line.pool });
+    const { client_id, client_secret } = await createClient([await createTenant()]);
+    const body = new URLSearchParams({ client_id, client_secret, grant_type: 'client_credentials' });
+    let asked = 0;
+    const ask = async (): Promise<number> => {
+      asked += 1;
+      return (await fetch(`${door.url}/api/oauth/token`, { method: 'POST', body })).status;
+    };
+    expect(await ask()).toBe(200);
+    line.silence('"action":"token.issued"');
+    const statuses = await Promise.all([ask(), ask(), ask()]);
+    expect(line.silent()).toBe(1);
+    // On a busy machine the first ones have waited too long.
+    expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    await until(async () => (await ask()) === 200);
+    expect(line.silent()).toBe(1);
+    const { rows } = await store.pool.query("select from gateway.audit_events where action = 'token.issued'");
+    expect(rows).toHaveLength(asked);
+    expect(await verifyAudit({ db: store.db, box })).toMatchObject({ problems: [], unsigned: 0 });
+  } finally {
+    await line.restore();
+    await close();
     await line.close();
   }
 });

@@ -15,6 +15,10 @@ export type StoreLine = {
   freeze(): void;
   /** Answers of the store, or the questions to it, arrive so many milliseconds later. */
   slow(ms: number, way?: 'answers' | 'questions'): void;
+  /** Of the connection that sends this text next, no answer comes through any more. */
+  silence(text: string): void;
+  /** Connections whose answers do not come through. */
+  silent(): number;
   restore(): Promise<void>;
   close(): Promise<void>;
 };
@@ -25,6 +29,8 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
   const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
   const sockets = new Set<Socket>();
   let frozen = false;
+  let wanted: string | undefined;
+  const silent = new Set<Socket>();
   const lateMs = { answers: 0, questions: 0 };
   const track = (socket: Socket): Socket => {
     sockets.add(socket);
@@ -35,11 +41,18 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
     if (frozen) return;
     const far = track(connect(target));
     const pass = (to: Socket, way: 'answers' | 'questions') => (chunk: Buffer) => {
-      const write = (): boolean => frozen || to.write(chunk);
+      if (way === 'questions' && wanted !== undefined && chunk.includes(wanted)) {
+        wanted = undefined;
+        silent.add(near);
+      }
+      const write = (): boolean => frozen || silent.has(to) || to.write(chunk);
       if (lateMs[way] === 0) write();
       else setTimeout(write, lateMs[way]);
     };
-    near.on('data', pass(far, 'questions')).on('close', () => far.destroy());
+    near.on('data', pass(far, 'questions')).on('close', () => {
+      silent.delete(near);
+      far.destroy();
+    });
     far.on('data', pass(near, 'answers'));
     far.on('close', () => near.destroy());
   });
@@ -64,6 +77,10 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
     slow: (ms, way = 'answers') => {
       lateMs[way] = ms;
     },
+    silence: (text) => {
+      wanted = text;
+    },
+    silent: () => silent.size,
     restore: async () => {
       frozen = false;
       for (const socket of sockets) socket.destroy();

@@ -6,6 +6,7 @@
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
+import { answerInTime, LateAnswer } from '#src/platform/db/answer-in-time.ts';
 import { inTransaction, isUniqueViolation } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -39,6 +40,7 @@ export const openProcessChain = async (deps: ProcessChainDeps): Promise<ProcessC
   const { db, box, clock, log } = deps;
   const external = openExternalHeads(box);
   const key = box.derive(headLabel);
+  const inTime = createInTime();
   const open = (problem: AuditProblem | undefined): Promise<ChainRow> => openNext(deps, problem);
   let row = await open(undefined);
 
@@ -47,7 +49,7 @@ export const openProcessChain = async (deps: ProcessChainDeps): Promise<ProcessC
    * is now the head from which the next attempt or batch continues.
    */
   const isWritten = async (tried: ChainRow): Promise<boolean> => {
-    const found = await findChain(db, row.chain);
+    const found = await inTime(findChain(db, row.chain));
     if (found?.mac.equals(tried.mac)) {
       row = tried;
       return true;
@@ -62,7 +64,7 @@ export const openProcessChain = async (deps: ProcessChainDeps): Promise<ProcessC
       // An earlier attempt was signed, and its answer was lost. The attested heads stay as they were.
       const head = { ...row, signed: clock.now() };
       const mac = signHead(key, head);
-      if (await replaceHead(db, head, mac, found.mac)) row = { ...head, mac };
+      if (await inTime(replaceHead(db, head, mac, found.mac))) row = { ...head, mac };
       return false;
     }
     // Another process may have closed the chain because this one was silent for long: that is no problem.
@@ -77,7 +79,8 @@ export const openProcessChain = async (deps: ProcessChainDeps): Promise<ProcessC
       // Each attempt signs the same time, so an attempt whose answer was lost is recognised by its signature.
       const head = { ...row, ...appended.end, signed: events.at(-1)?.at ?? row.signed };
       const mac = signHead(key, head);
-      const written = await insertSigned(db, appended.events, head, mac, row.mac).catch((error: unknown) => {
+      const insert = insertSigned(db, appended.events, head, mac, row.mac);
+      const written = await inTime(insert).catch((error: unknown) => {
         // The number of the next event is taken by an event that this process did not write.
         if (!isUniqueViolation(error)) throw error;
         return occupied;
@@ -99,10 +102,10 @@ export const openProcessChain = async (deps: ProcessChainDeps): Promise<ProcessC
 
   const sign = async (closed: boolean): Promise<void> => {
     for (let attempt = 0; attempt < signAttemptsMax; attempt += 1) {
-      const head = { ...row, closed, signed: clock.now(), seen: await attestHeads(db, key, row.seen) };
+      const head = { ...row, closed, signed: clock.now(), seen: await inTime(attestHeads(db, key, row.seen)) };
       const mac = signHead(key, head);
       const signed = { ...head, mac };
-      if (await replaceHead(db, head, mac, row.mac)) row = signed;
+      if (await inTime(replaceHead(db, head, mac, row.mac))) row = signed;
       else if (!(await isWritten(signed))) continue;
       return;
     }
@@ -119,6 +122,29 @@ const createTurns = (): ((work: () => Promise<void>) => Promise<void>) => {
     const done = running.then(work, work);
     running = done.catch(() => undefined);
     return done;
+  };
+};
+
+/** chosen: less than a request waits for its event, so that it is written over another connection meanwhile. */
+const answerMsMax = 1_000;
+
+/**
+ * A connection that is gone without a word answers nothing until it is closed, and no event of the process would be written for so long.
+ * So a late statement rejects, and the next one, over another connection, is waited for as long as it takes: no more than two wait for
+ * a store that is slow. A late statement that the store still carries out replaces a head that is no more, or is found as a lost answer.
+ */
+const createInTime = (): (<T>(statement: Promise<T>) => Promise<T>) => {
+  let wasLate = false;
+  return async (statement) => {
+    const isPatient = wasLate;
+    wasLate = false;
+    if (isPatient) return statement;
+    try {
+      return await answerInTime(statement, answerMsMax);
+    } catch (error) {
+      wasLate = error instanceof LateAnswer;
+      throw error;
+    }
   };
 };
 
