@@ -40,6 +40,7 @@ import { openDoor, type PublicDoor } from './edge/open-door.ts';
 import { bodyOf, type Page } from './edge/pages.ts';
 import { createReadiness, type Readiness } from './edge/readiness.ts';
 import { openLeakReports } from './incident/leak/open-leak-reports.ts';
+import { createCallerTurns, type InCallerTurn } from './limits/caller-turns.ts';
 import { createChangeTurns } from './limits/change-turns.ts';
 import { createLimits } from './limits/limits.ts';
 import { methodNotAllowed } from './model/faults.ts';
@@ -334,9 +335,10 @@ const openLogs = (
     hooks: { noteDenial: denials.note, answered: metrics.answered, settle: decisions.settle },
   });
   const requestLists = createRequestLists({ db, clock, box, days });
+  const inSelfTurn = createCallerTurns();
   const dropEnded = createDropEnded({ db: background, clock, log }, settings.audit_days);
   const services = [dryRuns.service, ...denials.services, ...requestLog.services, dropEnded];
-  return { dryRuns, denials, requestLog, requestLists, services };
+  return { dryRuns, denials, requestLog, requestLists, inSelfTurn, services };
 };
 
 /** The transmitter answers its own paths and leaves the others. */
@@ -354,6 +356,8 @@ type SharedParts = Omit<GatewayDeps, 'metrics'> & {
   denials: DenialLog;
   requestLog: OpenedRequestLog;
   requestLists: RequestLists;
+  /** For answers about the caller itself. */
+  inSelfTurn: InCallerTurn;
   sharedUpstreams: SharedUpstreams;
   tunnels: Tunnels;
   mcp: Mcp | undefined;
@@ -371,7 +375,8 @@ const serveTable = (shared: SharedParts, described: RouteTable) => {
     recheckCaller,
     steps: accessSteps,
   } = access.forTable(table, upstreamNames(table.upstreams, shared.upstreams));
-  const answerSelf = createAnswerSelf({ db, clock, table, denials, lists: shared.requestLists, write: answers.write });
+  const { requestLists: lists, inSelfTurn: inTurn } = shared;
+  const answerSelf = createAnswerSelf({ db, clock, table, denials, lists, inTurn, write: answers.write });
   const pages = shared.pages?.(described) ?? new Map<string, Page>();
   const upstreams = openUpstreams({
     ...shared,

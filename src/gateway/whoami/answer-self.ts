@@ -7,6 +7,7 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { jsonType } from '../answer/dialects.ts';
 import type { WriteAnswer } from '../answer/write-answer.ts';
+import type { InCallerTurn } from '../limits/caller-turns.ts';
 import type { Principal } from '../model/principal.ts';
 import { denialRoute, ownUpstream, type RouteTable } from '../model/route.ts';
 import type { ownOperations } from '../model/route-file.ts';
@@ -23,6 +24,7 @@ type AnswerSelfDeps = {
   table: Pick<RouteTable, 'routes' | 'tenantWords'>;
   denials: Pick<DenialLog, 'find'>;
   lists: RequestLists;
+  inTurn: InCallerTurn;
   write: WriteAnswer;
 };
 
@@ -58,13 +60,15 @@ export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
     // A table with another id is refused (model/route-contradictions.ts).
     const answer = answerers[route.id as keyof typeof answerers];
     exchange.answered = true;
-    return answer(exchange, principal).then((members) =>
-      deps.write(exchange, {
-        status: 200,
-        headers: ['content-type', jsonType, 'cache-control', 'no-store'],
-        body: JSON.stringify({ success: true, ...members }),
-      }),
-    );
+    return deps
+      .inTurn(principal.id, () => answer(exchange, principal))
+      .then((members) =>
+        deps.write(exchange, {
+          status: 200,
+          headers: ['content-type', jsonType, 'cache-control', 'no-store'],
+          body: JSON.stringify({ success: true, ...members }),
+        }),
+      );
   };
 };
 

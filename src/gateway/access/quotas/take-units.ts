@@ -1,6 +1,7 @@
 /** Asks the store for units of a caller's quotas, one question at a time per caller. */
 import type { Kysely } from 'kysely';
 import { answerInTime } from '#src/platform/db/answer-in-time.ts';
+import { createCallerTurns } from '../../limits/caller-turns.ts';
 import type { QuotaCaller } from './quota-callers.ts';
 import { leaseUnits } from './quota-store.ts';
 
@@ -23,6 +24,9 @@ const knownMs = 1_000;
 const afterFailureMs = 250;
 
 export const createTakeUnits = ({ db, elapsedMs }: TakeUnitsDeps): TakeUnits => {
+  /** A question that is given up keeps its turn until it ends: it holds a connection until then. */
+  const inTurn = createCallerTurns();
+
   const ask = async (caller: QuotaCaller): Promise<void> => {
     const { leases } = caller;
     const requests = leases.map(({ period, startsMs, quota, held, back }) => {
@@ -47,7 +51,10 @@ export const createTakeUnits = ({ db, elapsedMs }: TakeUnitsDeps): TakeUnits => 
   };
 
   const now = (caller: QuotaCaller): Promise<void> => {
-    caller.asking ??= answerInTime(ask(caller), askMsMax).finally(() => {
+    caller.asking ??= answerInTime(
+      inTurn(caller.id, () => ask(caller)),
+      askMsMax,
+    ).finally(() => {
       caller.asking = undefined;
     });
     return caller.asking;
