@@ -149,40 +149,58 @@ export const knownDeliveries = async (
 type Joining = {
   endpointUid: string;
   redeliveryUid: string;
-  /** Events that get a new delivery. */
   events: readonly FeedEvent[];
-  /** Unfinished deliveries that become part of the redelivery and due now. */
-  adopted: readonly Pick<KnownDelivery, 'uid' | 'eventId'>[];
-  /** The queues of all of them. */
-  queues: readonly Pick<EntityQueue, 'kind' | 'entity'>[];
+  /** Unfinished deliveries of some of them. The other events get a new delivery. */
+  unfinished: readonly Pick<KnownDelivery, 'uid' | 'eventId'>[];
 };
 
 /**
- * Adds deliveries of a redelivery to their queues. Call with the lock of the endpoint, which keeps the dispatcher and
- * other redeliveries out.
+ * Adds deliveries of a redelivery to their queues. An unfinished delivery that was tried ends, and a new one takes its slot in the
+ * queue: each redelivery brings an attempt forward, and a few of them would use up all attempts of one delivery. Other
+ * unfinished ones become part of the redelivery and due now. Call with the lock of the endpoint, which keeps the dispatcher
+ * and other redeliveries out.
  */
 export const joinEntityQueues = async (tx: Kysely<unknown>, joining: Joining, now: Date): Promise<void> => {
-  const queues = joining.queues.map(({ kind, entity }) => ({ endpointUid: joining.endpointUid, kind, entity }));
+  const { endpointUid, events, unfinished } = joining;
+  const queues = events.map(({ kind, entity }) => ({ endpointUid, kind, entity }));
   await lockEntityQueues(tx, queues);
   // The schedule is locked before the deliveries, as in a claim.
-  await lockSchedule(tx, [joining.endpointUid]);
-  await insertWaiting(tx, joining, now);
+  await lockSchedule(tx, [endpointUid]);
+  const ended = await endTried(tx, joining, now);
+  const kept = unfinished.filter(({ eventId }) => !ended.has(eventId));
+  const keptEvents = new Set(kept.map(({ eventId }) => eventId));
+  await insertWaiting(tx, { ...joining, events: events.filter(({ id }) => !keptEvents.has(id)) }, now);
   await markFollowed(tx, queues);
-  if (joining.adopted.length > 0) {
-    await sql`
-      with adopted as (
-        update webhooks.deliveries set redelivery_uid = ${joining.redeliveryUid},
-          next_attempt_at = case when state = 'pending' and not ${isHeld(now)} then ${now}::timestamptz else next_attempt_at end
-        where event_id = any(${joining.adopted.map(({ eventId }) => eventId)}::text[])
-          and endpoint_uid = ${joining.endpointUid} and uid = any(${joining.adopted.map(({ uid }) => uid)}::text[])
-          and state in ('pending', 'waiting')
-        returning endpoint_uid, state, next_attempt_at, lease_until
-      ), due as (
-        select endpoint_uid, next_attempt_at from adopted where state = 'pending' and lease_until is null
-      ) ${bringForward('due')}`.execute(tx);
-  }
+  await adopt(tx, { ...joining, unfinished: kept }, now);
   await yieldToEarlier(tx, queues, now);
   await releaseNext(tx, queues, now);
+};
+
+const isOneOf = ({ endpointUid, unfinished }: Joining): RawBuilder<unknown> => sql`
+  event_id = any(${unfinished.map(({ eventId }) => eventId)}::text[]) and endpoint_uid = ${endpointUid}
+    and uid = any(${unfinished.map(({ uid }) => uid)}::text[]) and state in ('pending', 'waiting')`;
+
+/** Returns the events whose delivery has ended. One whose attempt is in flight goes on: it has no attempt brought forward. */
+const endTried = async (tx: Kysely<unknown>, joining: Joining, now: Date): Promise<Set<string>> => {
+  if (joining.unfinished.length === 0) return new Set();
+  const { rows } = await sql<{ eventId: string }>`
+    update webhooks.deliveries set state = 'cancelled', finished = ${now}, next_attempt_at = null
+    where ${isOneOf(joining)} and attempts_count > 0 and not ${isHeld(now)}
+    returning event_id as "eventId"`.execute(tx);
+  return new Set(rows.map(({ eventId }) => eventId));
+};
+
+const adopt = async (tx: Kysely<unknown>, joining: Joining, now: Date): Promise<void> => {
+  if (joining.unfinished.length === 0) return;
+  await sql`
+    with adopted as (
+      update webhooks.deliveries set redelivery_uid = ${joining.redeliveryUid},
+        next_attempt_at = case when state = 'pending' and not ${isHeld(now)} then ${now}::timestamptz else next_attempt_at end
+      where ${isOneOf(joining)}
+      returning endpoint_uid, state, next_attempt_at, lease_until
+    ), due as (
+      select endpoint_uid, next_attempt_at from adopted where state = 'pending' and lease_until is null
+    ) ${bringForward('due')}`.execute(tx);
 };
 
 const isHeld = (now: Date): RawBuilder<unknown> => sql`(lease_until is not null and lease_until > ${now})`;

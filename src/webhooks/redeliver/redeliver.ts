@@ -164,7 +164,7 @@ const step = async (tx: Kysely<unknown>, before: Redelivery, endpoint: Endpoint,
 
 type Queueing = { endpoint: Endpoint; redeliveryUid: string; events: readonly FeedEvent[]; everything: boolean };
 
-/** Returns how many deliveries follow. A delivery that is unfinished is not queued twice; it becomes due now. */
+/** Returns how many deliveries follow. An event with an unfinished delivery is not queued twice; it becomes due now. */
 const queue = async (
   tx: Kysely<unknown>,
   { endpoint: { uid: endpointUid, cancelThrough }, redeliveryUid, events, everything }: Queueing,
@@ -196,17 +196,7 @@ const queue = async (
   const moving = new Set(unfinished.map(({ eventId }) => eventId));
   const wanted = events.filter(({ id }) => moving.has(id) || everything || !succeeded.has(id));
   if (wanted.length === 0) return 0;
-  await joinEntityQueues(
-    tx,
-    {
-      endpointUid,
-      redeliveryUid,
-      events: wanted.filter(({ id }) => !moving.has(id)),
-      adopted: unfinished,
-      queues: wanted,
-    },
-    now,
-  );
+  await joinEntityQueues(tx, { endpointUid, redeliveryUid, events: wanted, unfinished }, now);
   return wanted.length;
 };
 

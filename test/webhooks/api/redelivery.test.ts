@@ -27,6 +27,11 @@ const countsOf = async (redelivery: string): Promise<Record<string, number>> =>
   (await api.get('/webhook/deliveries', { redelivery_uid: redelivery })).json.counts;
 const attemptsOf = async (): Promise<number[]> =>
   (await api.get('/webhook/deliveries')).json.deliveries.map((one: { attempts_count: number }) => one.attempts_count);
+/** Attempts of all deliveries. */
+const areRecorded = (count: number) => async (): Promise<boolean> => {
+  const { rows } = await sql`select from webhooks.attempts`.execute(api.db);
+  return rows.length === count;
+};
 const start = '2026-03-01T00:00:00Z';
 
 const isDispatched = async (): Promise<boolean> => {
@@ -163,7 +168,31 @@ test('an unfinished delivery is not sent twice by a redelivery, only sooner', as
   expect(answer.json.redelivery.queued).toBe(2);
   await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 2);
   expect(seqsOf(receiver, 'cus_1')).toEqual([1, 1, 2]);
-  expect((await api.get('/webhook/deliveries')).json.total_count).toBe(2);
+  // The one that was tried has ended for a new one; the one that was not tried is the same.
+  expect((await api.get('/webhook/deliveries')).json.counts).toMatchObject({ succeeded: 2, cancelled: 1 });
+});
+
+test('A-850 an event that is redelivered after each failure, 18 times within seconds, keeps all attempts of its schedule', async () => {
+  const receiver = await api.receiver(status(500));
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  api.startWorker();
+  const event = await api.record({ entity: 'cus_1', seq: 1 });
+  await api.record({ entity: 'cus_1', seq: 2 });
+  const pending = async () => (await api.get('/webhook/deliveries', { state: 'pending' })).json.deliveries[0];
+  await until(areRecorded(1));
+  for (let count = 2; count <= 19; count += 1) {
+    expect((await redeliver({ endpoint_uid: uid, event_id: event?.id })).json.redelivery.queued).toBe(1);
+    await until(areRecorded(count));
+  }
+  expect(seqsOf(receiver, 'cus_1')).toEqual(Array(19).fill(1));
+  expect(await pending()).toMatchObject({ event_id: event?.id, attempts_count: 1, next_attempt: 'planned' });
+  const { counts } = (await api.get('/webhook/deliveries')).json;
+  expect(counts).toEqual({ pending: 1, waiting: 1, succeeded: 0, exhausted: 0, cancelled: 18 });
+  receiver.behave(status(204));
+  // The first delay of the schedule, with its jitter.
+  api.clock.advance(6_000);
+  await until(async () => (await api.get('/webhook/deliveries', { state: 'succeeded' })).json.total_count === 2);
+  expect(seqsOf(receiver, 'cus_1')).toEqual([...Array(20).fill(1), 2]);
 });
 
 test('a large redelivery is queued in steps by the workers, one at a time per endpoint, and its progress can be read', async () => {
@@ -316,28 +345,29 @@ test('A-723 a redelivery whose deliveries a later one takes over counts them as 
   const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
   const events = [];
   for (const entity of ['cus_1', 'cus_2', 'cus_3']) events.push(await api.record({ entity, seq: 1 }));
+  // It is not tried, and so belongs to one redelivery after the other; those that were tried end for new ones.
+  await api.record({ entity: 'cus_3', seq: 2 });
   api.startWorker();
-  const areTried = async (count: number): Promise<boolean> =>
-    String(await attemptsOf()) === Array(3).fill(count).join();
-  await until(() => areTried(1));
+  await until(areRecorded(3));
   const first = (await redeliver({ endpoint_uid: uid, since: start })).json.redelivery;
-  expect(first).toMatchObject({ queued: 3, state: 'done' });
-  await until(() => areTried(2));
-  expect((await progressOf(first.uid)).json.redelivery).toMatchObject({ state: 'sending', counts: { pending: 3 } });
+  expect(first).toMatchObject({ queued: 4, state: 'done' });
+  await until(areRecorded(6));
+  const begun = { state: 'sending', counts: { pending: 3, waiting: 1 } };
+  expect((await progressOf(first.uid)).json.redelivery).toMatchObject(begun);
 
   const [event] = events;
   const second = (await redeliver({ endpoint_uid: uid, event_id: event?.id })).json.redelivery;
   expect((await progressOf(first.uid)).json.redelivery).toMatchObject({
     state: 'sending',
-    queued: 3,
-    counts: { pending: 2, cancelled: 1 },
+    queued: 4,
+    counts: { pending: 2, waiting: 1, cancelled: 1 },
   });
-  await until(async () => String((await attemptsOf()).toSorted()) === '2,2,3');
+  await until(areRecorded(7));
   const third = (await redeliver({ endpoint_uid: uid, since: start })).json.redelivery;
   expect((await progressOf(first.uid)).json.redelivery).toMatchObject({
     state: 'finished',
-    queued: 3,
-    counts: { pending: 0, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 3 },
+    queued: 4,
+    counts: { pending: 0, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 4 },
   });
   expect((await progressOf(second.uid)).json.redelivery).toMatchObject({ queued: 1, counts: { cancelled: 1 } });
   receiver.behave(status(204));
@@ -346,10 +376,10 @@ test('A-723 a redelivery whose deliveries a later one takes over counts them as 
     api.clock.advance(60_000);
     return (await progressOf(third.uid)).json.redelivery.state === 'finished';
   });
-  expect((await progressOf(third.uid)).json.redelivery.counts).toMatchObject({ succeeded: 3, cancelled: 0 });
+  expect((await progressOf(third.uid)).json.redelivery.counts).toMatchObject({ succeeded: 4, cancelled: 0 });
   // Once the log may lack deliveries that it had, it is not known what they were.
   api.clock.advance(retentionMs);
-  expect((await progressOf(first.uid)).json.redelivery.counts).toMatchObject({ cancelled: 0 });
+  expect((await progressOf(first.uid)).json.redelivery.counts).toMatchObject({ cancelled: 3 });
 });
 
 test('a redelivery during the last attempt of a delivery sends the event again after it failed, because nothing else would', async () => {
