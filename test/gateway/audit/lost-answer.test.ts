@@ -146,3 +146,28 @@ test('A-833 tokens are issued while the connection that writes the audit is sile
     await line.close();
   }
 });
+
+test('A-833 while each answer of the store takes longer than a second, events are written, each once', async () => {
+  await harness.change();
+  const line = await openStoreLine(database.url);
+  const recorder = await openRecorder({
+    ...{ db: createDatabase(line.pool), box: harness.boxOf(), clock: harness.clock },
+    ...{ log: pino({ level: 'silent' }), process: 'slow' },
+  });
+  const ended = new AbortController();
+  const service = recorder.service.run(ended.signal);
+  try {
+    await recorder.record({ action: 'token.issued', actor: 'slow' });
+    line.slow(1_300);
+    // Its caller may have waited too long.
+    await recorder.record({ action: 'token.issued', actor: 'slow' }).catch(() => undefined);
+    await until(() => recorder.waiting() === 0);
+    const stored = await harness.attack("select from gateway.audit_events where actor = 'slow'");
+    expect(stored).toHaveLength(2);
+  } finally {
+    line.slow(0);
+    ended.abort();
+    await service;
+    await line.close();
+  }
+});
