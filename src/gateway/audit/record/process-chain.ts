@@ -6,7 +6,7 @@
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
-import { answerInTime, LateAnswer } from '#src/platform/db/answer-in-time.ts';
+import { answerInTime } from '#src/platform/db/answer-in-time.ts';
 import { inTransaction, isUniqueViolation } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -130,20 +130,19 @@ const answerMsMax = 1_000;
 
 /**
  * A connection that is gone without a word answers nothing until it is closed, and no event of the process would be written for so long.
- * So a late statement rejects, and the next one, over another connection, is waited for as long as it takes: no more than two wait for
- * a store that is slow. A late statement that the store still carries out replaces a head that is no more, or is found as a lost answer.
+ * So a late statement rejects, and the next one takes another connection. From then on statements are waited for as long as they take,
+ * until one is answered in time again: a store that is slow would otherwise write nothing. A late statement that the store still
+ * carries out replaces a head that is no more, or is found as a lost answer.
  */
 const createInTime = (): (<T>(statement: Promise<T>) => Promise<T>) => {
-  let wasLate = false;
+  let isLate = false;
   return async (statement) => {
-    const isPatient = wasLate;
-    wasLate = false;
-    if (isPatient) return statement;
+    const startedMs = performance.now();
     try {
-      return await answerInTime(statement, answerMsMax);
-    } catch (error) {
-      wasLate = error instanceof LateAnswer;
-      throw error;
+      return await (isLate ? statement : answerInTime(statement, answerMsMax));
+    } finally {
+      // A timer may end a fraction of a millisecond before its time.
+      isLate = performance.now() - startedMs >= answerMsMax - 1;
     }
   };
 };
