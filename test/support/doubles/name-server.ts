@@ -7,8 +7,8 @@ export type NameServer = {
   address: string;
   /** Questions so far, as `name type`. */
   asked: string[];
-  /** Addresses of every name, IPv4 and IPv6; undefined: it keeps silent. */
-  answer(addresses: readonly string[] | undefined): void;
+  /** Addresses of every name, IPv4 and IPv6; undefined: it keeps silent. `type`: it is silent about the other one. */
+  answer(addresses: readonly string[] | undefined, type?: 'A' | 'AAAA'): void;
   close(): Promise<void>;
 };
 
@@ -19,12 +19,14 @@ const secondsToLive = 0;
 export const startNameServer = async (): Promise<NameServer> => {
   const asked: string[] = [];
   let addresses: readonly string[] | undefined = [];
+  let answered: 'A' | 'AAAA' | undefined;
   const socket = createSocket('udp4');
   socket.on('message', (message, from) => {
     const { name, end } = readName(message);
     const type = message.readUInt16BE(end);
-    asked.push(`${name} ${type === typeA ? 'A' : type === typeAaaa ? 'AAAA' : type}`);
-    if (addresses === undefined) return;
+    const typeName = type === typeA ? 'A' : type === typeAaaa ? 'AAAA' : String(type);
+    asked.push(`${name} ${typeName}`);
+    if (addresses === undefined || (answered !== undefined && typeName !== answered)) return;
     const fitting = addresses.filter((address) =>
       type === typeA ? isIPv4(address) : type === typeAaaa && !isIPv4(address),
     );
@@ -44,8 +46,9 @@ export const startNameServer = async (): Promise<NameServer> => {
   return {
     address: `127.0.0.1:${socket.address().port}`,
     asked,
-    answer: (next) => {
+    answer: (next, type) => {
       addresses = next;
+      answered = type;
     },
     close: () => new Promise((resolve) => socket.close(() => resolve())),
   };

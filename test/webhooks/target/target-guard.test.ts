@@ -205,3 +205,22 @@ test('a silent name server costs its attempt the time limit and delays no other 
     await names.close();
   }
 });
+
+test('A-851 a name whose name servers never answer for IPv6 is sent to at its IPv4 address, within the time of an attempt', async () => {
+  const names = await startNameServer();
+  try {
+    names.answer(['127.0.0.1'], 'A');
+    const resolve = byDns([names.address]);
+    const origin = `http://till.example:${receiver.port}`;
+    const rules = { allowPrivate: false, allowedOrigins: [origin] };
+    await engine.addEndpoint(`${origin}/hook`, { rules, resolve });
+    // Shorter than all tries for IPv6 take at one server; with two they take longer than the 15 s of a usual attempt.
+    engine.startWorker({ rules, resolve, attemptTimeoutMs: 6_000 });
+    await engine.record({ entity: 'cus_1', seq: 1 });
+    await until(async () => (await engine.deliveries())[0]?.attempts_count === 1);
+    expect(await engine.deliveries()).toMatchObject([{ state: 'succeeded' }]);
+    expect(receiver.received).toHaveLength(1);
+  } finally {
+    await names.close();
+  }
+});
