@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
 import { operation } from '#src/platform/http/operation.ts';
 import { uid } from '#src/platform/http/values.ts';
-import { findRedelivery, redeliveryStateOf, redeliveryStates } from '../redeliver/redelivery-store.ts';
+import { createFindRedelivery } from '../redeliver/find-redelivery.ts';
+import { redeliveryStateOf, redeliveryStates } from '../redeliver/redelivery-store.ts';
 import { type Api, viewerOf } from './api.ts';
 import { countsAnswer } from './delivery-params.ts';
 import { isoOrNull } from './endpoint-params.ts';
@@ -26,8 +27,9 @@ const redeliveryAnswer = z
   })
   .meta({ id: 'Redelivery', description: 'Recorded events that are sent again to one endpoint' });
 
-export const redeliveryOperation = (api: Api) =>
-  operation({
+export const redeliveryOperation = (api: Api) => {
+  const findRedelivery = createFindRedelivery();
+  return operation({
     method: 'GET',
     path: '/webhook/redelivery',
     summary: 'The progress of a redelivery: how much is queued, and its deliveries by state',
@@ -56,3 +58,4 @@ export const redeliveryOperation = (api: Api) =>
       };
     },
   });
+};

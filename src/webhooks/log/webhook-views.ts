@@ -4,7 +4,8 @@ import type { Clock } from '#src/platform/clock.ts';
 import { type Page, pageOf, readPlace, writePlace } from '#src/platform/db/age-pages.ts';
 import { certificateEnds } from '../auth/endpoint-auth.ts';
 import { findWatchedEndpoint, type WatchedEndpoint } from '../endpoints/endpoint-store.ts';
-import { findRedelivery, type RedeliveryProgress, redeliveryStateOf } from '../redeliver/redelivery-store.ts';
+import { createFindRedelivery } from '../redeliver/find-redelivery.ts';
+import { type RedeliveryProgress, redeliveryStateOf } from '../redeliver/redelivery-store.ts';
 import { findDelivery, type LoggedAttempt, type LoggedDelivery, listAttempts } from './delivery-log-store.ts';
 import {
   countDeliveries,
@@ -92,7 +93,7 @@ export const createClientWebhookViews = ({ db, clock }: ViewDeps) => ({
   },
 });
 
-export const createWebhookViews = ({ db, clock }: ViewDeps) => ({
+export const createWebhookViews = ({ db, clock }: ViewDeps, findRedelivery = createFindRedelivery()) => ({
   /** Newest first; `after`: the uid behind which the page begins. */
   listEndpoints: async (
     tenant: string,

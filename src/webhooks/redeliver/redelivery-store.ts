@@ -46,10 +46,22 @@ export const redeliveryStateOf = ({ state, counts }: RedeliveryProgress): (typeo
   return counts.pending + counts.waiting > 0 ? 'sending' : 'finished';
 };
 
-/** The cost grows with the number of its own deliveries only. */
-export const findRedelivery = async (
+/** True when the redelivery exists and the viewer sees its endpoint. */
+export const isRedeliverySeen = async (
   db: Kysely<unknown>,
   { tenant, client }: Viewer,
+  uid: string,
+): Promise<boolean> => {
+  const { rows } = await sql`
+    select from webhooks.redeliveries as redelivery join webhooks.endpoints as endpoint on endpoint.uid = redelivery.endpoint_uid
+    where redelivery.tenant = ${tenant} and redelivery.uid = ${uid}
+      ${client === undefined ? sql`` : sql`and owner_kind = 'api_client' and owner_id = ${client}`}`.execute(db);
+  return rows.length > 0;
+};
+
+/** The cost grows with the number of its own deliveries: a million take up to a second. */
+export const readProgress = async (
+  db: Kysely<unknown>,
   uid: string,
   now: Date,
 ): Promise<RedeliveryProgress | undefined> => {
@@ -58,15 +70,13 @@ export const findRedelivery = async (
   >`
     select redelivery.uid, redelivery.since, redelivery.endpoint_uid as "endpointUid", queued, redelivery.state, redelivery.created,
       coalesce(found.counts, '{}') as counts, found.last as "lastFinished"
-    from webhooks.redeliveries as redelivery join webhooks.endpoints as endpoint on endpoint.uid = redelivery.endpoint_uid
-    cross join lateral (
+    from webhooks.redeliveries as redelivery cross join lateral (
       select jsonb_object_agg(state, count) as counts, max(last) as last from (
         select state, count(*) as count, max(finished) as last from webhooks.deliveries
         where redelivery_uid = redelivery.uid group by state
       ) as of_state
     ) as found
-    where redelivery.tenant = ${tenant} and redelivery.uid = ${uid}
-      ${client === undefined ? sql`` : sql`and owner_kind = 'api_client' and owner_id = ${client}`}`.execute(db);
+    where redelivery.uid = ${uid}`.execute(db);
   const [row] = rows;
   if (row === undefined) return undefined;
   const { since, ...progress } = row;

@@ -4,6 +4,7 @@ import { attemptsMax } from '#src/webhooks/pacing/retry-schedule.ts';
 import { entityQueueName } from '#src/webhooks/queue/entity-queue-store.ts';
 import { retentionMs } from '#src/webhooks/queue/retention-period.ts';
 import { whileLocked } from '../../support/contention.ts';
+import { statementsOf } from '../../support/statements-of.ts';
 import { until } from '../../support/until.ts';
 import { status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { keyOf, startWebhookApi, type WebhookApi } from '../harness/webhook-api.ts';
@@ -338,6 +339,34 @@ test('F-08 the state of a redelivery can be read: how much is queued, the states
   expect([stranger.status, stranger.json.error]).toEqual([404, 'NOT_FOUND']);
   expect((await progressOf('rdl_none')).status).toBe(404);
   await stop();
+});
+
+test('A-852 polls of a redelivery of 60,000 events count its deliveries once in a while, and a caller who may not see it gets nothing', async () => {
+  const { uid } = await api.endpoint('http://127.0.0.1:1234/hook', { kinds: ['customers'] });
+  const { uid: redelivery } = (await redeliver({ endpoint_uid: uid, since: start })).json.redelivery;
+  await sql`update webhooks.redeliveries set queued = 60000`.execute(api.db);
+  await sql`
+    insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state, created, finished,
+      redelivery_uid)
+    select ${api.restuid}, 'dlv_' || number, ${uid}, 'evt_0000' || number, 'customer.changed', 'customers', 'cus_1', number, number,
+      'succeeded', ${api.clock.now()}, ${api.clock.now()}, ${redelivery}
+    from generate_series(1, 60000) as number`.execute(api.db);
+  const answers: unknown[] = [];
+  const statements = await statementsOf(async () => {
+    for (let round = 0; round < 5; round += 1)
+      answers.push(...(await Promise.all(Array.from({ length: 6 }, () => progressOf(redelivery)))));
+  });
+  const finished = { state: 'finished', queued: 60_000, counts: { pending: 0, succeeded: 60_000, cancelled: 0 } };
+  expect(answers).toHaveLength(30);
+  for (const answer of answers) expect(answer).toMatchObject({ status: 200, json: { redelivery: finished } });
+  expect((await progressOf(redelivery, { ...api.caller, id: 'opc_stranger' })).status).toBe(404);
+  // A machine that is busy may need some seconds for the 30 polls.
+  const counts = statements.filter(({ text }) => text.includes('count(*) as count, max(finished)'));
+  expect(counts.length).toBeGreaterThan(0);
+  expect(counts.length).toBeLessThan(10);
+  // It is counted anew.
+  await sql`update webhooks.deliveries set state = 'exhausted' where seq = 1`.execute(api.db);
+  await until(async () => (await progressOf(redelivery)).json.redelivery.counts.exhausted === 1);
 });
 
 test('A-723 a redelivery whose deliveries a later one takes over counts them as cancelled, and not as delivered', async () => {
