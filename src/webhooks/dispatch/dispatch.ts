@@ -277,7 +277,7 @@ const onlyInserted = async (
   const leased = made.filter((one) => one.leased);
   const inserted = await insertedOf(
     db,
-    leased.map(({ uid, event }) => ({ uid, eventId: event.id })),
+    leased.map(({ uid, endpointUid, event }) => ({ uid, endpointUid, eventId: event.id })),
   );
   return leased.filter(({ uid }) => inserted.has(uid));
 };

@@ -43,7 +43,7 @@ export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly Atte
         finished = case when made.state = 'pending' then delivery.finished else made.ended end
       from unnest(
         ${texts(({ delivery }) => delivery.eventId)}::text[], ${texts(({ delivery }) => delivery.uid)}::text[],
-        ${texts(({ delivery }) => delivery.leaseToken)}::text[], ${texts(({ uid }) => uid)}::text[],
+        ${texts(({ delivery }) => delivery.endpointUid)}::text[], ${texts(({ delivery }) => delivery.leaseToken)}::text[], ${texts(({ uid }) => uid)}::text[],
         ${times(({ started }) => started)}::timestamptz[], ${times(({ ended }) => ended)}::timestamptz[],
         ${texts(({ address }) => address)}::text[], ${smallintArray(attempts.map(({ status }) => status))}::smallint[],
         ${texts(({ failure }) => failure)}::text[], ${integers(({ retryAfterSeconds }) => retryAfterSeconds)}::integer[],
@@ -51,10 +51,12 @@ export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly Atte
         ${integers(({ timings }) => timings.connect)}::integer[], ${integers(({ timings }) => timings.tls)}::integer[],
         ${integers(({ timings }) => timings.firstByte)}::integer[], ${integers(({ timings }) => timings.total)}::integer[],
         ${texts(({ state }) => state)}::text[], ${times(({ nextAttemptAt }) => nextAttemptAt)}::timestamptz[]
-      ) as made (event_id, uid, lease_token, attempt_uid, started, ended, address, status, failure, retry_after_seconds,
+      ) as made (event_id, uid, endpoint_uid, lease_token, attempt_uid, started, ended, address, status, failure, retry_after_seconds,
         response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, state, next_attempt_at)
-      where delivery.event_id = made.event_id and delivery.uid = made.uid and delivery.lease_token = made.lease_token
-        and delivery.state in ('pending', 'cancelled')
+      -- The index has the event and the endpoint. By the event alone, each row of an event for thousands of endpoints is
+      -- found among all of its deliveries.
+      where delivery.event_id = made.event_id and delivery.endpoint_uid = made.endpoint_uid and delivery.uid = made.uid
+        and delivery.lease_token = made.lease_token and delivery.state in ('pending', 'cancelled')
       returning delivery.tenant, delivery.uid, delivery.event_id, delivery.attempts_count, delivery.endpoint_uid,
         delivery.state, delivery.followed, delivery.next_attempt_at, made.attempt_uid, made.started, made.address, made.status,
         made.failure, made.retry_after_seconds, made.response, made.dns_ms, made.connect_ms, made.tls_ms,
@@ -151,9 +153,8 @@ export const writeScheduleChanges = async (tx: Kysely<unknown>, changes: readonl
 export const holdsLease = async (tx: Kysely<unknown>, { delivery }: AttemptRecord): Promise<boolean> => {
   const { rows } = await sql`
     select from webhooks.deliveries
-    where event_id = ${delivery.eventId} and uid = ${delivery.uid} and lease_token = ${delivery.leaseToken}`.execute(
-    tx,
-  );
+    where event_id = ${delivery.eventId} and endpoint_uid = ${delivery.endpointUid} and uid = ${delivery.uid}
+      and lease_token = ${delivery.leaseToken}`.execute(tx);
   return rows.length > 0;
 };
 

@@ -148,7 +148,7 @@ export const leaseDue = async (
   if (turns.length === 0) return [];
   const { rows } = await sql<LeasedDelivery>`
     with chosen as materialized (
-      select due.event_id, due.uid
+      select due.event_id, due.uid, turn.endpoint_uid
       from unnest(${turns.map(({ endpointUid }) => endpointUid)}::text[], ${turns.map(({ count }) => count)}::integer[],
         ${turns.map(({ before }) => before)}::timestamptz[]) as turn (endpoint_uid, count, before)
       cross join lateral (
@@ -163,7 +163,8 @@ export const leaseDue = async (
     from chosen
     -- Only pending deliveries have a next attempt. A condition on the state would make the planner scan all pending
     -- ones.
-    where delivery.event_id = chosen.event_id and delivery.uid = chosen.uid and delivery.next_attempt_at <= ${lease.now}
+    where delivery.event_id = chosen.event_id and delivery.endpoint_uid = chosen.endpoint_uid
+      and delivery.uid = chosen.uid and delivery.next_attempt_at <= ${lease.now}
       and (delivery.lease_until is null or delivery.lease_until <= ${lease.now})
     returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",
       delivery.kind, delivery.entity, delivery.attempts_count as "attemptsCount", delivery.next_attempt_at as "dueAt",
@@ -221,15 +222,15 @@ export const saveSchedule = async (tx: Kysely<unknown>, turns: readonly Schedule
 /** Returns a lease without an attempt. A time that has passed keeps the turn of the delivery; its endpoint keeps its own. */
 export const returnLease = async (
   db: Kysely<unknown>,
-  delivery: Pick<ClaimedDelivery, 'eventId' | 'uid' | 'leaseToken'>,
+  delivery: Pick<ClaimedDelivery, 'eventId' | 'endpointUid' | 'uid' | 'leaseToken'>,
   nextAttemptAt: Date,
   now: Date,
 ): Promise<void> => {
   await sql`
     with returned as (
       update webhooks.deliveries set lease_token = null, lease_until = null, next_attempt_at = ${nextAttemptAt}
-      where event_id = ${delivery.eventId} and uid = ${delivery.uid} and lease_token = ${delivery.leaseToken}
-        and state = 'pending'
+      where event_id = ${delivery.eventId} and endpoint_uid = ${delivery.endpointUid} and uid = ${delivery.uid}
+        and lease_token = ${delivery.leaseToken} and state = 'pending'
       returning endpoint_uid, greatest(next_attempt_at, ${now}) as next_attempt_at
     ) ${bringForward('returned')}`.execute(db);
 };

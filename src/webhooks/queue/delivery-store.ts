@@ -115,13 +115,13 @@ export const insertDeliveries = async (
 /** Uids of the deliveries that exist. */
 export const insertedOf = async (
   db: Kysely<unknown>,
-  made: readonly { uid: string; eventId: string }[],
+  made: readonly { uid: string; endpointUid: string; eventId: string }[],
 ): Promise<Set<string>> => {
   const { rows } = await sql<{ uid: string }>`
-    select delivery.uid from unnest(${made.map(({ eventId }) => eventId)}::text[], ${made.map(({ uid }) => uid)}::text[])
-      as wanted (event_id, uid)
-    join webhooks.deliveries as delivery on delivery.event_id = wanted.event_id and delivery.uid = wanted.uid`.execute(
-    db,
-  );
+    select delivery.uid
+    from unnest(${made.map(({ eventId }) => eventId)}::text[], ${made.map(({ endpointUid }) => endpointUid)}::text[],
+      ${made.map(({ uid }) => uid)}::text[]) as wanted (event_id, endpoint_uid, uid)
+    join webhooks.deliveries as delivery on delivery.event_id = wanted.event_id
+      and delivery.endpoint_uid = wanted.endpoint_uid and delivery.uid = wanted.uid`.execute(db);
   return new Set(rows.map(({ uid }) => uid));
 };

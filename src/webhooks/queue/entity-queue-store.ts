@@ -90,7 +90,8 @@ export const releaseNext = async (
       next_attempt_at = least(${now}, greatest(queue.turn, head.created))
     from ${unnestEnded(queues, now)}
     cross join lateral (select event_id, uid, state, created from ${unfinishedInQueue} ${inSequence} limit 1) as head
-    where delivery.event_id = head.event_id and delivery.uid = head.uid and delivery.state = 'waiting'
+    where delivery.event_id = head.event_id and delivery.endpoint_uid = queue.endpoint_uid and delivery.uid = head.uid
+      and delivery.state = 'waiting'
       and head.state = 'waiting' and (${madeAfter ?? null}::timestamptz is null or head.created > ${madeAfter ?? null})
       and not exists (select from ${unfinishedInQueue} and unfinished.state = 'pending')
     returning delivery.endpoint_uid, ${now}::timestamptz as next_attempt_at
@@ -120,7 +121,9 @@ export const markFollowed = async (tx: Kysely<unknown>, queues: readonly EntityQ
     from ${unnestQueues(queues)} cross join lateral (
       select event_id, uid from ${unfinishedInQueue} and unfinished.state = 'pending' and not unfinished.followed
     ) as first
-    where head.event_id = first.event_id and head.uid = first.uid`.execute(tx);
+    where head.event_id = first.event_id and head.endpoint_uid = queue.endpoint_uid and head.uid = first.uid`.execute(
+    tx,
+  );
 };
 
 /** The delivery of an event at an endpoint. */

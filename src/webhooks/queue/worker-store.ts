@@ -88,15 +88,17 @@ export const takeOverWorker = async (
     // A delivery whose result is being written at this moment is skipped: that write returns its lease.
     await sql`
       with free as materialized (
-        select delivery.event_id, delivery.uid
-        from unnest(${leased.map(({ eventId }) => eventId)}::text[], ${leased.map((one) => one.uid)}::text[])
-          as wanted (event_id, uid)
-        join webhooks.deliveries as delivery on delivery.event_id = wanted.event_id and delivery.uid = wanted.uid
+        select delivery.event_id, delivery.endpoint_uid, delivery.uid
+        from unnest(${leased.map(({ eventId }) => eventId)}::text[], ${leased.map(({ endpointUid }) => endpointUid)}::text[],
+          ${leased.map((one) => one.uid)}::text[]) as wanted (event_id, endpoint_uid, uid)
+        join webhooks.deliveries as delivery on delivery.event_id = wanted.event_id
+          and delivery.endpoint_uid = wanted.endpoint_uid and delivery.uid = wanted.uid
         where delivery.state = 'pending' and starts_with(delivery.lease_token, ${`${uid}.`})
         for no key update of delivery skip locked
       ), returned as (
         update webhooks.deliveries as delivery set lease_token = null, lease_until = null
-        from free where delivery.event_id = free.event_id and delivery.uid = free.uid
+        from free where delivery.event_id = free.event_id and delivery.endpoint_uid = free.endpoint_uid
+          and delivery.uid = free.uid
         returning delivery.endpoint_uid, delivery.next_attempt_at
       ) ${bringForward('returned')}`.execute(tx);
   }

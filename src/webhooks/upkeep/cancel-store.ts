@@ -49,8 +49,10 @@ export const findBefore = async (tx: Kysely<unknown>, before: Date, now: Date, l
 export const cancelPiece = async (tx: Kysely<unknown>, piece: readonly Unsent[], now: Date): Promise<number> => {
   const { numAffectedRows } = await sql`
     update webhooks.deliveries as delivery set state = 'cancelled', finished = ${now}, next_attempt_at = null
-    from unnest(${piece.map(({ eventId }) => eventId)}::text[], ${piece.map(({ uid }) => uid)}::text[]) as wanted (event_id, uid)
-    where delivery.event_id = wanted.event_id and delivery.uid = wanted.uid and delivery.state in ('pending', 'waiting')
+    from unnest(${piece.map(({ eventId }) => eventId)}::text[], ${piece.map(({ endpointUid }) => endpointUid)}::text[],
+      ${piece.map(({ uid }) => uid)}::text[]) as wanted (event_id, endpoint_uid, uid)
+    where delivery.event_id = wanted.event_id and delivery.endpoint_uid = wanted.endpoint_uid
+      and delivery.uid = wanted.uid and delivery.state in ('pending', 'waiting')
       and (delivery.lease_until is null or delivery.lease_until <= ${now})`.execute(tx);
   return Number(numAffectedRows ?? 0n);
 };

@@ -84,3 +84,30 @@ test('a delivery that is recorded while a claim leases it does not leave the oth
   expect((await claiming).deliveries).toEqual([]);
   expect((await claimWith(createSlots(bounds))).deliveries).toHaveLength(1);
 });
+
+/** Rows of deliveries that were updated, and those that were fetched by an index. A connection adds both at the same moment. */
+const deliveriesRead = async (): Promise<{ updated: number; fetched: number }> => {
+  const { rows } = await sql<{ updated: number; fetched: number }>`
+    select coalesce(sum(n_tup_upd), 0)::integer as updated, coalesce(sum(idx_tup_fetch), 0)::integer as fetched
+    from pg_stat_user_tables where schemaname = 'webhooks' and relname like 'deliveries%'`.execute(engine.db);
+  const [read] = rows;
+  if (read === undefined) throw new Error('a sum without a row');
+  return read;
+};
+
+test('A-854: each delivery of an event for hundreds of endpoints costs as many reads as one of an event for few', async () => {
+  const count = 300;
+  // An owner has 20 endpoints at most.
+  for (let number = 1; number < count; number += 1)
+    await engine.addEndpoint(receiver.url, { owner: { kind: 'panel', id: `usr_${number % 20}` } });
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  const stop = engine.startWorker();
+  await until(async () => {
+    const states = (await engine.deliveries()).map(({ state }) => state);
+    return states.length === count && states.every((state) => state === 'succeeded');
+  });
+  await stop();
+  await until(async () => (await deliveriesRead()).updated >= count);
+  // Found by the event alone, each delivery would be found among all of the event: 300 reads, once when it is claimed and once when its result is written.
+  expect((await deliveriesRead()).fetched).toBeLessThan(count * 50);
+});
