@@ -13,7 +13,7 @@ import { claiming, dispatching, fastPath, scheduling } from '../pacing/bounds.ts
 import { failuresToHold } from '../pacing/breaker.ts';
 import { quick, slow } from '../pacing/concurrency-limit.ts';
 import type { Full, Slot } from '../pacing/slots.ts';
-import type { DueEndpoint } from '../queue/claim-store.ts';
+import { type DueEndpoint, returnLease } from '../queue/claim-store.ts';
 import type { FirstLease, NewDelivery, Subscribed } from '../queue/delivery-store.ts';
 import { reschedule, scheduleLookSoon } from '../queue/schedule-store.ts';
 import { type Leased, leasedTo } from './leased.ts';
@@ -28,6 +28,11 @@ export type FastPath = {
   waitForSlots(): Promise<void>;
   /** No event waits for a slot any more. */
   stopWaiting(): void;
+  /**
+   * Returns the leases of batches whose commit was sent and not answered, because the connection was lost: the store may have them,
+   * and no attempt was started. Call it before the next batch, with a new connection. True when deliveries have to be claimed.
+   */
+  returnUncertain(db: Kysely<unknown>): Promise<boolean>;
 };
 
 /** `wait`: the event should wait for a slot that is likely to be free soon. */
@@ -50,7 +55,7 @@ export type FastBatch = {
   /** Makes sure that a worker looks at the endpoints in time, also if this one dies. Call it right before the insertion. */
   settle(tx: Kysely<unknown>, planned: readonly NewDelivery[]): Settling;
   /** Right before the commit is sent: signs the deliveries of a small batch meanwhile. */
-  sign(planned: readonly NewDelivery[]): void;
+  beforeCommit(planned: readonly NewDelivery[]): void;
   /** After the commit: starts the attempts of the leased deliveries. */
   start(db: Kysely<unknown>, made: readonly NewDelivery[]): Promise<void>;
   /** Releases slots that were not used. */
@@ -67,19 +72,37 @@ type Settling = {
 export const createFastPath = ({ sender, log }: { sender: Sender; log: Logger }): FastPath => {
   const waitBudget = createWaitBudget(sender.slots);
   const someEnded = createSomeEnded(Math.min(fastPath.endedEnough, sender.slotsMax));
+  let uncertain: readonly Leased[] = [];
   sender.listen({ onEnded: someEnded.count });
   return {
     open: (now) => {
       const closed = Promise.withResolvers<void>();
       sender.waitFor(closed.promise);
-      return openBatch({ sender, log, waitBudget, now, onClosed: closed.resolve });
+      const onClosed = (left: readonly Leased[]): void => {
+        uncertain = [...uncertain, ...left];
+        closed.resolve();
+      };
+      return openBatch({ sender, log, waitBudget, now, onClosed });
     },
     waitForSlots: someEnded.wait,
     stopWaiting: waitBudget.reset,
+    returnUncertain: async (db) => {
+      if (uncertain.length === 0) return false;
+      for (const one of uncertain) await returnLease(db, one, one.dueAt, one.dueAt);
+      uncertain = [];
+      return true;
+    },
   };
 };
 
-type BatchDeps = { sender: Sender; log: Logger; waitBudget: WaitBudget; now: Date; onClosed: () => void };
+type BatchDeps = {
+  sender: Sender;
+  log: Logger;
+  waitBudget: WaitBudget;
+  now: Date;
+  /** With the deliveries that the store may have leased, and whose attempts were not started. */
+  onClosed: (left: readonly Leased[]) => void;
+};
 
 const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastBatch => {
   const startedMs = performance.now();
@@ -89,6 +112,8 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
   /** Endpoints of which one delivery found no slot: later deliveries must not overtake it. */
   const refused = new Set<string>();
   let open: OpenEndpoints = noEndpoints;
+  /** From when the commit is sent until it is answered. */
+  let committing: readonly NewDelivery[] = [];
   const release = (deliveryUids: Iterable<string>): void => {
     for (const uid of deliveryUids) {
       slots.get(uid)?.release(undefined);
@@ -118,6 +143,7 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
     begin: async (tx, subscribed) => {
       release(slots.keys());
       refused.clear();
+      committing = [];
       open = sender.isOpen() ? await lookAgain(tx, subscribed, openEndpoints(subscribed, now), now) : noEndpoints;
       token = sender.leaseToken();
     },
@@ -133,8 +159,12 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
     },
     release,
     settle: (tx, planned) => settle(tx, planned, open, now),
-    sign: signAhead.begin,
+    beforeCommit: (planned) => {
+      committing = planned;
+      signAhead.begin(planned);
+    },
     start: async (db, made) => {
+      committing = [];
       const started = new Set<string>();
       for (const one of made) {
         const leased = one.leased ? (signAhead.signed(one.uid) ?? leasedOf(one)) : undefined;
@@ -149,8 +179,9 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
       await scheduleLookSoon(db, [...started], now);
     },
     close: () => {
+      const left = committing.flatMap((one) => leasedOf(one) ?? []);
       release(slots.keys());
-      onClosed();
+      onClosed(left);
     },
   };
 };

@@ -64,6 +64,7 @@ export const createDispatch = (deps: DispatchDeps): Dispatch => {
     let turn = Math.floor(Math.random() * visits.length);
     let inVain = 0;
     try {
+      if (await deps.fastPath?.returnUncertain(hints.db)) deps.onDeliveries();
       while (!signal.aborted) {
         // The supervisor starts the service again, with a new connection that listens.
         if (hints.lost !== undefined) throw hints.lost;
@@ -218,7 +219,7 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch, now: Date, fast: Fa
   const ahead =
     isMore && !isRest ? claimEvents(tx, queue, { limit: batchMax, floor: floor.get(), isInTurn }) : undefined;
   if (ahead !== undefined) await withCommit(tx, ahead);
-  fast?.sign(planned);
+  fast?.beforeCommit(planned);
   return {
     taken,
     isRest,

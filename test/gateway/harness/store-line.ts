@@ -19,6 +19,8 @@ export type StoreLine = {
   silence(text: string): void;
   /** Connections whose answers do not come through. */
   silent(): number;
+  /** Such connections break. */
+  breakSilent(): void;
   restore(): Promise<void>;
   close(): Promise<void>;
 };
@@ -81,6 +83,9 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
       wanted = text;
     },
     silent: () => silent.size,
+    breakSilent: () => {
+      for (const socket of silent) socket.destroy();
+    },
     restore: async () => {
       frozen = false;
       for (const socket of sockets) socket.destroy();

@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openStoreLine } from '../../gateway/harness/store-line.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Engine, startEngine } from '../harness/engine.ts';
 import { type Killable, spawnWorker } from '../harness/spawn-worker.ts';
+import { isFastPathOff } from '../harness/test-settings.ts';
 
 let engine: Engine;
 let receiver: WebhookReceiver;
@@ -248,3 +250,37 @@ test('a stopping worker lets a running attempt finish, and cuts one that hangs w
   await until(() => finished(2));
   expect(header(2, 'x-orderpass-attempt')).toBe('1');
 });
+
+test.skipIf(isFastPathOff)(
+  'A-855 deliveries of a batch are sent at once when the answer to its commit was lost with the connection',
+  async () => {
+    const line = await openStoreLine(engine.url);
+    children.push(spawnWorker('deliver', line.url, engine.masterKey.toString('base64')));
+    try {
+      // Deliveries to endpoints that are known and at rest take the fast path.
+      await engine.record({ entity: 'cus_1', seq: 1 });
+      await until(async () => {
+        const { rows } = await engine.pool.query(`select from webhooks.ready where due_at = 'infinity'`);
+        return rows.length === 1 && (await finished(1));
+      });
+      // The insertion of a delivery is the first statement with its uid.
+      line.silence('dlv_');
+      await engine.record({ entity: 'cus_2', seq: 1 });
+      const lengthened = async (): Promise<boolean> => {
+        // Longer than the test waits: a worker that waits for the end of the lease would not send it.
+        const { rowCount } = await engine.pool.query(
+          `update webhooks.deliveries set lease_until = lease_until + interval '5 minutes' where lease_until is not null`,
+        );
+        return rowCount === 1;
+      };
+      await until(lengthened);
+      expect(receiver.received).toHaveLength(1);
+      line.breakSilent();
+      await until(() => finished(2));
+      expect(receiver.received).toHaveLength(2);
+    } finally {
+      await Promise.all(children.splice(0).map((child) => child.kill()));
+      await line.close();
+    }
+  },
+);
