@@ -62,14 +62,26 @@ const waitingOf = ({ groups }: DispatchQueue, floor: number, limit: number): Raw
           where waiting.tenant_group = wanted.tenant_group and position >= ${floor} order by position limit ${limit}
         ) as of_group)`;
 
-/** The first `limit` rows when the groups take turns: the first one of each group, then the second ones. */
-const waitingInTurn = ({ groups }: DispatchQueue, floor: number, limit: number): RawBuilder<unknown> => sql`(
-    select of_group.* from unnest(${smallintArray(groups)}::smallint[]) as wanted (tenant_group) cross join lateral (
-      select position, event_id, row_number() over (order by position) as turn from (
-        select position, event_id from outbox.waiting
-        where waiting.tenant_group = wanted.tenant_group and position >= ${floor} order by position limit ${limit}
-      ) as first_ones
-    ) as of_group order by turn, position limit ${limit})`;
+/**
+ * The first `limit` rows when the groups take turns: the first one of each group, then the second ones. As a rule an eighth of the
+ * limit of each group is enough. More rows are read where only a few groups have events.
+ */
+const waitingInTurn = ({ groups }: DispatchQueue, floor: number, limit: number): RawBuilder<unknown> => {
+  const enough = Math.ceil(limit / 8);
+  const ofGroups = (count: number): RawBuilder<unknown> => sql`
+      select of_group.* from unnest(${smallintArray(groups)}::smallint[]) as wanted (tenant_group) cross join lateral (
+        select position, event_id, row_number() over (order by position) as turn from (
+          select position, event_id from outbox.waiting
+          where waiting.tenant_group = wanted.tenant_group and position >= ${floor} order by position limit ${count}
+        ) as first_ones
+      ) as of_group`;
+  return sql`(
+    with first_ones as materialized (${ofGroups(enough)})
+    table first_ones
+    union all select * from (${ofGroups(limit)}) as more
+      where turn > ${enough} and (select count(*) from first_ones) < ${limit}
+    order by turn, position limit ${limit})`;
+};
 
 /** For a statement of a worker: true when an event waits in any queue, from the position `floor` on. */
 export const isAnyWaiting = (floor: number): RawBuilder<boolean> =>
