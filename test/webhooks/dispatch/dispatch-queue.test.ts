@@ -239,6 +239,46 @@ test('queues divide the tenants: each event waits in one of them, and two dispat
   }
 });
 
+test('a batch of groups in turn is full while events wait, however few groups they are of, and takes of each group the oldest', async () => {
+  const engine = await startEngine();
+  const limit = 40;
+  /** The seqs of the events of each tenant; all of a tenant belong to one entity. */
+  const batch = async (): Promise<Record<string, number[]>> => {
+    const events = await inTransaction(engine.db, (tx) => claimEvents(tx, whole, { limit, floor: 0, isInTurn: true }));
+    const ofTenants = Map.groupBy(events, (event) => event.tenant);
+    return Object.fromEntries([...ofTenants].map(([of, its]) => [of, its.map(({ seq }) => seq)]));
+  };
+  const recordMany = (of: string, count: number): Promise<void> =>
+    inTransaction(engine.db, async (tx) => {
+      await setKinds(tx, of, { customers: true });
+      const [seq = 1, ...later] = first(count);
+      const draft = (number: number) => draftOf({ tenant: of, entity: 'cus_1', seq: number }, engine.clock.now());
+      await recordEvents(tx, [draft(seq), ...later.map(draft)]);
+    });
+  const first = (count: number): number[] => Array.from({ length: count }, (_, number) => number + 1);
+  try {
+    const { rows } = await sql<{ name: string }>`
+      select distinct on (hashtextextended(name, 0) & 15) name from unnest(${tenants}::text[]) as name
+      order by hashtextextended(name, 0) & 15, name`.execute(engine.db);
+    const ofGroups = rows.map(({ name }) => name);
+    const [one = '', two = '', ...others] = ofGroups;
+    expect(others.length).toBeGreaterThan(8);
+    await recordMany(one, 60);
+    expect(await batch()).toEqual({ [one]: first(40) });
+    await recordMany(two, 3);
+    expect(await batch()).toEqual({ [one]: first(37), [two]: first(3) });
+    for (const other of others) await recordMany(other, 2);
+    const left = limit - 3 - 2 * others.length;
+    expect(await batch()).toEqual({
+      [one]: first(left),
+      [two]: first(3),
+      ...Object.fromEntries(others.map((other) => [other, first(2)])),
+    });
+  } finally {
+    await engine.close();
+  }
+});
+
 test('a dispatcher of version 1.0, which works on all tenants, and those of queues exclude each other', async () => {
   const engine = await startEngine();
   try {
