@@ -165,16 +165,15 @@ const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastB
     },
     start: async (db, made) => {
       committing = [];
-      const started = new Set<string>();
-      for (const one of made) {
-        const leased = one.leased ? (signAhead.signed(one.uid) ?? leasedOf(one)) : undefined;
+      const leased = made.flatMap((one) => (one.leased ? (signAhead.signed(one.uid) ?? leasedOf(one) ?? []) : []));
+      for (const one of leased) {
         const slot = slots.get(one.uid);
-        if (leased === undefined || slot === undefined) continue;
+        if (slot === undefined) continue;
         slots.delete(one.uid);
-        sender.start(leased, slot, startedMs);
-        started.add(one.endpointUid);
+        sender.start(one, slot, startedMs);
       }
-      if (started.size === 0 || performance.now() - startedMs <= dispatching.lateCommitMs) return;
+      if (leased.length === 0 || performance.now() - startedMs <= dispatching.lateCommitMs) return;
+      const started = new Set(leased.map(({ endpointUid }) => endpointUid));
       log.warn({ endpoints: started.size }, 'the leases of new deliveries were committed late');
       await scheduleLookSoon(db, [...started], now);
     },

@@ -95,7 +95,7 @@ const deliveriesRead = async (): Promise<{ updated: number; fetched: number }> =
   return read;
 };
 
-test('A-854: each delivery of an event for hundreds of endpoints costs as many reads as one of an event for few', async () => {
+test('A-854 each delivery of an event for hundreds of endpoints costs as many reads as one of an event for few', async () => {
   const count = 300;
   // An owner has 20 endpoints at most.
   for (let number = 1; number < count; number += 1)
