@@ -79,7 +79,8 @@ export const createFastPath = ({ sender, log }: { sender: Sender; log: Logger })
       const closed = Promise.withResolvers<void>();
       sender.waitFor(closed.promise);
       const onClosed = (left: readonly Leased[]): void => {
-        uncertain = [...uncertain, ...left];
+        // A batch whose commit is not answered is the last one of its connection.
+        uncertain = left;
         closed.resolve();
       };
       return openBatch({ sender, log, waitBudget, now, onClosed });
